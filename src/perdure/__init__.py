@@ -1,0 +1,1 @@
+"""perdure: persistent identifiers that keep, prove and point inside what they name."""
