@@ -5,6 +5,11 @@ parser, its wider equivalence. `parse` looks for the longest prefix that the tex
 calls that scheme's parser; nothing is ever guessed from the rest. Built-in schemes and those of
 other packages are found the same way, as entry points in the group `perdure.schemes`.
 
+`urn:` has several owners, told apart by prefix alone: `urn:pdi:` and `urn:pwid:` belong to those
+schemes, `urn:iana:` and `urn:isbn_publisher_id:` (neither of which is a namespace registered under
+RFC 8141) to the URN of 1993, every other `urn:` to RFC 8141. That parser refuses a name in the
+closed form of 1993, `urn:nobody:1::x:::`, because its scheme is not registered here.
+
 What must stay true: a parser raises nothing but `MalformedIdentifier`; `parse(str(x)) == x`;
 equal identifiers have equal `key`s; past this module nobody handles an identifier as a string.
 """
@@ -18,9 +23,10 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.errors import BadSettings, UnknownScheme
+from perdure.ids.grammar import LONGEST, check_limits
 
-LONGEST = 8192  # characters  # ruling: pdi-limits
+__all__ = ["LONGEST", "Identifier", "Scheme", "equivalent", "parse", "schemes"]
 
 
 @runtime_checkable
@@ -30,7 +36,8 @@ class Identifier(Protocol):
     `str()` is the canonical text, and `==` compares it (with the folding its scheme prescribes).
     """
 
-    scheme: ClassVar[str]
+    kind: ClassVar[str]
+    """The name of its scheme."""
 
     @property
     def written(self) -> str:
@@ -56,7 +63,8 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     prefixes: tuple[str, ...]
-    """Lower case; compared with the lower-cased text. The longest match among all schemes wins."""
+    """Lower case ASCII, each with a colon in it; compared with the text without regard to case.
+    The longest match among all schemes wins."""
     spec: str
     """Where the scheme is specified."""
     parse: Callable[[str], Identifier]
@@ -68,6 +76,59 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def schemes() -> dict[str, Scheme]:
-    """All installed schemes by name."""
-    found = (point.load() for point in entry_points(group="perdure.schemes"))
-    return {scheme.name: scheme for scheme in found}
+    """All installed schemes by name.
+
+    Raises BadSettings where two of them claim one name or one prefix.
+    """
+    found: dict[str, Scheme] = {}
+    owners: dict[str, str] = {}
+    for point in entry_points(group="perdure.schemes"):
+        scheme: Scheme = point.load()
+        owner = f"{point.value} of {point.dist.name if point.dist else 'no package'}"
+        for claim in (scheme.name, *scheme.prefixes):
+            if owners.setdefault(claim, owner) != owner:
+                reason = f"claimed by {owners[claim]} and by {owner}"
+                raise BadSettings(setting="perdure.schemes", value=claim, reason=reason)
+        found[scheme.name] = scheme
+    return found
+
+
+@cache
+def _claims() -> dict[str, tuple[tuple[str, Scheme], ...]]:
+    """The prefixes that share what comes up to their first colon, longest first, by that."""
+    claims = sorted(
+        ((prefix, scheme) for scheme in schemes().values() for prefix in scheme.prefixes),
+        key=lambda claim: len(claim[0]),
+        reverse=True,
+    )
+    heads = {prefix[: prefix.index(":") + 1] for prefix, _ in claims}
+    return {head: tuple(c for c in claims if c[0].startswith(head)) for head in heads}
+
+
+def parse(text: str) -> Identifier:
+    """The identifier that `text` is, whatever its scheme.
+
+    Raises MalformedIdentifier where its scheme does not allow it, or where it is empty, has more
+    than 8192 characters or control characters or spaces in it; UnknownScheme where no scheme's
+    prefix begins it.
+
+    >>> str(parse("urn:pdi://OMA.eop.gov.us/1999/9/16/15.text.1"))
+    'pdi://oma.eop.gov.us/1999/09/16/15.text.1'
+    """
+    check_limits(text)
+    head = _fold(text[: text.find(":") + 1])
+    for prefix, scheme in _claims().get(head, ()):
+        if prefix == head or _fold(text[: len(prefix)]) == prefix:
+            return scheme.parse(text)
+    known = tuple(prefix for scheme in schemes().values() for prefix in scheme.prefixes)
+    raise UnknownScheme(text=text, known=known)
+
+
+def _fold(text: str) -> str:
+    """Lower case, for ASCII only: the Kelvin sign is no `k`."""
+    return text.lower() if text.isascii() else text
+
+
+def equivalent(one: Identifier, other: Identifier) -> bool:
+    """Whether both are equal, or one scheme's own wider rule says that they name the same."""
+    return one == other or (one.kind == other.kind and schemes()[one.kind].equivalent(one, other))

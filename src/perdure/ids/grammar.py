@@ -1,0 +1,189 @@
+"""The grammar of PDIs as pattern fragments, and what every scheme's reading begins with.
+
+How it works: each constant is the body of a regular expression, standing under the rule of the
+draft's ABNF (sections 1.2 and 3.4 of draft-mallery-urn-pdi-00) that it carries out. Where a ruling
+amends the rule, the ruling is named. `PDI` joins the fragments into the one pattern that says what
+a PDI is; `PLAIN_PDI` is the part of it that is canonical already and needs no second look, which
+is how nearly all of them are written.
+
+What must stay true: every pattern takes time linear in its input. A run of one character class is
+possessive (`++`), so it is never divided in a second way; whether a group repeats is decided by the
+next character alone. Only such runs are possessive, never a group: Python before 3.11.5 reads on
+from the wrong place after one (CPython issue 106052). Patterns are ASCII through and through:
+classes are spelled out, and ignoring case must not reach `ı` or the Kelvin sign.
+"""
+
+from __future__ import annotations
+
+import re
+
+from perdure.errors import MalformedIdentifier
+
+# what every scheme's text must satisfy
+# -------------------------------------
+
+LONGEST = 8192  # characters  # ruling: pdi-limits
+
+# Controls, and whatever Unicode calls white space, and halves of surrogate pairs, which are no
+# text. Spelled out, because what Python calls printable grows with each Unicode version, and
+# an identifier may not become legal by an upgrade.
+_FORBIDDEN = re.compile(
+    r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff]"
+)
+
+
+def check_limits(text: str) -> None:
+    """Raise MalformedIdentifier for a text that is no identifier in any scheme."""
+    # ruling: pdi-limits
+    if text.isascii() and text.isprintable() and " " not in text and 0 < len(text) <= LONGEST:
+        return
+    rule = "ruling pdi-limits"
+    if not text:
+        raise MalformedIdentifier(text=text, at=0, expected="an identifier", rule=rule)
+    if found := _FORBIDDEN.search(text, 0, LONGEST):
+        expected = "no space and no control character"
+        raise MalformedIdentifier(text=text, at=found.start(), expected=expected, rule=rule)
+    if len(text) > LONGEST:
+        expected = f"the end: an identifier has at most {LONGEST} characters"
+        raise MalformedIdentifier(text=text, at=LONGEST, expected=expected, rule=rule)
+
+
+# section 1.2.4: supporting definitions
+# -------------------------------------
+
+# alpha     = %x41-5A / %x61-7A
+# digit     = %x30-39
+# hex       = digit / "A" - "F" / "a" - "f"
+# other     = "(" / ")" / "-" / ":" / ";" / "$" / "_" / "!" / "'"
+# reserved  = "%" / "." / "," / "/" / "#" / "*" / "@" / "=" / "?" / "+"
+# urn-chars = alpha / digit / other / reserved / "%" hex hex
+_ALPHADIGITS = "A-Za-z0-9"
+ESCAPE = "%[0-9A-Fa-f]{2}"
+
+# section 1.2.1: resource identifier
+# ----------------------------------
+
+# document-series = component *["." component] "." iso-country
+# component       = alpha-hyphen-digits
+# iso-country     = 2*alpha             ; two or more  # ruling: pdi-series
+COMPONENT = f"[{_ALPHADIGITS}-]++"
+COUNTRY = "[A-Za-z]{2,}+"
+SERIES = rf"(?:{COMPONENT}\.)+{COUNTRY}"
+
+# year  = 4*digit / wildcard            ; four or more
+# month = 2*digit / wildcard            ; one or two digits  # ruling: pdi-date
+# day   = 2*digit / wildcard
+YEAR = r"(?:[0-9]{4,}+|\*)"
+MONTH = DAY = r"(?:[0-9]{1,2}+|\*)"
+
+# unique-id       = daily-serial-number / encapsulated-unique-id / digits / wildcard
+# unique-id-chars = alpha / digit / other / "%" hex hex      ; one or more  # ruling: pdi-uid
+UID_CHARACTERS = f"{_ALPHADIGITS}()\\-:;$_!'"
+UID = rf"(?:(?:[{UID_CHARACTERS}]++|{ESCAPE})+|\*)"
+
+# format           = media-type-token / wildcard
+# media-type-token = minor-type / (major-type "+" minor-type)
+# minor-type       = alpha-hyphen-digits / "_" / "%" hex hex  # ruling: pdi-format
+TOKEN_CHARACTERS = f"{_ALPHADIGITS}\\-_"
+_TOKEN = f"(?:[{TOKEN_CHARACTERS}]++|{ESCAPE})+"
+FORMAT = rf"(?:{_TOKEN}(?:\+{_TOKEN})?|\*)"
+
+# version = digits / wildcard           ; not zero  # ruling: pdi-version
+# Eighteen digits are the most: every number then fits a signed 64-bit integer wherever it goes.
+NUMERAL_DIGITS = 18
+VERSION = rf"(?:0*+[1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}+|\*)"
+
+# sections 1.2.2 and 1.2.3: citation specifier, fragment specifier
+# ----------------------------------------------------------------
+
+# position           = position-specifier /
+#                      "(" position-specifier *["," position-specifier] ")"
+# position-specifier = alphadigits      ; undefined in the draft  # ruling: pdi-position
+POSITION_CHARACTERS = f"{_ALPHADIGITS}\\-:;$_!'./*?+"
+SPECIFIER = f"(?:[{POSITION_CHARACTERS}]++|{ESCAPE})+"
+POSITION = rf"(?:{SPECIFIER}|\({SPECIFIER}(?:,{SPECIFIER})*\))"
+
+# fragment-specifier = "#" [fragment-scheme "="] position [*("," position)]
+# fragment-scheme    = "char" / "elt" / … / ext-fragment-scheme
+# ext-fragment-scheme = alpha-hyphen, ext-time-position-scheme = alpha-hyphen-digits; both stand
+# in the same place, so the wider one holds.
+SCHEME_NAME = f"[{_ALPHADIGITS}-]++"
+_FRAGMENT = rf"#(?:({SCHEME_NAME})=)?({POSITION}(?:,{POSITION})*)"
+
+# citation-specifier = "@" origin-position "=" pdi      ; read in turn
+_CITATION = f"@({POSITION})=(.++)"
+
+# sections 1 and 1.1
+# ------------------
+
+# urn                 = "urn:" pdi
+# pdi                 = "pdi" ":" nss
+# nss                 = resource-identifier [(citation-specifier / fragment-specifier)]
+# resource-identifier = "//" document-series "/" iso-date "/" specifier
+# specifier           = unique-id ["." format ["." version]]
+# and every left prefix that ends in "/" names an interval  # ruling: pdi-interval
+PDI = re.compile(
+    rf"(?:urn:)?pdi://({SERIES})/"
+    rf"(?:({YEAR})/(?:({MONTH})/(?:({DAY})/"
+    rf"(?:({UID})(?:\.({FORMAT})(?:\.({VERSION}))?)?(?:{_FRAGMENT}|{_CITATION})?"
+    rf")?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+"""Groups: series, year, month, day, unique-id, format, version, fragment scheme, positions, origin
+position, the text of the cited PDI."""
+
+_LOWER_CASE = "[a-z0-9-_]++"
+_EXISTING_DAY = (
+    "(?:(?:0[13578]|1[02])/(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)/(?:0[1-9]|[12][0-9]|30)"
+    "|02/(?:0[1-9]|1[0-9]|2[0-8]))"
+)
+PLAIN_PDI = re.compile(
+    rf"pdi://((?:[a-z0-9-]++\.)+[a-z]{{2,}}+)/"
+    rf"([1-9][0-9]{{3}}/{_EXISTING_DAY})/"
+    rf"([{UID_CHARACTERS}]++)"
+    rf"(?:\.({_LOWER_CASE}(?:\+{_LOWER_CASE})?)"
+    rf"(?:\.([1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}))?)?",
+    re.ASCII,
+)
+"""A PDI in canonical form without wildcard, escape, fragment or citation, on any day but 29
+February. Groups: series, date, unique-id, format, version."""
+
+
+# section 3.6.4: escapes in canonical form
+# ----------------------------------------
+
+_ESCAPES = re.compile(ESCAPE)
+_BYTES = range(256)
+
+
+class Escapes:
+    """How percent-escapes stand in the canonical form of one component.
+
+    What may stand unescaped does, the rest has lower-case hexadecimal digits. One pass does it all,
+    since an escaped `%` is never unescaped.
+    # ruling: pdi-escape
+    """
+
+    __slots__ = ("_canonical", "_escaped")
+
+    def __init__(self, unescaped: str) -> None:
+        """`unescaped`: body of the character class that may stand as it is."""
+        plain = re.compile(f"[{unescaped}]", re.ASCII)
+        self._escaped = [chr(b) if plain.match(chr(b)) else f"%{b:02x}" for b in _BYTES]
+        self._canonical = {f"%{b:02x}": self._escaped[b] for b in _BYTES}
+
+    def canonical(self, text: str) -> str:
+        """The canonical spelling of a text in which every `%` begins an escape."""
+        if "%" not in text:
+            return text
+        return _ESCAPES.sub(lambda found: self._canonical[found[0].lower()], text)
+
+    def escaped(self, plain: str) -> str:
+        """Any text as it is written in this component: UTF-8, with the rest escaped."""
+        return "".join(map(self._escaped.__getitem__, plain.encode()))
+
+
+UID_ESCAPES = Escapes(UID_CHARACTERS)
+TOKEN_ESCAPES = Escapes(TOKEN_CHARACTERS)
+POSITION_ESCAPES = Escapes(POSITION_CHARACTERS)

@@ -1,0 +1,443 @@
+"""Persistent Document Identifiers.
+
+A PDI names a document of a series by the day on which the name was minted and a unique-id of that
+day, and can go on to its format, its version, a part of it, or such a part as another document
+cites it. Specification: draft-mallery-urn-pdi-00, as the rulings named `pdi-*` read it.
+
+>>> pdi = parse("urn:pdi://OMA.eop.gov.us/1997/9/1/1.text.1#37,51")
+>>> str(pdi)
+'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
+>>> pdi.series, pdi.date, pdi.uid, pdi.format, pdi.version, pdi.fragment.numbers
+('oma.eop.gov.us', '1997/09/01', '1', 'text', 1, (37, 51))
+>>> parse("pdi://oma.eop.gov/1997/09/01.html.1")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' and a unique-id ...
+
+How it works: nine in ten PDIs are written in canonical form, and one pattern reads those. The
+general pattern reads the rest and brings each component to its canonical form; what neither accepts
+goes to `perdure.ids.pdi_mistake`, which finds out why.
+
+What must stay true: `str()` is canonical and all that equality looks at; parsing it gives an equal
+value. Neither path looks outside the text: whether a country exists, a day has come or a version
+was committed is for `perdure.rules` and the registry.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import msgspec
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier, Scheme, grammar
+from perdure.ids.grammar import POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
+from perdure.ids.keyed import Keyed
+from perdure.ids.pdi_date import canonical_date, impossible
+from perdure.ids.pdi_foreign import foreign_identifier
+from perdure.ids.pdi_fragment import Fragment, read_fragment
+from perdure.ids.pdi_key import counted, key_range, resource_key, resource_text
+from perdure.ids.pdi_mistake import DEEPEST, mistake_in
+
+Version = int | Literal["*"]
+
+_LONGEST_INT = 640  # digits that int() reads under whatever limit Python is started with
+
+
+class Citation(msgspec.Struct, frozen=True, gc=False):
+    """Where in the citing document the cited PDI stands (section 3.5)."""
+
+    origin: str
+    """The origin position, canonical: `103`, `(5,10)`."""
+    cited: Pdi
+
+    def __str__(self) -> str:
+        return f"{self.origin}={self.cited}"
+
+
+class Pdi(Keyed, frozen=True, gc=False, eq=False):
+    """A PDI, or a pattern of PDIs: an interval, or one with wildcards.
+
+    Made by `parse`, `Pdi.make` and `Pdi.from_key`, which check what they are given; the fields of
+    a value always agree with one another.
+    """
+
+    kind: ClassVar[str] = "pdi"
+
+    text: str
+    """The canonical text."""
+    series: str
+    """The document series, in lower case."""
+    date: str | None
+    """`1997/09/01`, with `*` for a wildcard; `1997/09` or `1997` in an interval; None in that of a
+    whole series."""
+    uid: str | None
+    """The unique-id in canonical form, escapes included; `*`; None for an interval."""
+    format: str | None
+    """The media-type token in canonical form; `*`; None where it is left out."""
+    version: Version | None
+    fragment: Fragment | None
+    citation: Citation | None
+    written: str
+    """The text as it was received; not compared."""
+
+    # text
+    # ----
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Pdi({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Pdi) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @property
+    def urn(self) -> str:
+        """The same PDI in the syntax of URNs."""
+        return f"urn:{self.text}"
+
+    # date and unique-id
+    # ------------------
+
+    @property
+    def year(self) -> str | None:
+        """Four digits or more, `*`, or None for a series."""
+        return self._date_component(0)
+
+    @property
+    def month(self) -> str | None:
+        return self._date_component(1)
+
+    @property
+    def day(self) -> str | None:
+        return self._date_component(2)
+
+    def _date_component(self, which: int) -> str | None:
+        components = self.date.split("/") if self.date else ()
+        return components[which] if which < len(components) else None
+
+    @property
+    def calendar_day(self) -> datetime.date | None:
+        """The day of minting; None for a pattern of days, and after the year 9999."""
+        if self.date is None or len(self.date) != len("YYYY/MM/DD") or "*" in self.date:
+            return None
+        year, month, day = map(int, self.date.split("/"))
+        return datetime.date(year, month, day)
+
+    @property
+    def serial(self) -> int | None:
+        """The daily serial number that the unique-id is; None for any other unique-id.
+
+        One of more than 640 digits, which Python may refuse to make a number of, counts as none.
+        """
+        uid = self.uid
+        if uid is None or not uid.isdigit() or uid[0] == "0" or len(uid) > _LONGEST_INT:
+            return None  # ruling: pdi-uid
+        return int(uid)
+
+    @property
+    def foreign(self) -> str | None:
+        """The foreign identifier that the unique-id encapsulates (section 2.4.1), normalised."""
+        return foreign_identifier(self.uid) if self.uid else None
+
+    # what it names
+    # -------------
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether it is a left prefix that names all PDIs of a series, a year, a month or a day."""
+        return self.uid is None
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether it stands for many PDIs: an interval, or one with a wildcard in it."""
+        return (
+            self.uid is None
+            or "*" in {self.uid, self.format, self.version}
+            or "*" in (self.date or "")
+            or (self.citation is not None and self.citation.cited.is_pattern)
+        )
+
+    @property
+    def whole(self) -> Pdi:
+        """The identifier without fragment and citation."""
+        if self.fragment is None and self.citation is None:
+            return self
+        return self._cut(self.format, self.version)
+
+    @property
+    def resource(self) -> Pdi:
+        """The generic resource: without format and version as well."""
+        if self.format is None:
+            return self.whole
+        return self._cut(None, None)
+
+    def _cut(self, token: str | None, version: Version | None) -> Pdi:
+        text = _compose(self.series, self.date, self.uid, token, version)
+        return Pdi(text, self.series, self.date, self.uid, token, version, None, None, text)
+
+    def at(self, *, format: str | None = None, version: Version | None = None) -> Pdi:
+        """The same resource in another format or version; the one not given stays as it is.
+
+        Fragment and citation are left off: they belong to one representation. Raises
+        MalformedIdentifier for an interval, or a version where there is no format.
+        """
+        return Pdi.make(
+            series=self.series,
+            date=self.date or "",
+            uid=self.uid or "",
+            format=self.format if format is None else format,
+            version=self.version if version is None else version,
+        )
+
+    # the store's view
+    # ----------------
+
+    @property
+    def key(self) -> str:
+        """The sort key of the generic resource, or of the interval: see `perdure.ids.pdi_key`.
+
+        Formats, versions and parts of one resource share it, and so do encapsulated URLs that are
+        equivalent (section 3.6.4, step 4).
+        """
+        return resource_key(self.series, self.date, self._normal_uid)
+
+    @property
+    def _normal_uid(self) -> str | None:
+        foreign = self.foreign
+        return UID_ESCAPES.escaped(foreign) if foreign else self.uid
+
+    @classmethod
+    def from_key(cls, key: str) -> Pdi:
+        """The generic resource or interval that has this key, an encapsulated URL in normal form.
+
+        Raises MalformedIdentifier for any other text.
+        """
+        expected = "the key of a PDI"
+        try:
+            pdi = parse(resource_text(key))
+        except MalformedIdentifier as mistake:
+            at = min(mistake.at, len(key))
+            raise MalformedIdentifier(text=key, at=at, expected=expected, rule="Pdi.key") from None
+        if pdi.key != key:
+            raise MalformedIdentifier(text=key, at=0, expected=expected, rule="Pdi.key")
+        return pdi
+
+    def key_range(self) -> tuple[str, str]:
+        """First key and end of keys (exclusive) among which are all that this pattern matches.
+
+        Up to its first wildcard the range holds nothing else; beyond that, `matches` decides.
+        """
+        return key_range(self.series, self.date, self._normal_uid)
+
+    def _rank(self) -> tuple[str, str]:
+        version = counted(str(self.version)) if isinstance(self.version, int) else self.version
+        return self.key, f"{version or ''} {self.format or ''} {self.text}"
+
+    # comparison by meaning
+    # ---------------------
+
+    def matches(self, other: Pdi) -> bool:
+        """Whether all that `other` names is among what this PDI, read as a pattern, names.
+
+        A wildcard stands for anything in its place, and so does what is left out: an interval
+        matches all that lies in it, a generic resource all its formats and versions and their
+        parts.
+        """
+        # rulings: pdi-wildcard, pdi-interval
+        return (
+            self.series == other.series
+            and all(map(_covers, self._pattern_components(), other._pattern_components()))
+            and (self.fragment is None or self.fragment == other.fragment)
+            and (
+                self.citation is None or _same_citation(self.citation, other.citation, Pdi.matches)
+            )
+        )
+
+    def _pattern_components(self) -> tuple[Version | str | None, ...]:
+        date = self.date.split("/") if self.date else []
+        year, month, day = (*date, None, None, None)[:3]
+        return year, month, day, self._normal_uid, self.format, self.version
+
+    def same_extent(self, other: Pdi) -> bool:
+        """Whether both name the same part, or both the whole, of equivalent resources."""
+        # ruling: pdi-crop
+        mine, theirs = self.fragment, other.fragment
+        return (
+            equivalent(self.whole, other.whole)
+            and (mine.extent if mine else None) == (theirs.extent if theirs else None)
+            and (
+                self.citation == other.citation
+                or _same_citation(self.citation, other.citation, Pdi.same_extent)
+            )
+        )
+
+    # making
+    # ------
+
+    @classmethod
+    def make(
+        cls,
+        *,
+        series: str,
+        date: datetime.date | str,
+        uid: str,
+        format: str | None = None,
+        version: Version | None = None,
+    ) -> Pdi:
+        """A PDI from its components, each checked by itself.
+
+        `date` is a day or text such as `1997/09/01`; `uid` is written as in a PDI, so any other
+        name goes through `encapsulate` first. Raises MalformedIdentifier, whose `text` is the
+        component where one is malformed.
+        """
+        if isinstance(date, datetime.date):
+            date = f"{date.year:04}/{date.month:02}/{date.day:02}"
+        for component, (pattern, expected, rule) in zip(
+            (series, date, uid, format, version), _MAKEABLE, strict=True
+        ):
+            text = "" if component is None else str(component)
+            found = pattern.match(text)
+            at = found.end() if found else 0
+            if component is not None and (found is None or at < len(text)):
+                raise MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
+        text = _compose(series, date, uid, format, version)
+        if version is not None and format is None:
+            expected = "a format: versions require formats"
+            raise MalformedIdentifier(
+                text=text, at=len(text), expected=expected, rule="section 1.2.1"
+            )
+        return parse(text)
+
+    @staticmethod
+    def encapsulate(foreign: str) -> str:
+        """The unique-id that stands for any text (section 2.4.1), for `make`.
+
+        >>> Pdi.encapsulate("http://www.whitehouse.gov/")
+        'http:%2f%2fwww%2ewhitehouse%2egov%2f'
+        """
+        return UID_ESCAPES.escaped(foreign)
+
+
+_MAKEABLE = (
+    (re.compile(grammar.SERIES), "a document series", "ruling pdi-series"),
+    (re.compile("/".join((grammar.YEAR, grammar.MONTH, grammar.DAY))), "a date", "ruling pdi-date"),
+    (re.compile(grammar.UID), "a unique-id", "ruling pdi-uid"),
+    (re.compile(grammar.FORMAT), "a format", "ruling pdi-format"),
+    (re.compile(grammar.VERSION), "a version", "ruling pdi-version"),
+)
+
+
+def _covers(pattern: object, component: object) -> bool:
+    return pattern is None or pattern in ("*", component)
+
+
+def _same_citation(
+    one: Citation | None, other: Citation | None, same: Callable[[Pdi, Pdi], bool]
+) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one.origin == other.origin and same(one.cited, other.cited)
+
+
+# reading
+# -------
+
+_plain = grammar.PLAIN_PDI.fullmatch
+_any = grammar.PDI.fullmatch
+
+
+def parse(text: str) -> Pdi:
+    """The PDI that `text` is. Raises MalformedIdentifier."""
+    if len(text) <= grammar.LONGEST:
+        if plain := _plain(text):
+            series, date, uid, token, digits = plain.groups()
+            version = int(digits) if digits else None
+            return Pdi(text, series, date, uid, token, version, None, None, text)
+        if pdi := _read(text, depth=0):
+            return pdi
+    raise mistake_in(text)
+
+
+def _read(text: str, *, depth: int) -> Pdi | None:
+    """The PDI that `text` is, in canonical form or not, or None."""
+    match = _any(text)
+    if match is None:
+        return None
+    series, year, month, day, uid, token, digits, scheme, positions, origin, cited = match.groups()
+    if impossible(year, month, day) is not None:
+        return None
+    # section 3.6.4  # ruling: pdi-escape
+    series = series.lower()
+    date = canonical_date(year, month, day) if year else None
+    uid = UID_ESCAPES.canonical(uid) if uid else None
+    token = TOKEN_ESCAPES.canonical(token).lower() if token else None
+    version = _version(digits) if digits else None
+    canonical = _compose(series, date, uid, token, version)
+    fragment = citation = None
+    if positions:
+        fragment = read_fragment(scheme, positions, token)
+        if fragment is None:
+            return None
+        canonical = f"{canonical}#{fragment}"
+    elif origin:
+        inner = _read(cited, depth=depth + 1) if depth < DEEPEST else None
+        if inner is None or inner.is_interval:
+            return None
+        citation = Citation(POSITION_ESCAPES.canonical(origin), inner)
+        canonical = f"{canonical}@{citation}"
+    if len(canonical) > grammar.LONGEST:
+        return None
+    return Pdi(canonical, series, date, uid, token, version, fragment, citation, text)
+
+
+def _version(digits: str) -> Version:
+    return "*" if digits == "*" else int(digits.lstrip("0"))
+
+
+def _compose(
+    series: str, date: str | None, uid: str | None, token: str | None, version: Version | None
+) -> str:
+    if uid is None:
+        return f"pdi://{series}/{date}/" if date else f"pdi://{series}/"
+    text = f"pdi://{series}/{date}/{uid}"
+    if token is None:
+        return text
+    return f"{text}.{token}" if version is None else f"{text}.{token}.{version}"
+
+
+def equivalent(one: Identifier, other: Identifier) -> bool:
+    """Equal once encapsulated URLs are in normal form (section 3.6.4, step 4)."""
+    return (
+        isinstance(one, Pdi)
+        and isinstance(other, Pdi)
+        and one.key == other.key
+        and one.format == other.format
+        and one.version == other.version
+        and one.fragment == other.fragment
+        and (
+            one.citation == other.citation
+            or _same_citation(one.citation, other.citation, equivalent)
+        )
+    )
+
+
+SCHEME = Scheme(
+    name="pdi",
+    prefixes=("pdi:", "urn:pdi:"),
+    spec="draft-mallery-urn-pdi-00",
+    parse=parse,
+    equivalent=equivalent,
+    examples=(
+        "pdi://oma.eop.gov.us/1997/09/01/1.text.1",
+        "pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51",
+        "pdi://oma.eop.gov.us/1997/09/*/*.text.*",
+    ),
+)

@@ -1,0 +1,123 @@
+"""Foreign identifiers that a PDI encapsulates as its unique-id (section 2.4.1 of the draft).
+
+How it works: a unique-id that, percent-decoded, is a URI whose scheme is listed here is such an
+identifier (ruling pdi-foreign). `http` and `https` URLs are brought to the normal form of RFC 3986
+section 6.2.2, so that step 4 of section 3.6.4 can compare them; every other URI stays opaque.
+
+What must stay true: normalising twice is normalising once, and never makes a text longer. The list
+of schemes decides which PDIs share a record, so a scheme may be added only if its URIs stay opaque.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote_to_bytes
+
+# Schemes of IANA's registry that name documents or where they are, and those of this library.
+_KNOWN_SCHEMES = frozenset(
+    {
+        "ark",
+        "cid",
+        "data",
+        "doi",
+        "file",
+        "ftp",
+        "geo",
+        "gopher",
+        "hdl",
+        "http",
+        "https",
+        "imap",
+        "info",
+        "ipfs",
+        "magnet",
+        "mailto",
+        "mid",
+        "news",
+        "nfs",
+        "ni",
+        "nih",
+        "nntp",
+        "oid",
+        "pdi",
+        "pwid",
+        "sftp",
+        "tag",
+        "tel",
+        "urn",
+        "wais",
+        "z39.50r",
+        "z39.50s",
+    }
+)
+
+# RFC 3986 section 2 and 3.1
+_ESCAPE = "%[0-9A-Fa-f]{2}"
+_URI = re.compile(
+    rf"([A-Za-z][A-Za-z0-9+.-]*+):(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]++|{_ESCAPE})+", re.ASCII
+)
+
+# RFC 3986 appendix B, for URLs with an authority
+_URL = re.compile(r"(https?)://([^/?#]++)([^?#]*+)(.*+)", re.ASCII | re.IGNORECASE)
+
+
+def foreign_identifier(uid: str) -> str | None:
+    """The foreign identifier that a canonical unique-id encapsulates, normalised; None if none.
+
+    >>> foreign_identifier("http:%2f%2fWWW%2eexample%2ecom%2f%257ejcma")
+    'http://www.example.com/~jcma'
+    """
+    if ":" not in uid:  # the commonest case: a serial number
+        return None
+    decoded = unquote_to_bytes(uid)
+    text = decoded.decode("ascii", "replace")
+    uri = _URI.fullmatch(text)
+    if uri is None or uri[1].lower() not in _KNOWN_SCHEMES:
+        return None
+    url = _URL.fullmatch(text)
+    return _normal_url(url) if url else text
+
+
+def _normal_url(url: re.Match[str]) -> str:
+    """RFC 3986 section 6.2.2: case, then percent-encoding, then path segments."""
+    scheme, authority, path, rest = url.groups()
+    userinfo, at, host = authority.rpartition("@")
+    host = _escapes_upper(_unreserved(host).lower())
+    return (
+        f"{scheme.lower()}://{_unreserved(userinfo)}{at}{host}"
+        f"{_without_dots(_unreserved(path))}{_unreserved(rest)}"
+    )
+
+
+_ESCAPES = re.compile(_ESCAPE)
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def _unreserved(text: str) -> str:
+    """Section 6.2.2.2: escapes of unreserved characters undone, the others in upper case."""
+    return _ESCAPES.sub(_normal_escape, text)
+
+
+def _normal_escape(escape: re.Match[str]) -> str:
+    octet = int(escape[0][1:], 16)
+    return chr(octet) if octet in _UNRESERVED else escape[0].upper()
+
+
+def _escapes_upper(text: str) -> str:
+    return _ESCAPES.sub(lambda escape: escape[0].upper(), text)
+
+
+def _without_dots(path: str) -> str:
+    """Section 5.2.4: `.` and `..` carried out, on a path that is empty or begins with `/`."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    segments = path.split("/")
+    for segment in segments:
+        if segment == "..":
+            del kept[max(1, len(kept) - 1) :]  # the root stays
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in {".", ".."}:
+        kept.append("")
+    return "/".join(kept)

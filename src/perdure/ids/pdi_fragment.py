@@ -1,0 +1,265 @@
+"""The fragment of a PDI: which part of the resource it names, as far as the text alone says.
+
+How it works: section 3.4 of the draft gives each fragment scheme the shape of its positions. A
+shape is written here as a short template, from which both readers are made: a pattern that takes a
+well-formed fragment apart, and a walk along the template that finds where a malformed one goes
+wrong. Schemes that nobody has defined yet (section 3.1) have no shape and stay opaque.
+
+What must stay true: positions keep their digits as written, so that canonical form changes no more
+than section 3.6.4 says; `numbers` and `extent` are where `037` and `37` meet. A start after its end
+is malformed; a part without extent, or beyond the resource, is the resolver's to refuse.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.ids.grammar import (
+    ESCAPE,
+    NUMERAL_DIGITS,
+    POSITION_ESCAPES,
+    SCHEME_NAME,
+    SPECIFIER,
+)
+from perdure.ids.pdi_defaults import default_scheme, is_video
+
+Position = str | tuple[str, ...]
+"""A position specifier, or a parenthesised list of them."""
+
+
+class Fragment(msgspec.Struct, frozen=True, gc=False):
+    """A part of a resource: fragment scheme and positions, both in canonical form.
+
+    >>> str(Fragment("rect", (("5", "10"), ("25", "30"))))
+    'rect=(5,10),(25,30)'
+    """
+
+    scheme: str
+    positions: tuple[Position, ...]
+
+    def __str__(self) -> str:
+        return f"{self.scheme}={','.join(map(_position_text, self.positions))}"
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The positions that are numbers, in order and without parentheses: characters, bytes,
+        tags, pixels, or units of time. Empty for `name` and for schemes not defined here.
+        """
+        if self.scheme not in _NUMERIC:
+            return ()
+        flat = _flat(self.positions[1:] if self.scheme == "crop" else self.positions)
+        return tuple(map(int, flat))
+
+    @property
+    def extent(self) -> tuple[object, ...]:
+        """What is compared to tell whether two fragments are the same part of one resource.
+
+        A crop without corners is the interval of time that it names, a second is a thousand
+        milliseconds, frame 0 is the frame meant when none is given.
+        # ruling: pdi-crop
+        """
+        numbers = self.numbers
+        match self.scheme:
+            case "sec" | "msec":
+                return _interval_of_time(self.scheme, numbers)
+            case "crop":
+                return _interval_of_time(str(self.positions[0]), numbers)
+            case "rect":
+                return ("rect", *numbers[:4], *(numbers[4:] or (0,)))
+            case "char" | "byte" | "elt":
+                return (self.scheme, *numbers)
+            case _:
+                return (self.scheme, *self.positions)
+
+
+def _interval_of_time(unit: str, numbers: tuple[int, ...]) -> tuple[object, ...]:
+    if unit == "sec":
+        return ("msec", numbers[0] * 1000, numbers[1] * 1000, *numbers[2:])
+    return (unit, *numbers)
+
+
+def _position_text(position: Position) -> str:
+    return position if isinstance(position, str) else f"({','.join(position)})"
+
+
+def _flat(positions: tuple[Position, ...]) -> list[str]:
+    flat: list[str] = []
+    for position in positions:
+        flat.extend((position,) if isinstance(position, str) else position)
+    return flat
+
+
+# shapes
+# ------
+
+# In a template N is a number, S a position specifier, T a unit of time; the rest stands for
+# itself, and what is in brackets may be left out.
+_TEMPLATES = {
+    "char": "N,N",  # section 3.4.1
+    "elt": "N,N",  # section 3.4.2
+    "name": "S,S",  # section 3.4.2
+    "rect": "(N,N),(N,N)[,N]",  # section 3.4.5, images
+    "sec": "N,N",  # section 3.4.4
+    "msec": "N,N",  # section 3.4.4
+    "crop": "T,N,N[,(N,N),(N,N)]",  # section 3.4.5, video
+    "byte": "N,N",  # section 3.4.6
+}
+_FIELDS = {
+    "N": (f"[0-9]{{1,{NUMERAL_DIGITS}}}+", f"a number of at most {NUMERAL_DIGITS} digits"),
+    "S": (SPECIFIER, "a name"),
+    "T": (SCHEME_NAME, "a unit of time such as sec or msec"),
+}
+_SYNTAX = {"[": "(?:", "]": ")?"}
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    pieces = [
+        f"({_FIELDS[c][0]})" if c in _FIELDS else _SYNTAX.get(c) or re.escape(c) for c in template
+    ]
+    return re.compile("".join(pieces))
+
+
+_SHAPES = {scheme: _pattern(template) for scheme, template in _TEMPLATES.items()}
+
+# Which field may not be greater than which: start and end, left and right, top and bottom.
+# ruling: part-range
+_INTERVAL = ((0, 1),)
+_ORDERED = {
+    "char": _INTERVAL,
+    "elt": _INTERVAL,
+    "rect": ((0, 2), (1, 3)),
+    "sec": _INTERVAL,
+    "msec": _INTERVAL,
+    "crop": ((1, 2), (3, 5), (4, 6)),
+    "byte": _INTERVAL,
+}
+_NUMERIC = frozenset(_ORDERED)
+
+
+# reading
+# -------
+
+_IMPLIED_CROP = re.compile("m?sec,", re.IGNORECASE | re.ASCII)
+_POSITIONS = re.compile(r"\([^)]*+\)|[^,]++")
+
+
+def implied_scheme(positions: str, token: str | None) -> str | None:
+    """The scheme of a fragment that names none, on the canonical format `token`."""
+    if token is None:
+        return None
+    if _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
+        return "crop" if is_video(token) else None
+    return default_scheme(token)
+
+
+def read_fragment(scheme: str | None, positions: str, token: str | None) -> Fragment | None:
+    """The fragment that `scheme` and `positions`, both legal in the grammar, say on a format.
+
+    None where they do not fit together; `fragment_mistake` then knows why.
+    """
+    positions = POSITION_ESCAPES.canonical(positions)
+    scheme = scheme.lower() if scheme else implied_scheme(positions, token)
+    if scheme is None:
+        return None
+    shape = _SHAPES.get(scheme)
+    if shape is not None:
+        match = shape.fullmatch(positions)
+        if match is None or _disordered(scheme, match.groups()):
+            return None
+        if scheme == "crop":
+            positions = positions.lower()  # the unit of time; the rest is digits
+        elif scheme == "rect" and positions.endswith("),0"):
+            positions = positions.removesuffix(",0")  # ruling: pdi-fragment-default
+    return Fragment(scheme, tuple(map(_position, _POSITIONS.findall(positions))))
+
+
+def _position(text: str) -> Position:
+    return tuple(text[1:-1].split(",")) if text[0] == "(" else text
+
+
+def _disordered(scheme: str, fields: tuple[str | None, ...]) -> int | None:
+    """The field that is less than the one that it may not be less than."""
+    for low, high in _ORDERED.get(scheme, ()):
+        start, end = fields[low], fields[high]
+        if start is not None and end is not None and int(start) > int(end):
+            return high
+    return None
+
+
+# finding the mistake
+# -------------------
+
+
+class Mistake(NamedTuple):
+    """Where in the positions reading stopped, what could have stood there, and by which rule."""
+
+    at: int
+    expected: str
+    rule: str
+
+
+def fragment_mistake(scheme: str | None, positions: str, token: str | None) -> Mistake | None:
+    """Why `read_fragment` gives None for these positions, or None where it does not."""
+    canonical = POSITION_ESCAPES.canonical(positions)
+    name = scheme.lower() if scheme else implied_scheme(canonical, token)
+    if name is None:
+        if token is not None and _IMPLIED_CROP.match(canonical):
+            return Mistake(0, "'crop=', which only a video may leave out", "ruling pdi-crop")
+        has = f"the format {token}" if token else "a PDI without format"
+        expected = f"a fragment scheme and '=': {has} implies none"
+        return Mistake(0, expected, "ruling pdi-fragment-default")
+    mistake = _misshapen(name, canonical) or _misordered(name, canonical)
+    return mistake and mistake._replace(at=_place_in(positions, mistake.at))
+
+
+def _misshapen(scheme: str, positions: str) -> Mistake | None:
+    template = _TEMPLATES.get(scheme)
+    if template is None:
+        return None
+    at = 0
+    for c in template:
+        if c == "[" and at == len(positions):
+            return None
+        if c in "[]":
+            continue
+        if c not in _FIELDS:
+            if not positions.startswith(c, at):
+                return _out_of_shape(at, f"{c!r}", scheme)
+            at += 1
+            continue
+        pattern, what = _FIELDS[c]
+        field = re.compile(pattern).match(positions, at)
+        if field is None or (c == "N" and positions[field.end() :][:1].isdigit()):
+            return _out_of_shape(field.end() if field else at, what, scheme)
+        at = field.end()
+    return None if at == len(positions) else _out_of_shape(at, "the end", scheme)
+
+
+def _out_of_shape(at: int, expected: str, scheme: str) -> Mistake:
+    shape = f"{scheme}={_TEMPLATES[scheme]}"
+    return Mistake(at, f"{expected}, as in {shape}", "ruling pdi-position, section 3.4")
+
+
+def _misordered(scheme: str, positions: str) -> Mistake | None:
+    match = _SHAPES[scheme].fullmatch(positions) if scheme in _SHAPES else None
+    field = _disordered(scheme, match.groups()) if match else None
+    if match is None or field is None:
+        return None
+    expected = "an end that is not before its start"
+    return Mistake(match.start(field + 1), expected, "ruling part-range")
+
+
+_UNITS = re.compile(f"{ESCAPE}|.")
+
+
+def _place_in(written: str, canonical_at: int) -> int:
+    """The index in a text as written of an index in its canonical form."""
+    length = 0
+    for unit in _UNITS.finditer(written):
+        if length >= canonical_at:
+            return unit.start()
+        length += len(POSITION_ESCAPES.canonical(unit[0]))
+    return len(written)

@@ -1,0 +1,236 @@
+"""What is wrong with a text that is no PDI: where, what was expected, by which rule.
+
+How it works: a reader goes through the grammar of section 1.2 of the draft step by step and stops
+at the first character that cannot stand where it stands. It runs only after the patterns of
+`perdure.ids.grammar` have refused the text, so it may be slow; it is made of the same fragments.
+
+What must stay true: it finds a mistake exactly in the texts that `perdure.ids.pdi.parse` refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import grammar, pdi_date
+from perdure.ids.pdi_fragment import fragment_mistake
+
+DEEPEST = 8  # citations within one another  # ruling: pdi-citation
+
+
+def mistake_in(text: str) -> MalformedIdentifier:
+    """The error that says what is wrong with `text`, which is no PDI."""
+    try:
+        grammar.check_limits(text)
+        _Reader(text).read_pdi(depth=0)
+    except MalformedIdentifier as mistake:
+        return mistake
+    # What is left when every character can stand where it stands.
+    expected = f"a PDI whose canonical form has at most {grammar.LONGEST} characters"
+    return MalformedIdentifier(text=text, at=len(text), expected=expected, rule="ruling pdi-limits")
+
+
+_SCHEME_AND_EQUALS = f"{grammar.SCHEME_NAME}="
+_ESCAPED_CONTROL = re.compile("%(?:[01][0-9A-Fa-f]|7[Ff])")
+_ESCAPE = re.compile(grammar.ESCAPE)
+_DIGITS = "[0-9]++"
+
+
+class _Reader:
+    """One pass over one text. Each method reads what it is named after, or raises."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def take(self, pattern: str) -> str:
+        """What the pattern matches here, which may be nothing; reading goes on after it."""
+        match = re.compile(pattern, re.ASCII).match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[0]
+
+    def next_is(self, character: str) -> bool:
+        return self.text.startswith(character, self.at)
+
+    @property
+    def at_end(self) -> bool:
+        return self.at == len(self.text)
+
+    def fail(self, expected: str, rule: str, at: int | None = None) -> NoReturn:
+        if _ESCAPED_CONTROL.match(self.text, self.at):
+            rule = f"{rule}; no control characters: ruling pdi-limits"
+        raise MalformedIdentifier(
+            text=self.text, at=self.at if at is None else at, expected=expected, rule=rule
+        )
+
+    def fail_within(self, expected: str, rule: str) -> NoReturn:
+        """The character here does not belong to the component that was being read."""
+        self.fail_at_broken_escape(rule)
+        if self.next_is("*") or self.text.endswith("*", 0, self.at):
+            self.fail("'*' for a whole component or not at all", "ruling pdi-wildcard")
+        self.fail(expected, rule)
+
+    def fail_at_broken_escape(self, rule: str) -> None:
+        if self.next_is("%") and not _ESCAPE.match(self.text, self.at):
+            self.take("%[0-9A-Fa-f]?+")
+            self.fail("two hexadecimal digits after '%'", rule)
+
+    def read_pdi(self, depth: int) -> None:
+        self.read_prefix()
+        self.read_series()
+        date: list[str] = []
+        for component in _DATE:
+            if self.at_end:
+                return self.end_interval(depth)
+            date.append(self.read_date_component(date, component))
+        if self.at_end:
+            return self.end_interval(depth)
+        token = self.read_specifier()
+        if self.next_is("#"):
+            self.read_fragment(token)
+        elif self.next_is("@"):
+            self.read_citation(depth)
+        return None
+
+    def end_interval(self, depth: int) -> None:
+        if depth:
+            self.fail("a whole PDI: an interval cannot be cited", "ruling pdi-citation")
+
+    def read_prefix(self) -> None:
+        rule = "ruling pdi-prefix"
+        start = self.at
+        self.take("(?i:urn:)")
+        if not self.take("(?i:pdi:)"):
+            self.at = start
+            known = "urn:pdi:" if self.next_is("u") or self.next_is("U") else "pdi:"
+            while self.take(f"(?i:{known[self.at - start]})"):
+                pass
+            self.fail("'pdi:' or 'urn:pdi:'", rule)
+        if not self.take("//"):
+            self.take("/")
+            self.fail("'//' before the document series", rule)
+
+    def read_series(self) -> None:
+        rule = "ruling pdi-series"
+        components = 0
+        while True:
+            start = self.at
+            component = self.take(grammar.COMPONENT)
+            if not component:
+                self.fail("a component of letters, digits and hyphens", rule)
+            components += 1
+            if not self.take(r"\."):
+                break
+        if components == 1:
+            self.fail("'.' and a country code: a series has two components or more", rule)
+        self.at = start
+        if len(self.take("[A-Za-z]*+")) < max(2, len(component)):
+            self.fail("two or more letters as the country code that ends a series", rule)
+        if not self.take("/"):
+            self.fail("'/' after the document series", rule)
+
+    def read_date_component(self, before: list[str], component: tuple[str, str, str]) -> str:
+        name, pattern, expected = component
+        start = self.at
+        found = self.take(pattern)
+        if not found:
+            self.take(_DIGITS)
+            self.fail(expected, "ruling pdi-date")
+        year, month, day = (*before, found, None, None)[:3]
+        if pdi_date.impossible(year, month, day) is not None:
+            self.fail(f"a {name} that the calendar has", "ruling pdi-date", start)
+        if not self.take("/"):
+            if self.next_is("*") or found == "*":
+                self.fail(f"'/': a wildcard stands for a whole {name}", "ruling pdi-wildcard")
+            if name == "day" and not self.text[self.at :][:1].isdigit():
+                self.fail("'/' and a unique-id after the day", "ruling pdi-missing-uid")
+            self.fail(f"'/' after the {name}", "ruling pdi-date, ruling pdi-interval")
+        return found
+
+    def read_specifier(self) -> str | None:
+        """Unique-id, format and version; gives the canonical format."""
+        follows = "'.', '#', '@' or the end"
+        if not self.take(grammar.UID):
+            self.fail_within("a unique-id", "ruling pdi-uid")
+        if not self.take(r"\."):
+            self.end_component(f"a character that a unique-id may have, {follows}", "pdi-uid")
+            return None
+        token = self.take(grammar.FORMAT)
+        if not token:
+            self.fail_within("a format", "ruling pdi-format")
+        if self.next_is("+"):
+            self.at += "+" not in token
+            self.fail_within("one '+' at most, between major and minor type", "ruling pdi-format")
+        if self.take(r"\."):
+            self.read_version()
+        else:
+            self.end_component(f"a character that a format may have, {follows}", "pdi-format")
+        return grammar.TOKEN_ESCAPES.canonical(token).lower()
+
+    def read_version(self) -> None:
+        rule = "ruling pdi-version"
+        if not self.take(grammar.VERSION):
+            self.fail_within("a version number, the first being 1", rule)
+        if self.take(_DIGITS):
+            self.fail(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
+        if self.next_is("."):
+            self.fail("'#', '@' or the end: a dot within a name is written %2e", "ruling pdi-uid")
+        self.end_component("'#', '@' or the end", "pdi-version")
+
+    def end_component(self, expected: str, ruling: str) -> None:
+        if not (self.at_end or self.next_is("#") or self.next_is("@")):
+            self.fail_within(expected, f"ruling {ruling}")
+
+    def read_fragment(self, token: str | None) -> None:
+        self.at += 1
+        scheme = self.take(_SCHEME_AND_EQUALS).removesuffix("=")
+        start = self.at
+        self.read_position()
+        while self.take(","):
+            self.read_position()
+        if self.next_is("@"):
+            expected = "the end: no citation stands beside a fragment"
+            self.fail(expected, "ruling pdi-citation")
+        if not self.at_end:
+            self.fail_position("',' and a position, or the end")
+        if found := fragment_mistake(scheme or None, self.text[start:], token):
+            self.fail(found.expected, found.rule, start + found.at)
+
+    def read_position(self) -> None:
+        if not self.take(r"\("):
+            return self.read_position_specifier()
+        self.read_position_specifier()
+        while self.take(","):
+            self.read_position_specifier()
+        if not self.take(r"\)"):
+            self.fail_position("',' or ')'")
+        return None
+
+    def read_position_specifier(self) -> None:
+        if not self.take(grammar.SPECIFIER):
+            self.fail_position("a position")
+
+    def fail_position(self, expected: str) -> NoReturn:
+        rule = "ruling pdi-position"
+        self.fail_at_broken_escape(rule)
+        self.fail(expected, rule)
+
+    def read_citation(self, depth: int) -> None:
+        rule = "ruling pdi-citation"
+        if depth == DEEPEST:
+            self.fail(f"the end: citations nest at most {DEEPEST} deep", rule)
+        self.at += 1
+        self.read_position()
+        if not self.take("="):
+            self.fail_position("'=' and the PDI that is cited")
+        self.read_pdi(depth + 1)
+
+
+_DATE = (
+    ("year", grammar.YEAR, "a year of four or more digits, or '*'"),
+    ("month", grammar.MONTH, "a month of one or two digits, or '*'"),
+    ("day", grammar.DAY, "a day of one or two digits, or '*'"),
+)
