@@ -1,0 +1,100 @@
+"""The one place where things are wired: a registry directory, opened for reading and writing.
+
+How it works: `Registry` puts together the settings, the records, the segments, the resolver that
+reads them and the door through which writes go. Readers need nothing else; the door elects a writer
+when the first command comes.
+
+What must stay true: no other module constructs adapters; opening a registry changes nothing in it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from perdure import settings as setting
+from perdure.blobs import ocfl
+from perdure.blobs.durable import write_durably
+from perdure.blobs.segments import Segments, segment_path
+from perdure.blobs.spool import Spool
+from perdure.committer import Committer
+from perdure.peers import SharedDoor
+from perdure.registrar import Registrar, timestamp, utc_now
+from perdure.resolver import Resolver
+from perdure.settings import Settings
+from perdure.stores import sqlite
+from perdure.stores.sqlite import SqliteRecords
+
+DIRECTORIES = ("segments", "archive", "incoming", "aside")
+
+
+def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
+    """Makes a registry in a directory, or adds authorities to the one that is there.
+
+    Raises BadSettings for an authority that cannot be, StorageFailed where the disk refuses.
+    """
+    current = setting.load(root, {}) if (root / setting.FILE).exists() else Settings()
+    grown = setting.added(current, **authorities)
+    with sqlite.storage_errors("the registry directory"):
+        for name in DIRECTORIES:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        ocfl.make_storage_root(root)
+        sqlite.create(root)
+        if grown != current or not (root / setting.FILE).exists():
+            write_durably(root / setting.FILE, setting.write_toml(grown).encode())
+    return grown
+
+
+class Registry:
+    """An open registry. Use as a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.root = root
+        self.settings = setting.load(root, environment)
+        self.clock = clock
+        self.records = SqliteRecords(root)
+        self.segments = Segments(root)
+        self.resolver = Resolver(self.records, self.segments)
+        self.door = SharedDoor(root, self._lead)
+
+    def _lead(self) -> Committer:
+        return Committer(Registrar(self.root, self.settings, clock=self.clock))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def spool(self, *, limit: int | None = None) -> Spool:
+        """Where an upload collects; see `perdure.blobs.spool`."""
+        return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
+
+    def seal(self) -> list[int]:
+        """Makes OCFL objects of complete segments, if this process is the writer; tells which."""
+        committer = self.door.committer
+        sealed = committer.sealable() if committer else []
+        for number in sealed:
+            loose = segment_path(self.root, number)
+            ocfl.seal(self.root, number, loose, at=timestamp(self.clock()))
+        return sealed
+
+    def close(self) -> None:
+        self.door.close()
+        self.records.close()
+        self.segments.close()

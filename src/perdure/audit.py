@@ -1,0 +1,158 @@
+"""Audit: what was promised, compared with what lies on the disk.
+
+How it works: `verify` re-hashes representations, a page of records at a time and in the order in
+which they lie in the segments; `rebuild` reads the segments from the first to the last and makes
+the registry's identifier-to-bytes part anew, without looking at the old one.
+
+What must stay true: nothing here changes a segment; a finding names the identifier and the place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from perdure.blobs import segments as segment
+from perdure.blobs import warc
+from perdure.blobs.segments import Segments
+from perdure.errors import Corrupt
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.model import Finding, Record, Representation, Tombstone
+from perdure.ports import Records
+from perdure.resolver import identify
+from perdure.rules import qualified, references, with_representations
+from perdure.stores.sqlite import SqliteWriter, reference_hash
+
+_PAGE = 1000
+_LAST = "\U0010ffff"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> Iterator[Finding]:
+    """Re-hashes every representation, or those of one interval or pattern; one finding for each.
+
+    What was withdrawn is checked too: it is kept, though it is not served.
+    """
+    low, high = within.key_range() if within else ("", _LAST)
+    while batch := records.scan(low, high, limit=_PAGE):
+        places = [
+            (one.segment, one.offset, identify(key, record), version.number, one)
+            for key, record in batch
+            if within is None or _covers(within, Pdi.from_key(key))
+            for version in record.versions
+            for one in version.representations
+        ]
+        for _, _, name, number, one in sorted(places, key=lambda place: place[:2]):
+            yield _check(held, qualified(name, number, one.format), one)
+        low = batch[-1][0] + "\0"
+
+
+def _covers(pattern: Pdi, name: Pdi) -> bool:
+    return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
+
+
+def _check(held: Segments, identifier: Identifier, one: Representation) -> Finding:
+    problem = None
+    try:
+        digest = hashlib.sha512()
+        for piece in held.chunks(one.segment, one.offset, one.length):
+            digest.update(piece)
+        if digest.hexdigest() != one.sha512:
+            problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
+    except (OSError, Corrupt) as error:
+        problem = str(error)
+    return Finding(
+        identifier=str(identifier), segment=one.segment, length=one.length, problem=problem
+    )
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """Progress of a rebuild: one for each segment."""
+
+    segment: int
+    records: int
+    problem: str | None = None
+    """Where reading stopped early, and why."""
+
+
+def rebuild(root: Path, target: Path, *, now: str) -> Iterator[Rebuilt]:
+    """Fills the empty registry in `target` from the segments of `root`.
+
+    Identifiers without bytes, locations, aliases, metadata and tokens are in no segment: they come
+    from a backup. Serial numbers go on where those found end. A segment that breaks off is read up
+    to its last whole record.
+    """
+    writer = SqliteWriter(target)
+    try:
+        for number in segment.numbers(root):
+            yield _rebuild_segment(root, writer, number, now)
+    finally:
+        writer.close()
+
+
+def _rebuild_segment(root: Path, writer: SqliteWriter, number: int, now: str) -> Rebuilt:
+    path = Segments(root).path(number)
+    count, end, problem = 0, 0, None
+    writer.begin()
+    with path.open("rb") as file:
+        try:
+            for found in warc.read(file, where=path.name):
+                _replay(writer, number, found, file.fileno())
+                count, end = count + 1, found.end
+        except Corrupt as error:
+            problem = str(error)
+    writer.save_segment(number, end, now)
+    writer.commit()
+    return Rebuilt(number, count, problem)
+
+
+def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> None:
+    block = found.block
+    identifier = parse(block.uri)
+    known = writer.record(identifier.key)
+    record = known or Record(name=_spelled(identifier), at=block.at, by="rebuild")
+    if found.type == "metadata":
+        text = os.pread(fd, block.length, found.offset)
+        changed = _buried(record, msgspec.json.decode(text, type=Tombstone), block.version)
+    else:
+        media_type, _, charset = block.media_type.partition(";charset=")
+        one = Representation(
+            format=block.format,
+            media_type=media_type,
+            charset=charset or None,
+            language=block.language,
+            length=block.length,
+            sha512=block.sha512,
+            segment=number,
+            offset=found.offset,
+        )
+        held = record.version(block.version)
+        if held is not None and held.find(block.format):
+            return
+        changed = with_representations(record, block.version, (one,), block.at)
+    writer.put(identifier.key, _encode(changed).decode())
+    writer.refer((reference_hash(one), identifier.key) for one in references(changed))
+    if isinstance(identifier, Pdi) and identifier.serial is not None:
+        series, date = identifier.series, str(identifier.date)
+        last = writer.last_serial(series, date)
+        writer.save_serial(series, date, max(last, identifier.serial))
+
+
+def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
+    if not version:
+        return msgspec.structs.replace(record, tombstone=tombstone)
+    versions = tuple(
+        msgspec.structs.replace(one, tombstone=tombstone) if one.number == version else one
+        for one in record.versions
+    )
+    return msgspec.structs.replace(record, versions=versions)
+
+
+def _spelled(identifier: Identifier) -> str:
+    return "" if isinstance(identifier, Pdi) else str(identifier)

@@ -1,0 +1,169 @@
+"""The writer's side of segments: append records, make them durable, take back what was not.
+
+How it works: records of a batch collect in memory, are written with one call and flushed with one
+`fdatasync`. Content that came as a file becomes a segment of its own: its head is written into the
+room kept in front, the file is flushed and renamed into place. There is one appender per registry,
+in the process that holds the write lock.
+
+What must stay true: `end` grows only through `committed`, which the registrar calls after its
+transaction is durable; `rewind` takes back everything else; a flush that failed is never repeated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from perdure.blobs import warc
+from perdure.blobs.durable import sync_directory
+from perdure.blobs.segments import segment_path
+from perdure.blobs.spool import HEAD_ROOM
+from perdure.errors import Corrupt
+from perdure.model import Content
+
+
+class FlushFailed(OSError):
+    """A flush to the disk failed: what was written before it may be lost, and nobody can tell."""
+
+
+class Appender:
+    """Appends to the open segment `number`, whose committed length is `end`.
+
+    Raises Corrupt where the file is shorter than the registry remembers.
+    """
+
+    def __init__(self, root: Path, *, number: int, end: int, next_number: int) -> None:
+        self._root = root
+        self.number = number
+        self.end = end
+        self._next = next_number
+        self._adopted: dict[int, int] = {}
+        self._buffer: list[bytes] = []
+        self._position = end
+        self._fd = -1
+        if number:
+            self._open(number, end)
+
+    def _open(self, number: int, end: int) -> None:
+        path = segment_path(self._root, number)
+        created = not path.exists()
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if created:
+            sync_directory(path.parent)
+        size = os.fstat(self._fd).st_size
+        if size < end:
+            raise Corrupt(
+                identifier=path.name,
+                where="segments/",
+                promised=f"{end} bytes",
+                found=f"{size} bytes",
+            )
+        if size > end:
+            self._set_aside(path, end, size)
+
+    def _set_aside(self, path: Path, end: int, size: int) -> None:
+        """What an interrupted batch left behind is kept for a look, but never served."""
+        aside = self._root / "aside"
+        aside.mkdir(exist_ok=True)
+        with (aside / f"{path.stem}-{end}-{size}.tail").open("wb") as file:
+            offset = end
+            while piece := os.pread(self._fd, 1 << 20, offset):
+                file.write(piece)
+                offset += len(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.ftruncate(self._fd, end)
+        os.fsync(self._fd)
+
+    def start_segment(self) -> int:
+        """Closes the open segment and opens a new one; gives its number."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self.number, self.end, self._position = self._take_number(), 0, 0
+        self._open(self.number, 0)
+        return self.number
+
+    def append(self, block: warc.Block, data: bytes, *, type: str = "resource") -> tuple[int, int]:
+        """Queues a record; gives the segment and the offset of its first content byte."""
+        head = warc.head(block, type=type)
+        offset = self._position + len(head)
+        self._buffer += (head, data, warc.TRAILER)
+        self._position = offset + len(data) + len(warc.TRAILER)
+        return self.number, offset
+
+    def adopt(self, block: warc.Block, content: Content) -> tuple[int, int]:
+        """Makes a spooled file a segment of its own, durable at once."""
+        source = self._root / "incoming" / str(content.spooled)
+        number = self._take_number()
+        target = segment_path(self._root, number)
+        fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.pwrite(fd, warc.head(block, size=HEAD_ROOM), 0)
+            os.pwrite(fd, warc.TRAILER, HEAD_ROOM + content.length)
+            with _flushing():
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        source.replace(target)
+        with _flushing():
+            sync_directory(target.parent)
+        self._adopted[number] = HEAD_ROOM + content.length + len(warc.TRAILER)
+        return number, HEAD_ROOM
+
+    def flush(self) -> None:
+        """Makes all queued records durable.
+
+        Raises OSError where they cannot be written (then `rewind` and go on), FlushFailed where
+        they may be lost (then stop).
+        """
+        if not self._buffer:
+            return
+        view = memoryview(b"".join(self._buffer))
+        offset = self.end
+        while view:
+            written = os.pwrite(self._fd, view, offset)
+            view = view[written:]
+            offset += written
+        with _flushing():
+            os.fdatasync(self._fd)
+
+    def lengths(self) -> list[tuple[int, int]]:
+        """Number and new length of every segment that this batch adds to."""
+        grown = list(self._adopted.items())
+        return [*grown, (self.number, self._position)] if self._buffer else grown
+
+    def committed(self) -> None:
+        """The registry remembers the new end: it holds."""
+        self.end = self._position
+        self._buffer.clear()
+        self._adopted.clear()
+
+    def rewind(self) -> None:
+        """Forgets what was queued or written since the last commit."""
+        self._buffer.clear()
+        self._position = self.end
+        for number in self._adopted:
+            segment_path(self._root, number).unlink(missing_ok=True)
+        self._adopted.clear()
+        if self._fd >= 0:
+            os.ftruncate(self._fd, self.end)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _take_number(self) -> int:
+        number = self._next
+        self._next += 1
+        return number
+
+
+@contextmanager
+def _flushing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FlushFailed(error.errno, error.strerror) from error

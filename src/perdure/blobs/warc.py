@@ -1,0 +1,138 @@
+"""The WARC records that segments consist of: written here, and read back for a rebuild.
+
+How it works: content is a `resource` record of WARC/1.1 (ISO 28500:2017), uncompressed, so that a
+byte range of a document is a byte range of a file. `WARC-Target-URI` is the identifier with format
+and version; the named fields that begin with `Perdure-` carry what a rebuild cannot know from it.
+A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry made
+anew from its segments does not serve again what was withdrawn.
+
+What must stay true: any WARC reader can read a segment without our code; a reader stops at the
+first record that is not whole, and never invents one.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from perdure.errors import Corrupt
+
+VERSION = b"WARC/1.1\r\n"
+TRAILER = b"\r\n\r\n"
+LONGEST_HEAD = 64 * 1024
+TOMBSTONE = "application/vnd.perdure.tombstone+json"
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record says about its block; digests as they are kept in the registry."""
+
+    uri: str
+    at: str
+    media_type: str
+    length: int
+    sha512: str
+    blake3: str = ""
+    format: str = ""
+    version: int = 0
+    language: str | None = None
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A record met in a segment, and where its block lies."""
+
+    type: str
+    block: Block
+    offset: int
+    end: int
+
+
+def head(block: Block, *, type: str = "resource", size: int | None = None) -> bytes:
+    """The head of a record, blank line included, padded to `size` bytes if given.
+
+    The caller has made sure that no field holds a line break: identifiers and media types are
+    values of our own grammars. Raises ValueError where the head is longer than `size`.
+    """
+    lines = [
+        f"WARC-Type: {type}",
+        f"WARC-Record-ID: <{uuid.uuid4().urn}>",
+        f"WARC-Date: {block.at}",
+        f"WARC-Target-URI: {block.uri}",
+        f"WARC-Block-Digest: sha512:{block.sha512}",
+        f"Content-Type: {block.media_type}",
+        f"Content-Length: {block.length}",
+    ]
+    if block.version:
+        lines.append(f"Perdure-Version: {block.version}")
+        lines.append(f"Perdure-Format: {block.format}")
+        lines.append(f"Perdure-BLAKE3: {block.blake3}")
+    if block.language:
+        lines.append(f"Perdure-Language: {block.language}")
+    text = VERSION + "\r\n".join(lines).encode("ascii")
+    if size is None:
+        return text + TRAILER
+    label = b"\r\nPerdure-Padding: "
+    missing = size - len(text) - len(label) - len(TRAILER)
+    if missing < 1:
+        raise ValueError(f"a head of {len(text)} bytes does not fit into {size}")
+    return text + label + b"." * missing + TRAILER
+
+
+def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
+    """The records of a segment in order. Blocks are skipped, not read.
+
+    Raises Corrupt at the first record that is not whole, with its offset.
+    """
+    size = os.fstat(file.fileno()).st_size
+    offset = start
+    while offset < size:
+        file.seek(offset)
+        text = file.read(LONGEST_HEAD)
+        length = text.find(TRAILER)
+        if not text.startswith(VERSION) or length < 0:
+            raise _broken(where, offset, "no WARC/1.1 head")
+        fields = _fields(text[len(VERSION) : length])
+        begin = offset + length + len(TRAILER)
+        try:
+            block = _block(fields)
+        except (KeyError, ValueError) as error:
+            raise _broken(where, offset, f"head without {error}") from error
+        end = begin + block.length + len(TRAILER)
+        if end > size:
+            raise _broken(where, offset, f"{end - size} bytes missing")
+        file.seek(end - len(TRAILER))
+        if file.read(len(TRAILER)) != TRAILER:
+            raise _broken(where, offset, "no end of record")
+        yield Found(type=fields["warc-type"], block=block, offset=begin, end=end)
+        offset = end
+
+
+def _fields(text: bytes) -> dict[str, str]:
+    pairs = (line.partition(": ") for line in text.decode("utf-8", "replace").split("\r\n"))
+    return {name.lower(): value for name, _, value in pairs}
+
+
+def _block(fields: dict[str, str]) -> Block:
+    algorithm, _, digest = fields["warc-block-digest"].partition(":")
+    if algorithm != "sha512":
+        raise ValueError("a sha512 digest")
+    return Block(
+        uri=fields["warc-target-uri"],
+        at=fields["warc-date"],
+        media_type=fields["content-type"],
+        length=int(fields["content-length"]),
+        sha512=digest,
+        blake3=fields.get("perdure-blake3", ""),
+        format=fields.get("perdure-format", ""),
+        version=int(fields.get("perdure-version", "0")),
+        language=fields.get("perdure-language"),
+    )
+
+
+def _broken(where: str, offset: int, what: str) -> Corrupt:
+    return Corrupt(
+        identifier=where, where=f"offset {offset}", promised="a whole record", found=what
+    )

@@ -1,0 +1,94 @@
+"""Group commit: everybody's commands, carried out together, each answered when it is durable.
+
+How it works: a flush of the disk costs the same for one command as for a hundred. Commands queue;
+one thread takes all that wait, has the registrar carry them out in one durable step, and hands out
+the answers. While it flushes, the next batch gathers. A caller that finds nobody at work does its
+own command at once, which saves two changes of thread.
+
+What must stay true: an answer is given only when its batch is durable or refused; commands of one
+caller are carried out in the order in which they were given.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+
+from perdure.door import Deliver, Door, receipt
+from perdure.errors import PerdureError, Unavailable
+from perdure.model import Command, Receipt
+from perdure.registrar import Registrar
+
+LARGEST_BATCH = 512
+
+
+class Committer(Door):
+    """Runs a registrar in this process."""
+
+    def __init__(self, registrar: Registrar) -> None:
+        super().__init__()
+        self._registrar = registrar
+        self._waiting: queue.SimpleQueue[tuple[Command, Deliver] | None] = queue.SimpleQueue()
+        self._at_work = threading.Lock()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="perdure-committer", daemon=True)
+        self._thread.start()
+
+    def execute(self, command: Command) -> Receipt:
+        if self._closing or not self._waiting.empty() or not self._at_work.acquire(blocking=False):
+            return super().execute(command)
+        try:
+            answer = self._registrar.execute((command,))[0]
+        finally:
+            self._at_work.release()
+        return receipt(answer)
+
+    def enqueue(self, command: Command, deliver: Deliver) -> None:
+        if self._closing:
+            deliver(Unavailable(what="the write door", reason="this process is stopping"))
+        else:
+            self._waiting.put((command, deliver))
+
+    @property
+    def broken(self) -> PerdureError | None:
+        return self._registrar.broken
+
+    def sealable(self) -> list[int]:
+        """Segments that are complete and no OCFL objects yet."""
+        with self._at_work:
+            return self._registrar.sealable()
+
+    def close(self) -> None:
+        self._closing = True
+        self._waiting.put(None)
+        self._thread.join()
+        with self._at_work:
+            self._registrar.close()
+
+    def _run(self) -> None:
+        while True:
+            batch = self._take()
+            if batch:
+                with self._at_work:
+                    answers = self._registrar.execute([command for command, _ in batch])
+                for (_, deliver), answer in zip(batch, answers, strict=True):
+                    deliver(answer)
+            elif self._closing and self._waiting.empty():
+                return
+
+    def _take(self) -> list[tuple[Command, Deliver]]:
+        """All that waits, after waiting for the first; empty when woken to stop."""
+        first = self._waiting.get()
+        if first is None:
+            return []
+        batch = [first]
+        while len(batch) < LARGEST_BATCH:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._waiting.put(None)
+                break
+            batch.append(following)
+        return batch

@@ -1,0 +1,203 @@
+"""All resolution policy: a query and a record in, the step to take out. Pure.
+
+How it works: the identifier says which version and format it names, the record what there is. Bytes
+held here come before locations elsewhere. A version left open means the highest one; a format left
+open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone.
+
+What must stay true: the answer to a query that names version and format never changes, except to a
+tombstone; nothing that was withdrawn is ever fetched.
+"""
+
+from __future__ import annotations
+
+from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
+from perdure.ids import Identifier
+from perdure.model import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Location,
+    Preference,
+    Query,
+    Record,
+    Redirect,
+    Representation,
+    Step,
+    Tombstone,
+    Version,
+    Want,
+)
+from perdure.rules import qualified, same_format, wanted
+
+
+def decide(query: Query, record: Record | None) -> Step:
+    """What to do about a query.
+
+    Raises NotFound, NoSuchVersion, or NotAcceptable where no format there is was asked for.
+    """
+    identifier = query.identifier
+    if record is None:
+        raise NotFound(identifier=str(identifier))
+    if query.want in (Want.DESCRIPTION, Want.NAMES):
+        return Description(identifier=identifier, record=record)
+    if record.tombstone:
+        return Gone(identifier=identifier, tombstone=record.tombstone)
+    candidates = _candidates(identifier, record)
+    if isinstance(candidates, Tombstone):
+        return Gone(identifier=identifier, tombstone=candidates)
+    fetches, locations = candidates
+    if query.want is Want.LOCATIONS:
+        return Choices(identifier=identifier, fetches=fetches, locations=locations)
+    if query.want is Want.LOCATION:
+        return _location(identifier, record, fetches, locations)
+    if query.want is Want.RESOURCES:
+        accepted = tuple(f for f in fetches if _quality(f.representation, query) > 0)
+        if accepted or locations:
+            return Choices(identifier=identifier, fetches=accepted, locations=locations)
+        raise _not_acceptable(query, record)
+    return _resource(query, record, fetches, locations)
+
+
+def _resource(
+    query: Query, record: Record, fetches: tuple[Fetch, ...], locations: tuple[Location, ...]
+) -> Step:
+    _, named = wanted(query.identifier)
+    if named and fetches:
+        return fetches[0]  # the format is in the name: there is nothing left to negotiate
+    ranked = sorted(fetches, key=lambda fetch: -_quality(fetch.representation, query))
+    if ranked and _quality(ranked[0].representation, query) > 0:
+        return ranked[0]
+    if locations:
+        return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
+    if record.versions or record.locations:
+        raise _not_acceptable(query, record)
+    # Known by name only: it was reserved, or its locations were broken.
+    return Description(identifier=query.identifier, record=record)
+
+
+def _location(
+    identifier: Identifier,
+    record: Record,
+    fetches: tuple[Fetch, ...],
+    locations: tuple[Location, ...],
+) -> Step:
+    if locations:
+        return Redirect(identifier=identifier, location=locations[0], others=locations[1:])
+    if fetches:
+        return Choices(identifier=identifier, fetches=fetches)
+    return Description(identifier=identifier, record=record)
+
+
+def _candidates(
+    identifier: Identifier, record: Record
+) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
+    """Representations and locations that the identifier can mean, best first."""
+    number, format = wanted(identifier)
+    version = _version(identifier, record, number)
+    if version is not None and version.tombstone:
+        return version.tombstone
+    held = version.representations if version else ()
+    fetches = tuple(
+        Fetch(
+            identifier=qualified(identifier, version.number if version else 1, one.format),
+            representation=one,
+            pinned=number is not None,
+            negotiated=format is None and len(held) > 1,
+        )
+        for one in held
+        if format in (None, "*") or same_format(one.format, str(format))
+    )
+    newest = number if number is not None else (version.number if version else None)
+    matching = [
+        location
+        for location in record.locations
+        if (location.version is None or newest is None or location.version == newest)
+        and (
+            not location.format
+            or format in (None, "*")
+            or same_format(location.format, str(format))
+        )
+    ]
+    matching.sort(key=lambda location: -location.weight)
+    if format not in (None, "*") and not fetches and not matching and _has_any(record):
+        raise NotAcceptable(
+            identifier=str(identifier), asked=str(format), offered=_formats(record, version)
+        )
+    return fetches, tuple(matching)
+
+
+def _version(identifier: Identifier, record: Record, number: int | None) -> Version | None:
+    """The version named or, where none is named, the highest (section 3.6.3)."""
+    if number is None:
+        newest = record.newest
+        if newest is None and record.versions:
+            return record.versions[-1]  # all of them withdrawn: its tombstone tells
+        return newest
+    found = record.version(number)
+    if found is None:
+        bound = {location.version for location in record.locations}
+        if number in bound or None in bound:
+            return None
+        if number == 1 and record.minted and not record.versions:
+            return None
+        known = {one.number for one in record.versions} | {one for one in bound if one}
+        raise NoSuchVersion(
+            identifier=str(identifier), version=number, versions=tuple(sorted(known))
+        )
+    return found
+
+
+def _quality(held: Representation, query: Query) -> float:
+    """How welcome a representation is, 0 to 1: media type times language."""
+    media = media_quality(query.accept, held.media_type)
+    if not query.languages or not held.language:
+        return media
+    # A language that nobody asked for is still better than an empty hand (RFC 9110 12.5.4).
+    return media * max(language_quality(query.languages, held.language), 0.001)
+
+
+def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
+    """Quality of a media type; the most specific matching range decides (RFC 9110 12.5.1)."""
+    if not accept:
+        return 1.0
+    essence = media_type.partition(";")[0].strip().lower()
+    major = essence.partition("/")[0]
+    best, quality = -1, 0.0
+    for preference in accept:
+        asked = preference.range.partition(";")[0].strip().lower()
+        specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
+        if specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def language_quality(asked: tuple[Preference, ...], language: str) -> float:
+    """Quality of a language by basic filtering, the longest range first (RFC 4647 3.3.1)."""
+    tag = language.lower()
+    best, quality = -1, 0.0
+    for preference in asked:
+        range_ = preference.range.lower()
+        matches = range_ == "*" or tag == range_ or tag.startswith(range_ + "-")
+        specific = 0 if range_ == "*" else len(range_)
+        if matches and specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def _has_any(record: Record) -> bool:
+    return bool(record.versions or record.locations)
+
+
+def _formats(record: Record, version: Version | None) -> tuple[str, ...]:
+    held = {one.format for one in version.representations} if version else set()
+    return tuple(sorted(held | {one.format for one in record.locations if one.format}))
+
+
+def _not_acceptable(query: Query, record: Record) -> NotAcceptable:
+    version = record.newest
+    offered = {one.media_type for one in version.representations} if version else set()
+    asked = ", ".join(preference.range for preference in query.accept)
+    return NotAcceptable(
+        identifier=str(query.identifier), asked=asked, offered=tuple(sorted(offered))
+    )

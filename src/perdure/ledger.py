@@ -1,0 +1,268 @@
+"""One batch of writes, made durable together: the unit of work behind the write door.
+
+How it works: between `begin` and `write`, records and bytes collect here, visible to the commands
+that follow in the same batch. `write` makes them durable in this order: content in the segment,
+`fdatasync`, transaction of the registry. `undo` takes all of it back.
+
+What must stay true: a record never speaks of bytes that are not durable; what `undo` took back is
+as if it had never been asked; after a flush that failed nothing is accepted until a restart,
+because the kernel may have dropped the pages (a second `fsync` would lie).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import secrets
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from perdure import rules
+from perdure.blobs import segments, warc
+from perdure.blobs.appender import Appender, FlushFailed
+from perdure.errors import StorageFailed
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
+from perdure.stores.sqlite import SqliteWriter, reference_hash
+
+_WAL_LIMIT = 64 << 20  # bytes; beyond this the log is moved into the file between two batches
+
+_encode = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(Record).decode
+
+
+class Ledger:
+    """Opens a registry directory for writing, and recovers it.
+
+    What lies beyond the last committed byte of the open segment is set aside, and so are segment
+    files that no committed batch knows: they hold nothing that was acknowledged.
+    """
+
+    def __init__(self, root: Path, *, segment_bytes: int, now: str) -> None:
+        self._root = root
+        self._segment_bytes = segment_bytes
+        self.store = SqliteWriter(root)
+        self.now = now
+        self.broken: StorageFailed | None = None
+        self._serials: dict[tuple[str, str], int] = {}
+        self._grown: set[tuple[str, str]] = set()
+        self._added: dict[str, bytes] = {}
+        self._refers: list[tuple[int, str]] = []
+        known = self.store.segments()
+        self._move_strays({number for number, _, _ in known})
+        self._appender, self._segment_day = self._open_segment(known)
+
+    def _open_segment(self, known: list[tuple[int, int, str]]) -> tuple[Appender, str]:
+        loose = [row for row in known if segments.segment_path(self._root, row[0]).exists()]
+        number, end, opened = loose[-1] if loose else (0, 0, self.now)
+        highest = max([*segments.numbers(self._root), *(row[0] for row in known)], default=0)
+        appender = Appender(self._root, number=number, end=end, next_number=highest + 1)
+        return appender, opened[:10]
+
+    def _move_strays(self, known: set[int]) -> None:
+        for path in (self._root / "segments").glob("[0-9]*.warc"):
+            if int(path.stem) not in known:
+                aside = self._root / "aside"
+                aside.mkdir(exist_ok=True)
+                path.replace(aside / f"{path.name}.{secrets.token_hex(4)}")
+
+    # The batch
+    # ---------
+
+    def begin(self, now: str) -> None:
+        """Starts a batch at this time. Raises apsw.Error or OSError."""
+        self.now = now
+        self.store.begin()
+        if self._appender.end and (
+            self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
+        ):
+            self._start_segment()
+
+    def write(self) -> None:
+        """Makes the batch durable: bytes first, then the records that speak of them."""
+        self._appender.flush()
+        for number, length in self._appender.lengths():
+            self.store.save_segment(number, length, self.now)
+        for place in self._grown:
+            self.store.save_serial(*place, self._serials[place])
+        self._flush_records()
+        self.store.commit()
+        self._appender.committed()
+        self._grown.clear()
+
+    def undo(self, error: Exception) -> StorageFailed:
+        """Takes the batch back. Nothing is accepted any more unless the disk was merely full."""
+        full = isinstance(error, apsw.FullError) or (
+            isinstance(error, OSError)
+            and not isinstance(error, FlushFailed)
+            and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        )
+        failure = StorageFailed(what="the write", reason=str(error))
+        self._added.clear()
+        self._refers.clear()
+        self._grown.clear()
+        self._serials.clear()
+        try:
+            self.store.rollback()
+            self._appender.rewind()
+        except (OSError, apsw.Error):
+            full = False
+        if not full:
+            self.broken = failure
+        return failure
+
+    def tidy(self) -> None:
+        """Between batches: keeps the write-ahead log short."""
+        if self.store.wal_size() > _WAL_LIMIT:
+            self.store.checkpoint()
+
+    def close(self) -> None:
+        self._appender.close()
+        self.store.close()
+
+    # Records
+    # -------
+
+    def record(self, key: str) -> Record | None:
+        """The record as the commands before in this batch left it."""
+        text = self._added.get(key)
+        return self.store.record(key) if text is None else _decode_record(text)
+
+    def is_empty(self, low: str, high: str) -> bool:
+        """Whether no record has a key from `low` to `high`, both included."""
+        self._flush_records()
+        return self.store.first_key(low, high + "\0") is None
+
+    def add(self, key: str, record: Record) -> None:
+        """A new record."""
+        self._added[key] = _encode(record)
+        if record.locations or record.versions or record.aliases:
+            self._refer(key, record)
+
+    def add_encoded(self, key: str, text: bytes) -> None:
+        """A new record of a bulk load, whose references are staged apart."""
+        self._added[key] = text
+
+    def revise(
+        self, identifier: Identifier, old: Record, new: Record, outcome: Outcome, by: str
+    ) -> Receipt:
+        """A new revision of a record, unless nothing changed; the old one goes to the history."""
+        if outcome is Outcome.UNCHANGED:
+            return Receipt(outcome=outcome, identifier=str(identifier), revision=old.revision)
+        new = msgspec.structs.replace(new, revision=old.revision + 1, at=self.now, by=by)
+        self._flush_records()
+        self.store.revise(
+            [(identifier.key, _encode(new).decode(), old.revision, _encode(old).decode())]
+        )
+        self._refer(identifier.key, new)
+        return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
+
+    def merge_staged(self) -> None:
+        """Makes the references of a bulk load findable."""
+        if self.store.has_staged():
+            self._flush_records()
+            self.store.merge_staged()
+
+    def _refer(self, key: str, record: Record) -> None:
+        self._refers.extend((reference_hash(text), key) for text in rules.references(record))
+
+    def _flush_records(self) -> None:
+        if self._added:
+            self.store.add((key, text.decode()) for key, text in self._added.items())
+            self._added.clear()
+        if self._refers:
+            self.store.refer(self._refers)
+            self._refers.clear()
+
+    # Serial numbers
+    # --------------
+
+    def next_serial(self, series: str, date: str) -> int:
+        """The next number of a series on a day, from 1 (section 2.4)."""
+        last = self._last_serial(series, date)
+        self._save_serial(series, date, last + 1)
+        return last + 1
+
+    def note_serial(self, identifier: Identifier) -> None:
+        """A serial number that came from elsewhere is not handed out again."""
+        if isinstance(identifier, Pdi) and identifier.serial is not None:
+            series, date = identifier.series, str(identifier.date)
+            if identifier.serial > self._last_serial(series, date):
+                self._save_serial(series, date, identifier.serial)
+
+    def _last_serial(self, series: str, date: str) -> int:
+        last = self._serials.get((series, date))
+        return self.store.last_serial(series, date) if last is None else last
+
+    def _save_serial(self, series: str, date: str, last: int) -> None:
+        self._serials[series, date] = last
+        self._grown.add((series, date))
+
+    # Bytes
+    # -----
+
+    def place(self, identifier: Identifier, version: int, content: Content) -> Representation:
+        """Queues bytes, and says where they will lie."""
+        block = warc.Block(
+            uri=str(rules.qualified(identifier, version, content.format)),
+            at=self.now,
+            media_type=_typed(content),
+            length=content.length,
+            sha512=content.sha512,
+            blake3=content.blake3,
+            format=content.format,
+            version=version,
+            language=content.language,
+        )
+        if content.spooled is not None:
+            number, offset = self._appender.adopt(block, content)
+        else:
+            number, offset = self._append(block, content.data or b"", type="resource")
+        return Representation(
+            format=content.format,
+            media_type=content.media_type,
+            charset=content.charset,
+            language=content.language,
+            length=content.length,
+            sha512=content.sha512,
+            segment=number,
+            offset=offset,
+        )
+
+    def log_tombstone(
+        self, identifier: Identifier, tombstone: Tombstone, version: int | None
+    ) -> None:
+        """Writes a withdrawal among the bytes, so that a rebuild does not undo it."""
+        text = _encode(tombstone)
+        block = warc.Block(
+            uri=str(identifier.resource if isinstance(identifier, Pdi) else identifier),
+            at=self.now,
+            media_type=warc.TOMBSTONE,
+            length=len(text),
+            sha512=hashlib.sha512(text).hexdigest(),
+            version=version or 0,
+        )
+        self._append(block, text, type="metadata")
+
+    def sealable(self) -> list[int]:
+        """Segments that receive no more records and are no OCFL objects yet."""
+        loose = (self._root / "segments").glob("[0-9]*.warc")
+        return sorted({int(path.stem) for path in loose} - {self._appender.number})
+
+    def _append(self, block: warc.Block, data: bytes, *, type: str) -> tuple[int, int]:
+        if not self._appender.number:
+            self._start_segment()
+        return self._appender.append(block, data, type=type)
+
+    def _start_segment(self) -> None:
+        self._appender.start_segment()
+        self._segment_day = self.now[:10]
+
+
+def _typed(content: Content) -> str:
+    if content.charset and "charset=" not in content.media_type:
+        return f"{content.media_type};charset={content.charset}"
+    return content.media_type

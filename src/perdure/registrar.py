@@ -1,0 +1,411 @@
+"""The write door: carries out commands, many in one durable step.
+
+How it works: `execute` takes the commands that wait, plans each with `perdure.rules`, collects what
+they change in the ledger and writes it all at once. A command that is refused spoils nothing for
+the others; a disk that fails takes the whole batch back.
+
+What must stay true: there is one registrar per registry, in the process that holds the write lock,
+used by one thread at a time; a receipt is given only for what a power cut cannot undo.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+import msgspec
+
+from perdure import rules
+from perdure.errors import Conflict, InvalidRequest, PerdureError, StorageFailed, UnknownAuthority
+from perdure.ids import Identifier, ark, parse, urn1993
+from perdure.ids.pdi import Pdi
+from perdure.ledger import Ledger
+from perdure.model import (
+    Alias,
+    Bind,
+    Break,
+    Command,
+    Commit,
+    Load,
+    Mint,
+    Outcome,
+    Receipt,
+    Record,
+    Register,
+    Row,
+    SaveToken,
+    Tombstone,
+    Withdraw,
+)
+from perdure.settings import Settings
+from perdure.stores.sqlite import reference_hash
+
+ANSWERS_KEPT = timedelta(days=30)
+"""How long an idempotency key is remembered."""
+_BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
+_RANDOM_LENGTH = 9  # 29^9 strings: 14 million million
+
+_encode = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(Record).decode
+_decode_receipt = msgspec.json.Decoder(Receipt).decode
+
+Answer = Receipt | PerdureError
+_C = TypeVar("_C", Mint, Commit)
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """`2026-11-21T01:02:03Z`, as everything kept is dated."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Registrar:
+    """Carries out commands on one registry directory. Opening it recovers it."""
+
+    def __init__(
+        self, root: Path, settings: Settings, *, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._day = ""
+        now = clock()
+        self._ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
+        self._ledger.store.begin()
+        self._ledger.merge_staged()
+        self._ledger.store.forget_answers(timestamp(now - ANSWERS_KEPT))
+        self._ledger.store.commit()
+
+    def execute(self, commands: Sequence[Command]) -> list[Answer]:
+        """Carries out commands in order; gives a receipt or an error for each.
+
+        When it returns, everything that has a receipt is durable.
+        """
+        ledger = self._ledger
+        if ledger.broken:
+            return [ledger.broken] * len(commands)
+        moment = self._clock()
+        self._day = moment.strftime("%Y/%m/%d")
+        try:
+            ledger.begin(timestamp(moment))
+            answers = [self._answer(command) for command in commands]
+            ledger.write()
+        except (OSError, apsw.Error, StorageFailed) as error:
+            return [ledger.undo(error)] * len(commands)
+        ledger.tidy()
+        return answers
+
+    @property
+    def broken(self) -> StorageFailed | None:
+        """Why nothing is accepted any more; None while all is well."""
+        return self._ledger.broken
+
+    def sealable(self) -> list[int]:
+        """Segments that are complete and no OCFL objects yet."""
+        return self._ledger.sealable()
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def _answer(self, command: Command) -> Answer:
+        try:
+            return self._carry_out(command)
+        except StorageFailed:
+            raise
+        except PerdureError as error:
+            return error
+
+    def _carry_out(self, command: Command) -> Receipt:
+        match command:
+            case Mint():
+                return self._once(command, command.once, self._mint)
+            case Commit():
+                return self._once(command, command.once, self._commit)
+            case Register():
+                return self._register(command)
+            case Bind():
+                return self._bind(command)
+            case Break():
+                return self._break(command)
+            case Alias():
+                return self._alias(command)
+            case Withdraw():
+                return self._withdraw(command)
+            case Load():
+                return self._load(command)
+            case SaveToken():
+                self._ledger.store.save_token(command.token)
+                return Receipt(outcome=Outcome.CREATED, identifier=command.token.name)
+        raise TypeError(f"no command: {type(command).__name__}")
+
+    # Carrying out
+    # ------------
+
+    def _mint(self, command: Mint) -> Receipt:
+        identifier = self._name(command)
+        if self._ledger.record(identifier.key) is not None:
+            raise Conflict(
+                identifier=str(identifier),
+                reason="it is taken, and no name is reused",
+                current=None,
+            )
+        return self._create(identifier, command, format=command.format)
+
+    def _register(self, command: Register) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        if record is not None:
+            return self._add_to(identifier, record, command)
+        self._ledger.note_serial(identifier)
+        _, format = rules.wanted(identifier)
+        return self._create(identifier, command, format=format or "")
+
+    def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
+        promised = not (command.contents or command.locations)
+        record = Record(
+            name=_spelled(identifier),
+            at=self._ledger.now,
+            by=command.by,
+            minted=format if promised else "",
+            metadata=command.metadata,
+        )
+        version = rules.wanted(identifier)[0] or 1
+        if command.locations:
+            record, _ = rules.bind(identifier, record, command.locations)
+        if command.contents:
+            plan = rules.plan_commit(identifier, Record(), command.contents, None)
+            plan = rules.Plan(version, plan.fresh)
+            rules.check_promises(identifier, record, plan)
+            record = self._with_bytes(identifier, record, plan)
+            format = plan.fresh[0].format
+        self._ledger.add(identifier.key, record)
+        name = rules.qualified(identifier, version, format) if format else identifier
+        return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
+
+    def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
+        """What a registration brings for an identifier that is known already."""
+        changed, outcome = record, Outcome.UNCHANGED
+        if command.locations:
+            changed, outcome = rules.bind(identifier, record, command.locations)
+        if command.contents:
+            number = rules.wanted(identifier)[0] or 1
+            if record.version(number) is None and not record.tombstone:
+                plan = rules.Plan(number, command.contents)
+            else:
+                plan = rules.plan_commit(identifier, record, command.contents, number)
+            rules.check_promises(identifier, record, plan)
+            if plan.fresh:
+                changed = self._with_bytes(identifier, changed, plan)
+                outcome = Outcome.CREATED
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _commit(self, command: Commit) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        plan = rules.plan_commit(identifier, record, command.contents, command.version)
+        rules.check_promises(identifier, record, plan)
+        changed, outcome = record, Outcome.UNCHANGED
+        if plan.fresh:
+            changed = self._with_bytes(identifier, record, plan)
+            outcome = Outcome.CREATED
+        name = rules.qualified(identifier, plan.version, command.contents[0].format)
+        receipt = self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return msgspec.structs.replace(receipt, identifier=str(name))
+
+    def _bind(self, command: Bind) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        if record is None and command.register:
+            registration = Register(
+                by=command.by, identifier=identifier, locations=command.locations
+            )
+            return self._register(registration)
+        record = rules.known(identifier, record)
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = rules.bind(identifier, record, command.locations)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _break(self, command: Break) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        location = rules.find_location(identifier, record, command.uri)
+        plan = rules.plan_break(identifier, record, location, command.content)
+        changed = rules.without(record, location)
+        if plan and plan.fresh:
+            changed = self._with_bytes(identifier, changed, plan)
+        return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+
+    def _alias(self, command: Alias) -> Receipt:
+        identifier, other = rules.bindable(command.identifier), rules.bindable(command.other)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = rules.alias(identifier, record, other)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _withdraw(self, command: Withdraw) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
+        changed, outcome = rules.withdraw(identifier, record, tombstone, command.version)
+        if outcome is Outcome.CHANGED:
+            self._ledger.log_tombstone(identifier, tombstone, command.version)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _load(self, command: Load) -> Receipt:
+        """Many identifiers; those known already are compared and reported line by line."""
+        rejected: list[tuple[int, str]] = []
+        fresh = list(command.rows)
+        if fresh and not self._ledger.is_empty(fresh[0].key, fresh[-1].key):
+            fresh = []
+            for row in command.rows:
+                held = self._ledger.record(row.key)
+                if held is None:
+                    fresh.append(row)
+                elif not _same_promises(held, row):
+                    reason = "it is registered already, with other bytes or locations"
+                    rejected.append((row.line, reason))
+        self._add_rows(fresh)
+        if command.last:
+            self._ledger.merge_staged()
+        return Receipt(
+            outcome=Outcome.CREATED if fresh else Outcome.UNCHANGED,
+            accepted=len(command.rows) - len(rejected),
+            rejected=tuple(rejected),
+        )
+
+    def _add_rows(self, rows: list[Row]) -> None:
+        refers: list[tuple[int, str]] = []
+        today = self._day.replace("/", "")
+        for row in rows:
+            if today in row.key and _is_pdi(row.key):
+                self._ledger.note_serial(Pdi.from_key(row.key))
+            text = row.record
+            if row.contents:
+                text = self._with_loaded_bytes(row)
+                digests = (f"sha512:{content.sha512}" for _, content in row.contents)
+                refers.extend((reference_hash(digest), row.key) for digest in digests)
+            self._ledger.add_encoded(row.key, text)
+            refers.extend((hash, row.key) for hash in row.refers)
+        self._ledger.store.stage(refers)
+
+    def _with_loaded_bytes(self, row: Row) -> bytes:
+        record = _decode_record(row.record)
+        identifier = parse(record.name) if record.name else Pdi.from_key(row.key)
+        for version, content in row.contents:
+            record = self._with_bytes(identifier, record, rules.Plan(version, (content,)))
+        return _encode(record)
+
+    def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
+        added = tuple(
+            self._ledger.place(identifier, plan.version, content) for content in plan.fresh
+        )
+        return rules.with_representations(record, plan.version, added, self._ledger.now)
+
+    # Names
+    # -----
+
+    def _name(self, command: Mint) -> Identifier:
+        """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""
+        authority = command.authority
+        if authority in self._settings.series:
+            rules.check_series(authority, self._settings.series)
+            if command.uid is not None:
+                rules.check_unique_id(command.uid)
+            uid = (
+                command.uid
+                if command.uid is not None
+                else str(self._ledger.next_serial(authority, self._day))
+            )
+            format = command.contents[0].format if command.contents else command.format
+            return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
+        if authority in self._settings.shoulders:
+            return self._fresh(command, lambda text: ark.parse(_with_check(f"{authority}{text}")))
+        if authority in self._settings.naming_authorities:
+            return self._fresh(command, lambda text: urn1993.parse(f"URN:{authority}::{text}:::"))
+        owned = self._settings
+        raise UnknownAuthority(
+            authority=authority, known=(*owned.series, *owned.shoulders, *owned.naming_authorities)
+        )
+
+    def _fresh(self, command: Mint, spell: Callable[[str], Identifier]) -> Identifier:
+        if command.uid is not None:
+            return spell(command.uid)
+        while True:
+            text = "".join(secrets.choice(_BETANUMERIC) for _ in range(_RANDOM_LENGTH))
+            identifier = spell(text)
+            if self._ledger.record(identifier.key) is None:
+                return identifier
+
+    # Idempotency
+    # -----------
+
+    def _once(self, command: _C, once: str | None, carry_out: Callable[[_C], Receipt]) -> Receipt:
+        """Answers a repeated request with the receipt of the first one."""
+        if once is None:
+            return carry_out(command)
+        request = fingerprint(command)
+        earlier = self._ledger.store.answered(command.by, once)
+        if earlier is not None:
+            if earlier[0] != request:
+                raise InvalidRequest(
+                    what=f"idempotency key {once[:100]!a}",
+                    reason="it was used for another request",
+                    rule=None,
+                )
+            return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
+        receipt = carry_out(command)
+        self._ledger.store.save_answer(
+            command.by, once, request, _encode(receipt).decode(), self._ledger.now
+        )
+        return receipt
+
+
+def fingerprint(command: Command) -> str:
+    """SHA-256 over all that makes two commands the same request; bytes by their digest."""
+    seen = [type(command).__name__]
+    for name in command.__struct_fields__:
+        value = getattr(command, name)
+        if name == "contents":
+            seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in value)
+        else:
+            seen.append(f"{name}={value}")
+    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
+
+
+def _spelled(identifier: Identifier) -> str:
+    """The name to keep with the record: none where the key spells it already."""
+    if isinstance(identifier, Pdi):
+        resource = identifier.resource
+        return "" if Pdi.from_key(resource.key) == resource else str(resource)
+    return str(identifier)
+
+
+def _is_pdi(key: str) -> bool:
+    """Whether a key is a PDI's: those of all other schemes begin with a prefix and a colon."""
+    return ":" not in key.partition("/")[0]
+
+
+def _with_check(name: str) -> str:
+    return f"ark:{name}{ark.check_character(name)}"
+
+
+def _same_promises(held: Record, row: Row) -> bool:
+    asked = _decode_record(row.record)
+    if any(one not in held.locations for one in asked.locations):
+        return False
+    for number, content in row.contents:
+        version = held.version(number)
+        found = version.find(content.format) if version else None
+        if found is None or found.sha512 != content.sha512:
+            return False
+    return True

@@ -1,0 +1,427 @@
+"""What may be minted, committed, bound, broken and withdrawn: pure functions over records.
+
+How it works: each write is planned here before a byte is stored. A function takes the record as it
+stands (or None) and what is asked, and gives the record as it will be, or raises. Where bytes come
+along, planning and building are two steps, because a representation says where its bytes lie and
+they lie nowhere before the plan is accepted.
+
+What must stay true (PDI sections 2.1, 2.6, 3.6): the namespace is monotonic. No function here
+returns a record with fewer versions, fewer representations or other digests than it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import msgspec
+import pycountry
+
+from perdure import formats
+from perdure.errors import (
+    Conflict,
+    Forbidden,
+    InvalidRequest,
+    NoSuchVersion,
+    NotFound,
+    PreconditionFailed,
+    Unauthenticated,
+    UnknownAuthority,
+)
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model import (
+    Content,
+    Location,
+    Outcome,
+    Record,
+    Representation,
+    Token,
+    Tombstone,
+    Version,
+)
+
+OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw")
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
+_ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
+_LONGEST_URI = 8192  # characters
+
+
+# What an identifier names
+# ------------------------
+
+
+def wanted(identifier: Identifier) -> tuple[int | None, str | None]:
+    """Version and format that an identifier names; None for either where it leaves it open."""
+    if not isinstance(identifier, Pdi):
+        return None, None
+    return (identifier.version if identifier.version != "*" else None), identifier.format
+
+
+def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
+    """The identifier of exactly this representation, where its scheme has a way to say so."""
+    if isinstance(identifier, Pdi):
+        return identifier.resource.at(version=version, format=format)
+    return identifier.whole
+
+
+def bindable(identifier: Identifier) -> Identifier:
+    """The identifier itself. Raises InvalidRequest for what names no single whole resource."""
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        raise _refused(identifier, "a pattern names many resources", "ruling pdi-wildcard")
+    if identifier != identifier.whole:
+        raise _refused(identifier, "bytes are bound to a whole document, not to a part of it", None)
+    return identifier
+
+
+def references(record: Record) -> set[str]:
+    """Everything that leads back to this record: its locations, digests and aliases."""
+    return {
+        *(f"location:{location.uri}" for location in record.locations),
+        *(f"sha512:{location.sha512}" for location in record.locations if location.sha512),
+        *(f"alias:{alias}" for alias in record.aliases),
+        *(f"sha512:{held.sha512}" for one in record.versions for held in one.representations),
+    }
+
+
+# Minting
+# -------
+
+
+@cache
+def _countries() -> frozenset[str]:
+    """ISO 3166-1 alpha-2 codes, officially assigned or formerly used, in lower case."""
+    past = (getattr(country, "alpha_2", None) for country in pycountry.historic_countries)
+    present = (country.alpha_2 for country in pycountry.countries)
+    return frozenset(code.lower() for code in (*present, *past) if code)
+
+
+def check_series(series: str, owned: tuple[str, ...]) -> None:
+    """Raises UnknownAuthority or, where it ends in no country, InvalidRequest (section 2.2)."""
+    if series not in owned:
+        raise UnknownAuthority(authority=series, known=owned)
+    country = series.rpartition(".")[2]
+    if country not in _countries():
+        raise InvalidRequest(
+            what=f"series {series}",
+            reason=f"{country!r} is no ISO 3166 code of a country, present or former",
+            rule="ruling pdi-series",
+        )
+
+
+def check_unique_id(uid: str) -> None:
+    """Raises InvalidRequest where a unique-id is asked for that the daily counter will hand out."""
+    if uid.isascii() and uid.isdigit():
+        raise InvalidRequest(
+            what=f"unique-id {uid}",
+            reason="numbers are handed out in order, without gaps",
+            rule="section 2.4: leave the unique-id out, or choose one that is not a number",
+        )
+
+
+# Committing bytes
+# ----------------
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which version the contents become, and those of them that are not held yet."""
+
+    version: int
+    fresh: tuple[Content, ...]
+
+
+def plan_commit(
+    identifier: Identifier, record: Record, contents: tuple[Content, ...], version: int | None
+) -> Plan:
+    """Decides where contents go. Raises Conflict, NoSuchVersion or InvalidRequest.
+
+    "Any machine representation (byte sequence) associated with formats of a versioned PDI never
+    changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
+    incremented" (section 2.6).
+    """
+    if not contents:
+        raise _refused(identifier, "there are no bytes to commit", None)
+    named = [content.format for content in contents]
+    if len(set(named)) != len(named):
+        raise _refused(identifier, "a format stands twice in one version", "section 2.6")
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    numbers = [held.number for held in record.versions]
+    highest = max(numbers, default=0)
+    if version is None:
+        newest = record.version(highest)
+        if newest and all(_holds(newest, content) for content in contents):
+            return Plan(highest, ())
+        return Plan(highest + 1, contents)
+    if version > highest + 1:
+        raise NoSuchVersion(identifier=str(identifier), version=version, versions=tuple(numbers))
+    target = record.version(version)
+    if target is None:
+        return Plan(version, contents)
+    if target.tombstone:
+        raise Conflict(
+            identifier=str(identifier), reason=f"version {version} was withdrawn", current=None
+        )
+    for content in contents:
+        held = target.find(content.format)
+        if held and held.sha512 != content.sha512:
+            raise Conflict(
+                identifier=str(qualified(identifier, version, content.format)),
+                reason="it is bound to other bytes for ever; commit the new bytes as a new version",
+                current=f"sha512 {held.sha512}",
+            )
+    return Plan(version, tuple(c for c in contents if not target.find(c.format)))
+
+
+def _holds(version: Version, content: Content) -> bool:
+    held = version.find(content.format)
+    return held is not None and held.sha512 == content.sha512
+
+
+def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
+    """Raises Conflict where a location has promised other bytes for what is committed."""
+    for content in plan.fresh:
+        for location in record.locations:
+            if (
+                location.sha512 not in (None, content.sha512)
+                and location.version == plan.version
+                and location.format == content.format
+            ):
+                raise Conflict(
+                    identifier=str(qualified(identifier, plan.version, content.format)),
+                    reason=f"the location {location.uri} is bound with another digest",
+                    current=f"sha512 {location.sha512}",
+                )
+
+
+def with_representations(
+    record: Record, number: int, added: tuple[Representation, ...], at: str
+) -> Record:
+    """The record with representations added to a version, which is made where it is new."""
+    held = record.version(number)
+    if held is None:
+        version = Version(number=number, at=at, representations=added)
+    else:
+        late = tuple(msgspec.structs.replace(one, at=at) for one in added)
+        version = msgspec.structs.replace(held, representations=held.representations + late)
+    others = tuple(one for one in record.versions if one.number != number)
+    versions = tuple(sorted((*others, version), key=lambda one: one.number))
+    return msgspec.structs.replace(record, versions=versions)
+
+
+# Locations and names
+# -------------------
+
+
+def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
+    """The locations themselves. Raises InvalidRequest for what must not be sent to a browser."""
+    for location in locations:
+        match = _URI.fullmatch(location.uri)
+        if match is None or len(location.uri) > _LONGEST_URI:
+            raise InvalidRequest(
+                what=f"location {location.uri[:100]!a}",
+                reason="an absolute URI in ASCII of at most 8192 characters is needed",
+                rule="RFC 3986 section 4.3: escape other characters as %hh",
+            )
+        if match[1].lower() in _ACTIVE_SCHEMES:
+            raise InvalidRequest(
+                what=f"location {location.uri[:100]!a}",
+                reason=f"{match[1]}: URIs locate nothing that others can fetch",
+                rule=None,
+            )
+    return locations
+
+
+def bind(
+    identifier: Identifier, record: Record, locations: tuple[Location, ...]
+) -> tuple[Record, Outcome]:
+    """The record with these locations. Raises Conflict where two promise different bytes."""
+    if not locations:
+        raise _refused(identifier, "no location is given", None)
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    version, format = wanted(identifier)
+    result = {_place(location): location for location in record.locations}
+    for location in checked(locations):
+        full = msgspec.structs.replace(
+            location,
+            version=location.version if location.version is not None else version,
+            format=location.format if location.format is not None else format,
+        )
+        _check_promise(identifier, record, tuple(result.values()), full)
+        result[_place(full)] = full
+    bound = tuple(result.values())
+    if bound == record.locations:
+        return record, Outcome.UNCHANGED
+    outcome = Outcome.CREATED if len(bound) > len(record.locations) else Outcome.CHANGED
+    return msgspec.structs.replace(record, locations=bound), outcome
+
+
+def _place(location: Location) -> tuple[str, int | None, str | None]:
+    return location.uri, location.version, location.format
+
+
+def _check_promise(
+    identifier: Identifier, record: Record, others: tuple[Location, ...], new: Location
+) -> None:
+    if new.sha512 is None:
+        return
+    version = record.version(new.version) if new.version else None
+    held = version.find(new.format) if version and new.format else None
+    promised = [held.sha512] if held else []
+    promised += [
+        other.sha512
+        for other in others
+        if other.sha512 and (other.version, other.format) == (new.version, new.format)
+    ]
+    for digest in promised:
+        if digest != new.sha512:
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the location {new.uri} promises other bytes than those bound already",
+                current=f"sha512 {digest}",
+            )
+
+
+def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
+    """The location to break. Raises InvalidRequest where the identifier is not bound to it."""
+    version, format = wanted(identifier)
+    for location in record.locations:
+        if (
+            location.uri == uri
+            and version in (None, location.version)
+            and format in (None, location.format)
+        ):
+            return location
+    raise _refused(identifier, f"it is not bound to {uri[:200]!a}", None)
+
+
+def plan_break(
+    identifier: Identifier, record: Record, location: Location, content: Content | None
+) -> Plan | None:
+    """What must be committed so that the original bytes outlive the location; None: nothing.
+
+    "If the URI changes, the indirect binding MUST be broken, and the original machine
+    representation associated directly with the PDI" (section 3.6.2). Raises Conflict where the
+    original bytes are promised, not held here and not given.
+    """
+    number = location.version or 1
+    version = record.version(number)
+    if location.sha512 is None and content is None:
+        return None
+    if content is None:
+        held = version.representations if version else ()
+        if any(one.sha512 == location.sha512 for one in held):
+            return None
+        raise Conflict(
+            identifier=str(identifier),
+            reason="the original bytes are not held here; give them, so that they are kept",
+            current=f"sha512 {location.sha512}",
+        )
+    if location.sha512 not in (None, content.sha512):
+        raise Conflict(
+            identifier=str(identifier),
+            reason="the bytes given are not those that the location promised",
+            current=f"sha512 {location.sha512}",
+        )
+    return plan_commit(identifier, record, (content,), number)
+
+
+def without(record: Record, location: Location) -> Record:
+    """The record without one location."""
+    kept = tuple(one for one in record.locations if one != location)
+    return msgspec.structs.replace(record, locations=kept)
+
+
+def alias(identifier: Identifier, record: Record, other: Identifier) -> tuple[Record, Outcome]:
+    """The record with another name of the same resource."""
+    if other.key == identifier.key:
+        return record, Outcome.UNCHANGED
+    name = str(other)
+    if name in record.aliases:
+        return record, Outcome.UNCHANGED
+    return msgspec.structs.replace(record, aliases=(*record.aliases, name)), Outcome.CREATED
+
+
+# Withdrawing
+# -----------
+
+
+def withdraw(
+    identifier: Identifier, record: Record, tombstone: Tombstone, version: int | None
+) -> tuple[Record, Outcome]:
+    """The record with a tombstone on itself or one version. What is gone stays gone."""
+    if not tombstone.reason.strip():
+        raise _refused(identifier, "a reason must be given", None)
+    if record.tombstone:
+        return record, Outcome.UNCHANGED
+    if version is None:
+        return msgspec.structs.replace(record, tombstone=tombstone), Outcome.CHANGED
+    held = record.version(version)
+    if held is None:
+        numbers = tuple(one.number for one in record.versions)
+        raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
+    if held.tombstone:
+        return record, Outcome.UNCHANGED
+    versions = tuple(
+        msgspec.structs.replace(one, tombstone=tombstone) if one is held else one
+        for one in record.versions
+    )
+    return msgspec.structs.replace(record, versions=versions), Outcome.CHANGED
+
+
+# Who may
+# -------
+
+
+def known(identifier: Identifier, record: Record | None) -> Record:
+    """The record. Raises NotFound where there is none."""
+    if record is None:
+        raise NotFound(identifier=str(identifier))
+    return record
+
+
+def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:
+    """Raises PreconditionFailed where the caller saw another revision (`If-Match`)."""
+    if expect is not None and expect != record.revision:
+        raise PreconditionFailed(
+            identifier=str(identifier),
+            reason=f"revision {expect} was expected",
+            current=f"revision {record.revision}",
+        )
+
+
+def authority_of(identifier: Identifier) -> str:
+    """The series of a PDI; for other schemes, the part of the key up to its last separator."""
+    if isinstance(identifier, Pdi):
+        return identifier.series
+    return identifier.key
+
+
+def check_token(token: Token, *, operation: str, authority: str, day: str | None, now: str) -> None:
+    """Raises Unauthenticated (expired, revoked) or Forbidden (out of scope).
+
+    `day` is the date of the identifier (`2026-11-21`), None where its scheme has none.
+    """
+    if token.revoked:
+        raise Unauthenticated(reason=f"token {token.name} was revoked at {token.revoked}")
+    if token.expires and token.expires <= now:
+        raise Unauthenticated(reason=f"token {token.name} expired at {token.expires}")
+    covered = any(_covers(scope, authority) for scope in token.authorities)
+    dated = day is None or (token.first_day or "") <= day <= (token.last_day or "9999-99-99")
+    if operation not in token.operations or not covered or not dated:
+        needed = f"{operation}:{authority}" + (f" on {day}" if day and not dated else "")
+        raise Forbidden(who=token.name, needed=needed)
+
+
+def _covers(scope: str, authority: str) -> bool:
+    return scope in ("*", authority) or (scope.endswith("*") and authority.startswith(scope[:-1]))
+
+
+def same_format(a: str, b: str) -> bool:
+    """Whether two format tokens name one representation (`au` is `basic`; ruling pdi-token)."""
+    return a == b or formats.same_format(a, b)
+
+
+def _refused(identifier: Identifier, reason: str, rule: str | None) -> InvalidRequest:
+    return InvalidRequest(what=str(identifier)[:200], reason=reason, rule=rule)

@@ -1,0 +1,157 @@
+"""Settings: one frozen value, from one TOML table and the environment.
+
+How it works: `perdure.toml` in the registry directory holds the table `[perdure]`; a variable
+`PERDURE_<NAME>` overrides the entry of that name (lists separated by commas). Every field says in
+its metadata what it is for; docs/reference/settings.md is held complete by a test.
+
+What must stay true: an unknown name or a value that cannot work is an error at the start, with the
+name of the setting, never a surprise later.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from perdure.errors import BadSettings, InvalidRequest, MalformedIdentifier
+from perdure.ids import ark, urn1993
+from perdure.ids.pdi import Pdi
+
+FILE = "perdure.toml"
+
+
+def _setting(default: Any, help: str) -> Any:
+    return field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that an operator can choose."""
+
+    series: tuple[str, ...] = _setting((), "document series minted here (PDI section 2.2)")
+    naming_authorities: tuple[str, ...] = _setting(
+        (), "naming authorities of the URN of 1993 minted for here, such as IANA:42117"
+    )
+    shoulders: tuple[str, ...] = _setting((), "ARK shoulders minted on here, such as 99999/fk4")
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8080, "port to listen on")
+    workers: int = _setting(1, "server processes")
+    base_url: str = _setting("", "public URL of the resolver, for links; empty: as requested")
+    archive_id: str = _setting("", "identifier of the own web archive, for PWIDs made here")
+    largest_upload: int = _setting(1 << 40, "bytes; a larger upload is refused")
+    http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
+    fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")
+    page_size: int = _setting(1000, "identifiers on a page of a listing")
+    segment_bytes: int = _setting(256 << 20, "bytes; an open segment is sealed beyond this")
+    log_level: str = _setting("info", "debug, info, warning or error")
+
+    def __post_init__(self) -> None:
+        for series in self.series:
+            _check("series", series, lambda: Pdi.parse(f"pdi://{series}/"))  # noqa: B023 - called at once
+        for authority in self.naming_authorities:
+            _check("naming_authorities", authority, lambda: urn1993.parse(f"URN:{authority}::x:::"))  # noqa: B023
+        for shoulder in self.shoulders:
+            _check("shoulders", shoulder, lambda: ark.parse(f"ark:{shoulder}x"))  # noqa: B023
+        for name, allowed in (
+            ("http_parser", ("httptools", "h11")),
+            ("log_level", ("debug", "info", "warning", "error")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise BadSettings(
+                    setting=name, value=getattr(self, name), reason=f"one of {', '.join(allowed)}"
+                )
+        for name, low, high in (("port", 0, 65535), ("workers", 1, 256), ("page_size", 1, 100_000)):
+            if not low <= getattr(self, name) <= high:
+                raise BadSettings(
+                    setting=name, value=getattr(self, name), reason=f"from {low} to {high}"
+                )
+        if self.base_url and not re.fullmatch(r"https?://[!-~]+[^/]", self.base_url):
+            raise BadSettings(
+                setting="base_url", value=self.base_url, reason="http(s) URL without final slash"
+            )
+
+
+def _check(name: str, value: str, read: Any) -> None:
+    try:
+        read()
+    except (MalformedIdentifier, InvalidRequest) as error:
+        raise BadSettings(setting=name, value=value, reason=str(error)) from error
+
+
+def load(root: Path, environment: Mapping[str, str]) -> Settings:
+    """The settings of a registry directory. Raises BadSettings."""
+    path = root / FILE
+    try:
+        table = tomllib.loads(path.read_text("utf-8")).get("perdure", {})
+    except FileNotFoundError:
+        raise BadSettings(
+            setting="registry", value=root, reason=f"no {FILE} there; make one with 'perdure init'"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSettings(setting=FILE, value=path, reason=str(error)) from error
+    return from_table(table, environment)
+
+
+def from_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
+    """Settings from a TOML table, overridden by `PERDURE_…` variables."""
+    known = {one.name: one.default for one in fields(Settings)}
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise BadSettings(setting=name, value=value, reason="no setting has this name")
+        values[name] = _typed(name, tuple(value) if isinstance(value, list) else value, known[name])
+    for name, default in known.items():
+        text = environment.get(f"PERDURE_{name.upper()}")
+        if text is not None:
+            values[name] = _typed(name, _from_text(name, text, default), default)
+    return Settings(**values)
+
+
+def _from_text(name: str, text: str, default: object) -> object:
+    if isinstance(default, tuple):
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if isinstance(default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise BadSettings(setting=name, value=text, reason="a number is needed") from None
+    return text
+
+
+def _typed(name: str, value: object, default: object) -> object:
+    if type(value) is not type(default) or (
+        isinstance(value, tuple) and not all(isinstance(one, str) for one in value)
+    ):
+        wanted = "a list of texts" if isinstance(default, tuple) else type(default).__name__
+        raise BadSettings(setting=name, value=value, reason=f"{wanted} is needed")
+    return value
+
+
+def added(settings: Settings, **more: tuple[str, ...]) -> Settings:
+    """Settings with further series, naming authorities or shoulders."""
+    grown = {
+        name: tuple(dict.fromkeys((*getattr(settings, name), *new))) for name, new in more.items()
+    }
+    return replace(settings, **grown)  # type: ignore[arg-type]  # all of them are lists of texts
+
+
+def write_toml(settings: Settings) -> str:
+    """The file that `perdure init` writes: what differs from the default, the rest as comments."""
+    lines = ["# Settings of this perdure registry; see docs/reference/settings.md", "[perdure]"]
+    for one in fields(Settings):
+        value = getattr(settings, one.name)
+        comment = "" if value != one.default else "# "
+        lines += [f"# {one.metadata['help']}", f"{comment}{one.name} = {_toml(value)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return str(value)

@@ -1,0 +1,1 @@
+"""Registries at rest. The embedded default is one SQLite file."""

@@ -1,0 +1,307 @@
+"""The embedded registry: one SQLite file in WAL mode, any number of readers, one writer.
+
+How it works: `records` holds the current revision of each record as JSON under its key, so that a
+listing is a range of the primary key; superseded revisions move to `history`. `refers` leads from
+a location, a digest or an alias back to the records that name it: eight bytes of hash and the key,
+checked against the record when read, so that an entry may be stale but is never missing. A bulk
+load stages its references in arrival order and merges them sorted, which keeps the load from
+touching a random page for each of them.
+
+What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
+nothing in `records` or `history` is ever deleted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import blake3
+import msgspec
+
+from perdure.errors import StorageFailed, Unavailable
+from perdure.model import Record, Token
+
+FILE = "registry.sqlite"
+_FORMAT = 1
+_MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
+_SCHEMA = """
+CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE history (
+  key TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (key, revision)
+) WITHOUT ROWID;
+CREATE TABLE refers (
+  hash INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)
+) WITHOUT ROWID;
+CREATE TABLE staged_refers (hash INTEGER NOT NULL, key TEXT NOT NULL);
+CREATE TABLE serials (
+  authority TEXT NOT NULL, day TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (authority, day)
+) WITHOUT ROWID;
+CREATE TABLE segments (number INTEGER PRIMARY KEY, length INTEGER NOT NULL, opened TEXT NOT NULL);
+CREATE TABLE tokens (name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, token TEXT NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE answered (
+  actor TEXT NOT NULL, once TEXT NOT NULL, request TEXT NOT NULL, receipt TEXT NOT NULL,
+  at TEXT NOT NULL, PRIMARY KEY (actor, once)
+) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+_decode_record = msgspec.json.Decoder(Record).decode
+_decode_token = msgspec.json.Decoder(Token).decode
+
+
+def reference_hash(reference: str) -> int:
+    """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
+    digest = blake3.blake3(reference.encode()).digest(length=8)
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@contextmanager
+def storage_errors(what: str) -> Iterator[None]:
+    """Says in our terms that the disk is full or failing, or the file is not a registry."""
+    try:
+        yield
+    except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+        raise StorageFailed(what=what, reason=str(error)) from error
+    except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
+        raise Unavailable(what=what, reason=str(error)) from error
+
+
+def create(root: Path) -> None:
+    """Makes an empty registry. Raises StorageFailed; harmless where there is one already."""
+    with storage_errors("the registry"):
+        connection = apsw.Connection(str(root / FILE))
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            with connection:
+                if not connection.execute("PRAGMA user_version").get:
+                    connection.execute(_SCHEMA)
+                    connection.execute(f"PRAGMA user_version={_FORMAT}")
+        finally:
+            connection.close()
+
+
+class SqliteRecords:
+    """Reads a registry; implements `perdure.ports.Records`. One connection for each thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        self._local = threading.local()
+        self._connections: list[apsw.Connection] = []
+
+    @property
+    def connection(self) -> apsw.Connection:
+        found: apsw.Connection | None = getattr(self._local, "connection", None)
+        if found is None:
+            found = self._local.connection = self._connect()
+            self._connections.append(found)
+        return found
+
+    def _connect(self) -> apsw.Connection:
+        with storage_errors("the registry"):
+            connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+            connection.set_busy_timeout(5000)
+            connection.execute(f"PRAGMA query_only=1; PRAGMA mmap_size={_MAPPED}")
+            version = connection.execute("PRAGMA user_version").get
+        if version != _FORMAT:
+            raise Unavailable(what="the registry", reason=f"its format {version} is not known here")
+        return connection
+
+    def raw(self, key: str) -> str | None:
+        """The current revision as the JSON that is stored; for the hot path."""
+        row = self.connection.execute("SELECT record FROM records WHERE key=?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def record(self, key: str) -> Record | None:
+        text = self.raw(key)
+        return None if text is None else _decode_record(text)
+
+    def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+        rows = self.connection.execute(
+            "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
+            (low, high, limit),
+        )
+        return [(key, _decode_record(text)) for key, text in rows]
+
+    def first_key(self, low: str, high: str) -> str | None:
+        row = self.connection.execute(
+            "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key LIMIT 1", (low, high)
+        ).fetchone()
+        return row[0] if row else None
+
+    def referring(self, reference: str) -> list[str]:
+        rows = self.connection.execute(
+            "SELECT key FROM refers WHERE hash=? ORDER BY key", (reference_hash(reference),)
+        )
+        return [key for (key,) in rows]
+
+    def history(self, key: str) -> list[Record]:
+        rows = self.connection.execute(
+            "SELECT record FROM history WHERE key=? ORDER BY revision", (key,)
+        )
+        past = [_decode_record(text) for (text,) in rows]
+        current = self.record(key)
+        return [*past, current] if current else past
+
+    def token(self, digest: str) -> Token | None:
+        row = self.connection.execute(
+            "SELECT token FROM tokens WHERE digest=?", (digest,)
+        ).fetchone()
+        return _decode_token(row[0]) if row else None
+
+    def tokens(self) -> list[Token]:
+        rows = self.connection.execute("SELECT token FROM tokens ORDER BY name")
+        return [_decode_token(text) for (text,) in rows]
+
+    def count(self) -> int:
+        """How many identifiers there are. Costs a pass over the index."""
+        return int(self.connection.execute("SELECT count(*) FROM records").get)
+
+    def segments(self) -> list[tuple[int, int, str]]:
+        """Number, committed length and opening time of each segment."""
+        return list(
+            self.connection.execute("SELECT number, length, opened FROM segments ORDER BY 1")
+        )
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._local = threading.local()
+
+
+class SqliteWriter(SqliteRecords):
+    """Writes a registry. There is one per registry, guarded by the write lock.
+
+    Its one connection is used from one thread at a time: by whoever holds the batch.
+    """
+
+    def _connect(self) -> apsw.Connection:
+        with storage_errors("the registry"):
+            connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+            connection.set_busy_timeout(5000)
+            connection.execute(
+                "PRAGMA synchronous=FULL; PRAGMA cache_size=-65536;"
+                f"PRAGMA mmap_size={_MAPPED}; PRAGMA wal_autocheckpoint=0"
+            )
+        return connection
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._only = self._connect()
+        self._connections.append(self._only)
+        self._wal = self._path.with_name(FILE + "-wal")
+
+    @property
+    def connection(self) -> apsw.Connection:
+        return self._only
+
+    def begin(self) -> None:
+        self._only.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Durable when it returns."""
+        self._only.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._only.in_transaction:
+            self._only.execute("ROLLBACK")
+
+    def add(self, rows: Iterable[tuple[str, str]]) -> None:
+        """New records: key and JSON."""
+        self._only.executemany("INSERT INTO records(key, record) VALUES(?,?)", rows)
+
+    def put(self, key: str, text: str) -> None:
+        """A record as it is found during a rebuild, whatever was there."""
+        self._only.execute("INSERT OR REPLACE INTO records VALUES(?,?)", (key, text))
+
+    def revise(self, rows: Iterable[tuple[str, str, int, str]]) -> None:
+        """Changed records: key, new JSON, and revision and JSON of what it supersedes."""
+        for key, text, revision, past in rows:
+            self._only.execute("INSERT INTO history VALUES(?,?,?)", (key, revision, past))
+            self._only.execute("UPDATE records SET record=? WHERE key=?", (text, key))
+
+    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+        self._only.executemany("INSERT OR IGNORE INTO refers VALUES(?,?)", rows)
+
+    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+        """References of a bulk load, to be merged when it is over."""
+        self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
+
+    def merge_staged(self) -> None:
+        """Runs in the caller's transaction."""
+        self._only.execute(
+            "INSERT OR IGNORE INTO refers SELECT hash, key FROM staged_refers ORDER BY hash, key;"
+            "DELETE FROM staged_refers"
+        )
+
+    def has_staged(self) -> bool:
+        return self._only.execute("SELECT 1 FROM staged_refers LIMIT 1").get is not None
+
+    def last_serial(self, authority: str, day: str) -> int:
+        row = self._only.execute(
+            "SELECT last FROM serials WHERE authority=? AND day=?", (authority, day)
+        ).fetchone()
+        return row[0] if row else 0
+
+    def save_serial(self, authority: str, day: str, last: int) -> None:
+        self._only.execute("INSERT OR REPLACE INTO serials VALUES(?,?,?)", (authority, day, last))
+
+    def save_segment(self, number: int, length: int, opened: str) -> None:
+        self._only.execute(
+            "INSERT INTO segments VALUES(?,?,?) "
+            "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
+            (number, length, opened),
+        )
+
+    def save_token(self, token: Token) -> None:
+        text = msgspec.json.encode(token).decode()
+        self._only.execute(
+            "INSERT OR REPLACE INTO tokens VALUES(?,?,?)", (token.name, token.digest, text)
+        )
+
+    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+        """Fingerprint and receipt of the request answered under this idempotency key."""
+        row = self._only.execute(
+            "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
+        ).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
+        self._only.execute(
+            "INSERT INTO answered VALUES(?,?,?,?,?)", (actor, once, request, receipt, at)
+        )
+
+    def forget_answers(self, before: str) -> None:
+        self._only.execute("DELETE FROM answered WHERE at<?", (before,))
+
+    def wal_size(self) -> int:
+        """Bytes of the write-ahead log."""
+        try:
+            return self._wal.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def checkpoint(self) -> None:
+        """Moves the write-ahead log into the file as far as readers allow, without waiting."""
+        self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
+def backup(root: Path, target: Path) -> Iterator[float]:
+    """Copies the registry while it is in use; yields the share done, 0 to 1."""
+    source = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READONLY)
+    copy = apsw.Connection(str(target))
+    try:
+        with storage_errors("the backup"), copy.backup("main", source, "main") as work:
+            while not work.done:
+                work.step(4096)
+                yield 1 - work.remaining / max(work.page_count, 1)
+        copy.execute("PRAGMA journal_mode=DELETE")
+    finally:
+        copy.close()
+        source.close()
