@@ -213,7 +213,7 @@ class Alias(Command, frozen=True, kw_only=True, tag="alias"):
 
 
 class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
-    """Stops serving the bytes of an identifier, or of one version of it, for ever."""
+    """Stops serving bytes for ever: of the version that is named, else of the whole resource."""
 
     identifier: Identifier
     reason: str

@@ -256,9 +256,10 @@ class Registrar:
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
-        changed, outcome = rules.withdraw(identifier, record, tombstone, command.version)
+        version = command.version or rules.wanted(identifier)[0]
+        changed, outcome = rules.withdraw(identifier, record, tombstone, version)
         if outcome is Outcome.CHANGED:
-            self._ledger.log_tombstone(identifier, tombstone, command.version)
+            self._ledger.log_tombstone(identifier, tombstone, version)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _load(self, command: Load) -> Receipt:
@@ -321,11 +322,10 @@ class Registrar:
             rules.check_series(authority, self._settings.series)
             if command.uid is not None:
                 rules.check_unique_id(command.uid)
-            uid = (
-                command.uid
-                if command.uid is not None
-                else str(self._ledger.next_serial(authority, self._day))
-            )
+            if command.uid is None:
+                uid = str(self._ledger.next_serial(authority, self._day))
+            else:
+                uid = Pdi.encapsulate(command.uid)
             format = command.contents[0].format if command.contents else command.format
             return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
         if authority in self._settings.shoulders:

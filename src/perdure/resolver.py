@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from perdure.blobs.segments import Segments
 from perdure.decide import decide
-from perdure.ids import Identifier, parse
+from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import Interval, Location, Page, Query, Record, Representation, Step
@@ -92,8 +92,8 @@ class Resolver:
         while key := self.records.first_key(low, high):
             name = Pdi.from_key(key)
             depth = 1 + sum(part is not None for part in (pattern.year, pattern.month))
-            date = "/".join(name.date.split("/")[:depth])
-            member = Pdi.parse(f"pdi://{name.series}/{date}/")
+            date = "/".join(str(name.date).split("/")[:depth])
+            member = pdi.parse(f"pdi://{name.series}/{date}/")
             members.append(member)
             _, low = member.key_range()
         return Interval(pattern=pattern, members=tuple(members))

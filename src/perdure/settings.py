@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import BadSettings, InvalidRequest, MalformedIdentifier
-from perdure.ids import ark, urn1993
-from perdure.ids.pdi import Pdi
+from perdure.ids import ark, pdi, urn1993
 
 FILE = "perdure.toml"
 
@@ -51,7 +50,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for series in self.series:
-            _check("series", series, lambda: Pdi.parse(f"pdi://{series}/"))  # noqa: B023 - called at once
+            _check("series", series, lambda: pdi.parse(f"pdi://{series}/"))  # noqa: B023 - called at once
         for authority in self.naming_authorities:
             _check("naming_authorities", authority, lambda: urn1993.parse(f"URN:{authority}::x:::"))  # noqa: B023
         for shoulder in self.shoulders:
