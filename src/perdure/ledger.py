@@ -28,8 +28,6 @@ from perdure.ids.pdi import Pdi
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
 from perdure.stores.sqlite import SqliteWriter, reference_hash
 
-_WAL_LIMIT = 64 << 20  # bytes; beyond this the log is moved into the file between two batches
-
 _encode = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(Record).decode
 
@@ -114,11 +112,6 @@ class Ledger:
             self.broken = failure
         return failure
 
-    def tidy(self) -> None:
-        """Between batches: keeps the write-ahead log short."""
-        if self.store.wal_size() > _WAL_LIMIT:
-            self.store.checkpoint()
-
     def close(self) -> None:
         self._appender.close()
         self.store.close()
@@ -181,25 +174,24 @@ class Ledger:
     # --------------
 
     def next_serial(self, series: str, date: str) -> int:
-        """The next number of a series on a day, from 1 (section 2.4)."""
-        last = self._last_serial(series, date)
-        self._save_serial(series, date, last + 1)
-        return last + 1
+        """The next number of a series on a day, from 1 (section 2.4); `save_serial` uses it up."""
+        return self._last_serial(series, date) + 1
+
+    def save_serial(self, series: str, date: str, last: int) -> None:
+        """Numbers up to `last` are taken."""
+        self._serials[series, date] = last
+        self._grown.add((series, date))
 
     def note_serial(self, identifier: Identifier) -> None:
         """A serial number that came from elsewhere is not handed out again."""
         if isinstance(identifier, Pdi) and identifier.serial is not None:
             series, date = identifier.series, str(identifier.date)
             if identifier.serial > self._last_serial(series, date):
-                self._save_serial(series, date, identifier.serial)
+                self.save_serial(series, date, identifier.serial)
 
     def _last_serial(self, series: str, date: str) -> int:
         last = self._serials.get((series, date))
         return self.store.last_serial(series, date) if last is None else last
-
-    def _save_serial(self, series: str, date: str, last: int) -> None:
-        self._serials[series, date] = last
-        self._grown.add((series, date))
 
     # Bytes
     # -----

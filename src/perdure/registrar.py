@@ -22,8 +22,9 @@ import msgspec
 
 from perdure import rules
 from perdure.errors import Conflict, InvalidRequest, PerdureError, StorageFailed, UnknownAuthority
-from perdure.ids import Identifier, ark, parse, urn1993
+from perdure.ids import Identifier, ark, parse, pdi, urn1993
 from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import resource_key
 from perdure.ledger import Ledger
 from perdure.model import (
     Alias,
@@ -99,7 +100,7 @@ class Registrar:
             ledger.write()
         except (OSError, apsw.Error, StorageFailed) as error:
             return [ledger.undo(error)] * len(commands)
-        ledger.tidy()
+        ledger.store.tidy()
         return answers
 
     @property
@@ -149,6 +150,8 @@ class Registrar:
     # ------------
 
     def _mint(self, command: Mint) -> Receipt:
+        if command.authority in self._settings.series and command.uid is None:
+            return self._mint_serial(command)
         identifier = self._name(command)
         if self._ledger.record(identifier.key) is not None:
             raise Conflict(
@@ -157,6 +160,27 @@ class Registrar:
                 current=None,
             )
         return self._create(identifier, command, format=command.format)
+
+    def _mint_serial(self, command: Mint) -> Receipt:
+        """The next number of a series today. It is used up only once nothing can fail any more."""
+        series = command.authority
+        rules.check_series(series, self._settings.series)
+        number = self._ledger.next_serial(series, self._day)
+        format = command.contents[0].format if command.contents else command.format
+        name = f"pdi://{series}/{self._day}/{number}.{format}.1"
+        identifier = pdi.parse(name)
+        if command.contents or command.locations:
+            receipt = self._create(identifier, command, format=format)
+        else:
+            key = resource_key(series, self._day, str(number))
+            self._ledger.add(key, self._reserved(command, format))
+            receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
+        self._ledger.save_serial(series, self._day, number)
+        return receipt
+
+    def _reserved(self, command: Mint | Register, format: str) -> Record:
+        """A record without bytes or locations yet."""
+        return Record(at=self._ledger.now, by=command.by, minted=format, metadata=command.metadata)
 
     def _register(self, command: Register) -> Receipt:
         identifier = rules.bindable(command.identifier)
@@ -186,7 +210,9 @@ class Registrar:
             record = self._with_bytes(identifier, record, plan)
             format = plan.fresh[0].format
         self._ledger.add(identifier.key, record)
-        name = rules.qualified(identifier, version, format) if format else identifier
+        name = identifier
+        if format and rules.wanted(identifier) != (version, format):
+            name = rules.qualified(identifier, version, format)
         return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
 
     def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
@@ -320,12 +346,8 @@ class Registrar:
         authority = command.authority
         if authority in self._settings.series:
             rules.check_series(authority, self._settings.series)
-            if command.uid is not None:
-                rules.check_unique_id(command.uid)
-            if command.uid is None:
-                uid = str(self._ledger.next_serial(authority, self._day))
-            else:
-                uid = Pdi.encapsulate(command.uid)
+            rules.check_unique_id(str(command.uid))
+            uid = Pdi.encapsulate(str(command.uid))
             format = command.contents[0].format if command.contents else command.format
             return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
         if authority in self._settings.shoulders:
@@ -385,8 +407,7 @@ def fingerprint(command: Command) -> str:
 def _spelled(identifier: Identifier) -> str:
     """The name to keep with the record: none where the key spells it already."""
     if isinstance(identifier, Pdi):
-        resource = identifier.resource
-        return "" if Pdi.from_key(resource.key) == resource else str(resource)
+        return "" if identifier.foreign is None else str(identifier.resource)
     return str(identifier)
 
 

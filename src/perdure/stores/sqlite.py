@@ -27,6 +27,7 @@ from perdure.model import Record, Token
 
 FILE = "registry.sqlite"
 _FORMAT = 1
+_WAL_PAGES = 2048  # 8 MiB: a log that is overwritten is flushed faster than one that grows
 _MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
 _SCHEMA = """
 CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
@@ -195,7 +196,8 @@ class SqliteWriter(SqliteRecords):
         super().__init__(root)
         self._only = self._connect()
         self._connections.append(self._only)
-        self._wal = self._path.with_name(FILE + "-wal")
+        self._wal_pages = 0
+        self._only.set_wal_hook(self._note_wal)
 
     @property
     def connection(self) -> apsw.Connection:
@@ -280,16 +282,14 @@ class SqliteWriter(SqliteRecords):
     def forget_answers(self, before: str) -> None:
         self._only.execute("DELETE FROM answered WHERE at<?", (before,))
 
-    def wal_size(self) -> int:
-        """Bytes of the write-ahead log."""
-        try:
-            return self._wal.stat().st_size
-        except FileNotFoundError:
-            return 0
+    def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
 
-    def checkpoint(self) -> None:
-        """Moves the write-ahead log into the file as far as readers allow, without waiting."""
-        self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    def tidy(self) -> None:
+        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
+        if self._wal_pages > _WAL_PAGES:
+            self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
 def backup(root: Path, target: Path) -> Iterator[float]:
