@@ -1,0 +1,184 @@
+"""Archival Resource Keys.
+
+An ARK names anything at all: the number of the authority that assigned it, then the name that it
+assigned, then perhaps a qualifier, the way to a component or a variant of the thing. Who serves
+it (`https://n2t.net/`) is no part of its identity. Specification: draft-kunze-ark-42.
+
+>>> ark = parse("https://n2t.net/ark:/12345/x6-np1-wh8k/c3/s5.v7.xsl")
+>>> str(ark), ark.naan, ark.name, ark.qualifier
+('ark:12345/x6np1wh8k/c3/s5.v7.xsl', '12345', 'x6np1wh8k', '/c3/s5.v7.xsl')
+>>> parse("ark:12345/x6np1wh8k?info")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 19 found '?info'; expected ...
+
+How it works: one pattern checks the characters, then the steps of section 3.2 of the draft make
+the canonical form, which is also the key.
+
+What must stay true: hyphens and the slash of the old label `ark:/` never distinguish two ARKs;
+case always does, except in the label, the authority's number and the digits of percent-escapes.
+An inflection (`?info`) asks something about an ARK and is no part of it: the server takes it off
+before anything is parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Self
+
+from msgspec.structs import replace
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier, Scheme
+from perdure.ids.keyed import Keyed
+from perdure.ids.strays import reach, stray
+
+BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
+"""Digits and consonants without l: they form no words, and there is a prime number of them, 29."""
+
+# section 3.1: letters, digits, = ~ * + @ _ $, and with reserved meaning % - . /
+# Typesetting turns hyphens into U+2010 to U+2015: these are read as what they were.
+_HYPHENS = "\\-\u2010-\u2015"
+_NAAN_CHARACTER = f"[{BETANUMERIC}{BETANUMERIC.upper()}{_HYPHENS}]"
+_CHARACTER = f"(?:[A-Za-z0-9=~*+@_$./{_HYPHENS}]|%[0-9A-Fa-f]{{2}})"
+
+# section 2: [https://NMA/]ark:[/]NAAN/Name[Qualifiers]
+_LABEL = "(?:[Hh][Tt][Tt][Pp][Ss]?://[Nn]2[Tt]\\.[Nn][Ee][Tt]/)?[Aa][Rr][Kk]:/?"
+_ARK = re.compile(f"{_LABEL}({_NAAN_CHARACTER}+)/({_CHARACTER}+)")
+
+_HYPHEN = re.compile(f"[{_HYPHENS}]")
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
+_STRUCTURE = re.compile("([./])[./]+")
+_BASE_NAME = re.compile("[^./]+")
+
+
+class Ark(Keyed, frozen=True, gc=False):
+    """An ARK in canonical form: who assigned it, the name, and what within the thing is meant."""
+
+    kind: ClassVar[str] = "ark"
+
+    naan: str
+    """The Name Assigning Authority Number, lower case."""
+    name: str
+    """The name that the authority assigned, without hyphens."""
+    qualifier: str
+    """The component and variant (`/c3/s5.v7.xsl`), empty where the whole thing is meant."""
+    written: str
+
+    def __str__(self) -> str:
+        return f"ark:{self.naan}/{self.name}{self.qualifier}"
+
+    @property
+    def base(self) -> Self:
+        """The ARK without its qualifier: what the authority assigned."""
+        return replace(self, qualifier="") if self.qualifier else self
+
+    @property
+    def key(self) -> str:
+        """The canonical text. A qualified ARK has a record of its own."""
+        return str(self)
+
+    @classmethod
+    def from_key(cls, key: str) -> Ark:
+        """The ARK that has this key. Raises MalformedIdentifier where `key` is no ARK's."""
+        return parse(key)
+
+    @property
+    def whole(self) -> Self:
+        """Itself: the name of a component is an ARK like any other."""
+        return self
+
+    @property
+    def urn(self) -> str:
+        """The canonical text: ARKs have no URN namespace."""
+        return str(self)
+
+
+def parse(text: str) -> Ark:
+    """Read an ARK. Raises MalformedIdentifier."""
+    match = _ARK.fullmatch(text)
+    if match is None:
+        raise _fault(text)
+    naan, rest = match.groups()
+    # section 3.2; steps 1 to 3 (host, query, label) are the pattern's
+    naan = _HYPHEN.sub("", naan).lower()  # steps 4 and 6
+    if "%" in rest:
+        rest = _ESCAPE.sub(lambda escape: escape[0].upper(), rest)  # step 5
+    rest = _HYPHEN.sub("", rest)  # step 6
+    rest = _STRUCTURE.sub(r"\1", rest).strip("./")  # step 8
+    base_name = _BASE_NAME.match(rest)
+    if not naan or base_name is None:
+        raise _fault(text)
+    return Ark(naan, base_name[0], rest[base_name.end() :], text)
+
+
+def _equivalent(one: Identifier, other: Identifier) -> bool:
+    return one == other  # section 3.2 knows nothing wider
+
+
+SCHEME = Scheme(
+    name=Ark.kind,
+    prefixes=("ark:", "https://n2t.net/ark:", "http://n2t.net/ark:"),
+    spec="draft-kunze-ark-42",
+    parse=parse,
+    equivalent=_equivalent,
+    examples=("ark:12345/x6np1wh8k/c3/s5.v7.xsl", "ark:13030/xf93gt2q"),
+)
+
+
+# the NOID check digit algorithm
+# ------------------------------
+
+
+def check_character(text: str) -> str:
+    """The character that guards the check zone `text`, `NAAN/name`, against slips of the pen.
+
+    Any single wrong character and any two exchanged ones change it, as long as the zone is
+    shorter than 29 characters. Source: NOID CHECK DIGIT ALGORITHM in the manual of `noid`.
+
+    >>> check_character("13030/xf93gt2")
+    'q'
+    """
+    # "/" and whatever else is not betanumeric has the value 0, but takes its place
+    values = (max(BETANUMERIC.find(character), 0) for character in text)
+    total = sum(place * value for place, value in enumerate(values, start=1))
+    return BETANUMERIC[total % len(BETANUMERIC)]
+
+
+def valid_check(ark: Ark) -> bool:
+    """Whether the name that the authority assigned ends in its check character.
+
+    Qualifiers are not covered (draft section 2.4.1). Only the authority knows whether its names
+    have a check character at all: one without has a chance of 1 in 29 to pass.
+    """
+    zone = f"{ark.naan}/{ark.name}"
+    return check_character(zone[:-1]) == zone[-1]
+
+
+# where a text fails
+# ------------------
+
+_NAAN = re.compile(f"{_NAAN_CHARACTER}+")
+_NAME = re.compile(f"{_CHARACTER}+")
+
+
+def _fault(text: str) -> MalformedIdentifier:
+    """Where and why `text`, which `parse` could not read, stops being an ARK."""
+
+    def stop(at: int, expected: str, section: str) -> MalformedIdentifier:
+        return MalformedIdentifier(
+            text=text, at=at, expected=expected, rule=f"{SCHEME.spec} section {section}"
+        )
+
+    naan = reach(re.compile(_LABEL), text, 0)
+    if not naan:
+        return stop(stray(text, SCHEME.prefixes), "'ark:'", "2.2")
+    end = reach(_NAAN, text, naan)
+    if not _HYPHEN.sub("", text[naan:end]):
+        return stop(end, "the authority's number, of digits and consonants without l", "2.3")
+    if text[end : end + 1] != "/":
+        return stop(end, "a digit or consonant (not l) of the authority's number, or '/'", "2.3")
+    name = end + 1
+    end = reach(_NAME, text, name)
+    if end == len(text):
+        return stop(end, "a name, and not only '/', '.' and hyphens, which mean nothing", "2.4")
+    return stop(end, "a letter, digit, %hh or one of =~*+@_$-./", "3.1")

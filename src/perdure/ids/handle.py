@@ -1,0 +1,200 @@
+"""Handles, and among them DOIs.
+
+A Handle is a prefix, which the Handle System gives to an organization, and whatever name that
+organization chooses after the slash. A DOI is a Handle whose prefix begins with `10.`.
+Specifications: RFC 3650 and 3651, ISO 26324 (DOI), RFC 4452 (`info:`).
+
+>>> doi = parse("https://dx.doi.org/10.1000/ABC%23d")
+>>> str(doi), doi.prefix, doi.suffix, doi.key
+('doi:10.1000/abc#d', '10.1000', 'abc#d', 'hdl:10.1000/abc#d')
+>>> doi == parse("hdl:10.1000/Abc#D")
+True
+>>> parse("doi:1839/A")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with ...
+
+How it works: what follows `hdl:` and `doi:` is the Handle itself, every character of it, `%` and
+`#` too. What follows a proxy's address or `info:` is a piece of a URI and is percent-decoded.
+
+What must stay true: ASCII letters are compared without regard to case, all other characters code
+point by code point. The canonical text is of the kind that is not decoded, so that reading it
+again gives the same Handle. A character that no identifier may have (a blank, a control) is
+refused however it is escaped. The key is ASCII: in it other characters, and `%`, are escaped.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from typing import ClassVar, Self
+from urllib.parse import quote, unquote
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier, Scheme
+from perdure.ids.keyed import Keyed
+from perdure.ids.strays import reach, stray
+
+_PREFIXES = (
+    "hdl:",
+    "doi:",
+    "info:hdl/",
+    "info:doi/",
+    "https://doi.org/",
+    "https://dx.doi.org/",
+    "https://www.doi.org/",
+    "https://hdl.handle.net/",
+    "http://doi.org/",
+    "http://dx.doi.org/",
+    "http://www.doi.org/",
+    "http://hdl.handle.net/",
+)
+_OPENING = re.compile("|".join(map(re.escape, _PREFIXES)), re.ASCII | re.IGNORECASE)
+_NOT_DECODED = ("hdl:", "doi:")
+_DOI_ONLY = ("doi:", "info:doi/")
+
+# RFC 3651 section 3; the naming authority of the specification is the prefix of today's usage
+# Handle          = NamingAuthority "/" LocalName
+# NamingAuthority = *(NamingAuthority ".") NAsegment
+# NAsegment       = 1*<any character but "." and "/">
+# LocalName       = *<any character>
+# Left out: what cannot be seen (ruling: pdi-limits), and names without any character.
+_UNSEEN = r"\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
+_SEGMENTS = rf"[^./{_UNSEEN}]+(?:\.[^./{_UNSEEN}]+)*"
+_NAME = rf"[^{_UNSEEN}]+"
+_HANDLE = re.compile(f"({_SEGMENTS})/({_NAME})")
+
+# RFC 3986: in an address "?" and "#" end the path
+_ESCAPED = re.compile(r"(?:[^%?#]|%[0-9A-Fa-f]{2})*")
+
+_FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_KEPT_IN_KEY = string.punctuation.replace("%", "")
+
+
+class Handle(Keyed, frozen=True, gc=False):
+    """A Handle or DOI; equal to others that differ in the case of ASCII letters only."""
+
+    kind: ClassVar[str] = "handle"
+
+    prefix: str
+    """Who assigned the name: `10.1000`, `1839`."""
+    suffix: str
+    """The name: of a DOI in lower case, of another Handle as written."""
+    written: str
+
+    def __str__(self) -> str:
+        return f"{'doi' if self.is_doi else 'hdl'}:{self.prefix}/{self.suffix}"
+
+    @property
+    def is_doi(self) -> bool:
+        """Whether this is a DOI: its prefix begins with `10.` (ISO 26324)."""
+        return self.prefix.startswith("10.")
+
+    @property
+    def key(self) -> str:
+        """`hdl:` and the Handle in lower case, escaped to ASCII."""
+        handle = f"{self.prefix}/{self.suffix}".translate(_FOLDING)
+        return f"hdl:{quote(handle, safe=_KEPT_IN_KEY)}"
+
+    @classmethod
+    def from_key(cls, key: str) -> Handle:
+        """The Handle that has this key, in lower case.
+
+        Raises MalformedIdentifier where `key` is no Handle's.
+        """
+        return parse(unquote(key))
+
+    @property
+    def whole(self) -> Self:
+        """Itself: Handles have no parts."""
+        return self
+
+    @property
+    def urn(self) -> str:
+        """The canonical text: neither Handles nor DOIs have a URN namespace."""
+        return str(self)
+
+
+def parse(text: str) -> Handle:
+    """Read a Handle or DOI. Raises MalformedIdentifier."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        raise _fault(text)
+    before, rest = opening[0].lower(), text[opening.end() :]
+    if before not in _NOT_DECODED:
+        # what is no UTF-8 becomes surrogates, which no Handle may have
+        rest = unquote(rest, errors="surrogateescape") if _ESCAPED.fullmatch(rest) else ""
+    match = _HANDLE.fullmatch(rest)
+    if match is None or (before in _DOI_ONLY and not rest.startswith("10.")):
+        raise _fault(text)
+    prefix, suffix = match.groups()
+    if prefix.startswith("10."):  # DOIs are written in lower case
+        prefix, suffix = prefix.translate(_FOLDING), suffix.translate(_FOLDING)
+    return Handle(prefix, suffix, text)
+
+
+def _equivalent(one: Identifier, other: Identifier) -> bool:
+    return one == other  # there is nothing wider
+
+
+SCHEME = Scheme(
+    name=Handle.kind,
+    prefixes=_PREFIXES,
+    spec="RFC 3650, RFC 3651, ISO 26324",
+    parse=parse,
+    equivalent=_equivalent,
+    examples=(
+        "doi:10.1000/182",
+        "hdl:1839/00-0000-0000-0009-3C7E-F",
+        "https://doi.org/10.1000/182",
+    ),
+)
+
+
+# where a text fails
+# ------------------
+
+_SEGMENTS_READ = re.compile(_SEGMENTS)
+_NAME_READ = re.compile(_NAME)
+
+
+def _fault(text: str) -> MalformedIdentifier:
+    """Where and why `text`, which `parse` could not read, stops being a Handle."""
+
+    def stop(at: int, expected: str, rule: str = "RFC 3651 section 3") -> MalformedIdentifier:
+        return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
+
+    opening = _OPENING.match(text)
+    if opening is None:
+        return stop(stray(text, _PREFIXES), "'hdl:', 'doi:' or the address of a proxy")
+    before, start = opening[0].lower(), opening.end()
+    if before in _NOT_DECODED:
+        handle, places = text[start:], list(range(start, len(text) + 1))
+    else:
+        end = reach(_ESCAPED, text, start)
+        if end < len(text):
+            return stop(end, "%25, %3F or %23: %, ? and # are escaped here", "RFC 3986 section 3.3")
+        handle, places = _decoded(text, start)
+
+    ten = stray(handle, ("10.",))
+    if before in _DOI_ONLY and ten < len("10."):
+        return stop(places[ten], "'10.', with which every DOI begins", "ISO 26324")
+    end = reach(_SEGMENTS_READ, handle, 0)
+    if end == 0:
+        return stop(places[0], "a prefix, such as 10.1000 or 1839")
+    if handle[end : end + 1] != "/":
+        end += handle[end : end + 1] == "."
+        return stop(places[end], "a character that can be seen, in UTF-8, of the prefix, or '/'")
+    end = reach(_NAME_READ, handle, end + 1)
+    return stop(places[end], "a character that can be seen, in UTF-8")
+
+
+def _decoded(text: str, start: int) -> tuple[str, list[int]]:
+    """What `parse` reads from `start` of `text`, and for each character, and the end, its place."""
+    handle, places, at = "", [], start
+    for piece in re.findall("(?:%[0-9A-Fa-f]{2})+|[^%]+", text[start:]):
+        escaped = piece.startswith("%")
+        for character in unquote(piece, errors="surrogateescape"):
+            handle += character
+            places.append(at)
+            at += 3 * len(character.encode(errors="surrogateescape")) if escaped else 1
+    return handle, [*places, at]

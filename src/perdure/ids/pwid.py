@@ -1,0 +1,335 @@
+"""Persistent Web IDentifiers: a thing in a web archive.
+
+A PWID says in which archive, of what moment, with what coverage (this file alone, the page with
+all its parts …) and under which address something was archived. Specifications:
+draft-pwid-uri-specification-00 to -04, draft-pwid-urn-specification-00 to -09; the last one is
+what IANA registered as `urn:pwid`.
+
+>>> pwid = parse("urn:pwid:Archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa")
+>>> str(pwid)
+'pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a'
+>>> pwid.archive, pwid.time, pwid.coverage, pwid.item
+('archive.org', '2016-01-22T11:20:29Z', 'page', 'http://www.dr.dk/?a')
+>>> pwid.urn
+'urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa'
+>>> pwid.is_valid("draft-04"), pwid.is_valid("urn-09"), parse(str(pwid)).is_valid("draft-04")
+(False, True, True)
+>>> parse("pwid:archive.org:2016-02-30:page:http://a")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 25 found '30:page:http://a'; expected ...
+
+How it works: one generous pattern reads every dialect that was ever published. A table of strict
+patterns, one for each set of drafts that agree, says afterwards which of them the text as written
+satisfies (ruling: pwid-dialect).
+
+What must stay true: an item is what was archived, and reading and writing never change it. Only
+an item in the form of the registered URN, where `[ ] ? # %` and nothing else are escaped, is
+unescaped on reading, and `urn` escapes these five again.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import re
+from typing import ClassVar, Literal, Self
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.ids import LONGEST, Identifier, Scheme
+from perdure.ids.keyed import Keyed
+from perdure.ids.pwid_dialects import DIALECTS, satisfies
+from perdure.ids.strays import reach, stray
+
+_DRAFT = "draft-pwid-uri-specification-04"
+
+COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "snapshot", "other")
+_COVERAGES_OF_DRAFT_00 = {"coll": "collection", "rec": "recording"}  # the other four are the same
+
+# what parse() reads: every dialect at once
+# -----------------------------------------
+
+_UNRESERVED = r"A-Za-z0-9\-._~"
+_PCT = "%[0-9A-Fa-f]{2}"
+_ARCHIVE = f"(?:[{_UNRESERVED}]|{_PCT})+"  # section 7 of draft-04 allows "percent encodings"
+
+# ruling: pwid-time
+_YEAR, _MONTH, _DAY = "(?!0000)[0-9]{4}", "(?:0[1-9]|1[0-2])", "(?:0[1-9]|[12][0-9]|3[01])"
+_HH, _MM, _SS = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]", "(?:[0-5][0-9]|60)"
+_CLOCK = rf"{_HH}\.?{_MM}(?:\.?{_SS}(?:\.[0-9]+)?)?|{_HH}:?{_MM}(?::?{_SS}(?:\.[0-9]+)?)?"
+
+# An item is a URI or an archive's own name for something. Harvesters meet addresses that are not
+# quite URIs: everything is read that can be seen in ASCII, but for the marks that set a URI off
+# from the text around it (RFC 3986 appendix C).
+_VISIBLE = "[!#-;=?-~]"
+_ITEM = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:{_VISIBLE}*|[{_UNRESERVED}]+")
+# In draft-00 the coverage can be left out. What then follows the time could be a misspelt coverage
+# and an item: only an address with "//" could not.
+_ADDRESS = r"[A-Za-z][A-Za-z0-9+.\-]*://"
+
+_PWID = re.compile(
+    rf"(?P<urn>urn:)?pwid:(?P<archive>{_ARCHIVE})"
+    rf":(?:(?P<day>{_YEAR}-{_MONTH}-{_DAY})(?:[T_](?P<clock>{_CLOCK}))?"
+    rf"|(?P<span>{_YEAR}(?:-{_MONTH})?))(?P<zone>Z)?"
+    rf"(?:_(?P<glued>page|part|coll|snapshot|rec|other)|:(?P<coverage>{'|'.join(COVERAGES)})"
+    rf"|(?=:{_ADDRESS})):(?P<item>.+)",
+    re.ASCII | re.IGNORECASE,
+)
+
+# draft-pwid-urn-specification-06 to -09: "[", "]", "?", "#" and "%" are %-encoded
+_ESCAPED_ITEM = re.compile(r"(?:[^%\[\]?#]|%(?:5[BbDd]|3[Ff]|2[35]))*")
+_ESCAPE = re.compile(_PCT)
+_ESCAPES = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "[]?#%"})
+
+Precision = Literal["year", "month", "day", "minute", "second", "fraction"]
+_PRECISIONS: dict[int, Precision] = {
+    len("2016"): "year",
+    len("2016-01"): "month",
+    len("2016-01-22"): "day",
+    len("2016-01-22T11:20Z"): "minute",
+    len("2016-01-22T11:20:29Z"): "second",
+}
+
+
+class Pwid(Keyed, frozen=True, gc=False):
+    """A PWID: archive, time, coverage and item."""
+
+    kind: ClassVar[str] = "pwid"
+
+    archive: str
+    """The archive, lower case; `~` stands before an id from a registry of archives."""
+    time: str
+    """When it was archived, in the W3C's profile of ISO 8601: `2016-01-22T11:20:29Z`, `2016-01`.
+    A fraction of a second is kept as written."""
+    coverage: str | None
+    """One of `COVERAGES`; None where a PWID of draft-00 has none."""
+    item: str
+    """The archived URI, or what the archive calls it, as it was archived."""
+    assumed_utc: bool
+    """A warning: a time of day stood without its `Z` and was read as UTC."""
+    written: str
+
+    def __str__(self) -> str:
+        coverage = "" if self.coverage is None else f":{self.coverage}"
+        return f"pwid:{self.archive}:{self.time.replace(':', '.')}{coverage}:{self.item}"
+
+    @property
+    def key(self) -> str:
+        """The canonical text: an archive's PWIDs list by time."""
+        return str(self)
+
+    @classmethod
+    def from_key(cls, key: str) -> Pwid:
+        """The PWID that has this key. Raises MalformedIdentifier where `key` is no PWID's."""
+        return parse(key)
+
+    @property
+    def whole(self) -> Self:
+        """Itself: a fragment belongs to the archived address."""
+        return self
+
+    @property
+    def urn(self) -> str:
+        """The registered form, `urn:pwid:`. It has no times without a day: such a one is written
+        as in urn-04 and urn-05, without a `Z`."""
+        zone = "Z" if self.precision == "day" else ""
+        coverage = "" if self.coverage is None else f":{self.coverage}"
+        item = self.item.translate(_ESCAPES)
+        return f"urn:pwid:{self.archive}:{self.time}{zone}{coverage}:{item}"
+
+    @property
+    def precision(self) -> Precision:
+        """The smallest unit that the time gives."""
+        return _PRECISIONS.get(len(self.time), "fraction")
+
+    @property
+    def instant(self) -> dt.datetime:
+        """The beginning of the time, to the microsecond.
+
+        Python's clock has no leap second: second 60 is the last microsecond of second 59.
+        """
+        time = self.time + {"year": "-01-01", "month": "-01"}.get(self.precision, "")
+        if time[17:19] == "60":
+            time = f"{time[:17]}59.999999Z"
+        return dt.datetime.fromisoformat(time).replace(tzinfo=dt.UTC)
+
+    @property
+    def dialects(self) -> frozenset[str]:
+        """The drafts whose grammar the text as written satisfies: `draft-04`, `urn-09` …"""
+        return frozenset(name for name in DIALECTS if self.is_valid(name))
+
+    def is_valid(self, dialect: str) -> bool:
+        """Whether the text as written satisfies the grammar of this draft, one of `DIALECTS`.
+
+        Raises InvalidRequest where there is no such draft.
+        """
+        if dialect not in DIALECTS:
+            raise InvalidRequest(
+                what=f"dialect {quote(dialect)}",
+                reason=f"there are {', '.join(DIALECTS)}",
+                rule="ruling pwid-dialect",
+            )
+        return satisfies(dialect, self.written, self.item)
+
+
+def parse(text: str) -> Pwid:
+    """Read a PWID in any dialect. Raises MalformedIdentifier."""
+    match = _PWID.fullmatch(text)
+    if match is None:
+        raise _fault(text)
+    day, coverage, item = match["day"], match["coverage"] or match["glued"], match["item"]
+    if match["urn"] and _ESCAPED_ITEM.fullmatch(item):
+        item = _ESCAPE.sub(lambda escape: chr(int(escape[0][1:], 16)), item)
+    if (day and int(day[8:]) > _days(day)) or not _ITEM.fullmatch(item):
+        raise _fault(text)
+    if coverage:
+        coverage = coverage.lower()
+        coverage = _COVERAGES_OF_DRAFT_00.get(coverage, coverage)
+    pwid = Pwid(
+        archive=_ESCAPE.sub(_plain_if_unreserved, match["archive"]).lower(),
+        time=_iso(day, match["clock"]) if day else match["span"],
+        coverage=coverage,
+        item=item,
+        assumed_utc=match["clock"] is not None and match["zone"] is None,
+        written=text,
+    )
+    if len(str(pwid)) > LONGEST:  # dots, a `Z` and longer words come in
+        raise MalformedIdentifier(
+            text=text,
+            at=len(text),
+            expected=f"a PWID whose canonical form has at most {LONGEST} characters",
+            rule="ruling pdi-limits",
+        )
+    return pwid
+
+
+def _days(day: str) -> int:
+    """How many days the month of this day has."""
+    return calendar.monthrange(int(day[:4]), int(day[5:7]))[1]
+
+
+def _iso(day: str, clock: str | None) -> str:
+    if clock is None:
+        return day
+    digits = clock.replace(":", "").replace(".", "")
+    seconds = f":{digits[4:6]}" if digits[4:] else ""
+    fraction = f".{digits[6:]}" if digits[6:] else ""
+    return f"{day}T{digits[:2]}:{digits[2:4]}{seconds}{fraction}Z"
+
+
+def _plain_if_unreserved(escape: re.Match[str]) -> str:
+    plain = chr(int(escape[0][1:], 16))  # RFC 3986 section 6.2.2.2
+    return plain if re.fullmatch(f"[{_UNRESERVED}]", plain) else escape[0]
+
+
+def _equivalent(one: Identifier, other: Identifier) -> bool:
+    return one == other  # ruling: pwid-equal
+
+
+SCHEME = Scheme(
+    name=Pwid.kind,
+    prefixes=("pwid:", "urn:pwid:"),
+    spec=f"{_DRAFT}, draft-pwid-urn-specification-09",
+    parse=parse,
+    equivalent=_equivalent,
+    examples=(
+        "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
+        "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
+    ),
+)
+
+
+# where a text fails
+# ------------------
+
+_OPENING = re.compile("(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
+_ARCHIVE_READ = re.compile(_ARCHIVE)
+_GLUED = re.compile("_(?:page|part|coll|snapshot|rec|other)", re.ASCII | re.IGNORECASE)
+_COVERAGE = re.compile(f":(?:{'|'.join(COVERAGES)})(?![a-z])", re.ASCII | re.IGNORECASE)
+_BARE = re.compile(f":{_ADDRESS}")
+_VISIBLES = re.compile(f"{_VISIBLE}+")
+_FRACTION = re.compile("[0-9]+")
+_DIGITS = frozenset("0123456789")
+_DATE_UNITS = (("year", "", 4, 1, 9999), ("month", "-", 2, 1, 12), ("day", "-", 2, 1, 31))
+_CLOCK_UNITS = (("hour", 23), ("minute", 59), ("second", 60))
+
+
+def _fault(text: str) -> MalformedIdentifier:
+    """Where and why `text`, which `parse` could not read, stops being a PWID."""
+
+    def stop(at: int, expected: str, rule: str = f"{_DRAFT} section 3") -> MalformedIdentifier:
+        return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
+
+    opening = reach(_OPENING, text, 0)
+    if not opening:
+        return stop(stray(text, SCHEME.prefixes), "'pwid:' or 'urn:pwid:'")
+    end = reach(_ARCHIVE_READ, text, opening)
+    if end == opening:
+        return stop(opening, "the archive: letters, digits, %hh and -._~")
+    if text[end : end + 1] != ":":
+        return stop(end, "a letter, digit, %hh or one of -._~ of the archive, or ':'")
+
+    end, expected = _end_of_time(text, end + 1)
+    if expected:
+        return stop(end, expected, "ruling pwid-time")
+    end += text[end : end + 1] in {"Z", "z"}
+    if text[end : end + 1] not in {":", "_"}:
+        return stop(end, "more of the time, 'Z', or ':' and the coverage", "ruling pwid-time")
+
+    start, end = end, max(reach(_GLUED, text, end), reach(_COVERAGE, text, end))
+    if end == start and text[start] == "_":
+        return stop(start + 1, "page, part, coll, snapshot, rec or other", f"{_DRAFT[:-2]}00")
+    if end == start and reach(_BARE, text, start) == start:
+        return stop(start + 1, f"a coverage: {', '.join(COVERAGES)}", "ruling pwid-coverage")
+    if text[end : end + 1] != ":":
+        return stop(end, "':' and the archived item")
+    item = end + 1
+    end = reach(_VISIBLES, text, item)
+    if end < len(text):
+        return stop(end, "a character of a URI")
+    return stop(item, "a URI with its scheme, or an id of letters, digits and -._~")
+
+
+def _end_of_time(text: str, start: int) -> tuple[int, str]:
+    """Where the time that begins at `start` ends and "", or where it fails and what it lacks."""
+    at = start
+    for unit, separator, width, least, most in _DATE_UNITS:
+        if not text.startswith(separator, at):
+            return at, ""
+        at += len(separator)
+        if unit == "day":
+            most = _days(text[start:at])
+        fault = _misfit(text, at, width, least, most)
+        if fault is not None:
+            return fault, f"a {unit} from {least:0{width}} to {most}"
+        at += width
+    if text[at : at + 1] not in {"T", "t", "_"} or _GLUED.match(text, at):
+        return at, ""
+
+    at += 1
+    separators = ".:"
+    for unit, most in _CLOCK_UNITS:
+        mark = text[at : at + 1]
+        if unit == "second" and (
+            mark not in _DIGITS | set(separators)
+            or (mark == ":" and text[at + 1 : at + 2] not in _DIGITS)  # that of the coverage
+        ):
+            return at, ""
+        if unit != "hour" and mark and mark in separators:
+            separators = mark
+            at += 1
+        fault = _misfit(text, at, 2, 0, most)
+        if fault is not None:
+            return fault, f"a {unit} from 00 to {most}"
+        at += 2
+    if text[at : at + 1] != ".":
+        return at, ""
+    end = reach(_FRACTION, text, at + 1)
+    return (end, "") if end > at + 1 else (end, "the digits of a fraction")
+
+
+def _misfit(text: str, at: int, width: int, least: int, most: int) -> int | None:
+    """Where no number of this width and within these bounds stands, if so."""
+    for place in range(at, at + width):
+        if text[place : place + 1] not in _DIGITS:
+            return place
+    return None if least <= int(text[at : at + width]) <= most else at

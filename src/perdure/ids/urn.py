@@ -1,0 +1,193 @@
+"""Uniform Resource Names.
+
+A URN names a resource within a registered namespace (`urn:isbn:`, `urn:nbn:`, `urn:uuid:` …),
+for ever and wherever it lies. Specification: RFC 8141. No namespace gets rules of its own here.
+
+>>> urn = parse("URN:Example:a%2cb?+here?=page=3#top")
+>>> str(urn)
+'urn:example:a%2Cb?+here?=page=3#top'
+>>> urn.key, str(urn.whole)
+('urn:example:a%2Cb', 'urn:example:a%2Cb?+here?=page=3')
+>>> parse("urn:example:a?b")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 13 found '?b'; expected ... (RFC 8141 section 2)
+
+How it works: one pattern reads the well-formed name. Only where it fails does `_fault` walk the
+text component by component to say where and why.
+
+What must stay true: the key is the assigned name, so all URNs that RFC 8141 calls equivalent
+share one record. Names that end in `:::` are left to the URN of 1993 (`perdure.ids.urn1993`):
+the prefix alone decides which scheme reads a text, so this one must not accept what only that
+one can judge.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Self
+
+from msgspec.structs import replace
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier, Scheme
+from perdure.ids.keyed import Keyed
+from perdure.ids.strays import reach, stray
+
+# RFC 3986 sections 2.1 to 3.3
+# unreserved  = ALPHA / DIGIT / "-" / "." / "_" / "~"
+# sub-delims  = "!" / "$" / "&" / "'" / "(" / ")" / "*" / "+" / "," / ";" / "="
+# pct-encoded = "%" HEXDIG HEXDIG
+# pchar       = unreserved / pct-encoded / sub-delims / ":" / "@"
+_PLAIN = r"A-Za-z0-9\-._~!$&'()*+,;=:@"
+_PCT = "%[0-9A-Fa-f]{2}"
+_PCHAR = f"(?:[{_PLAIN}]|{_PCT})"
+
+# RFC 8141 section 2
+# NID         = (alphanum) 0*30(ldh) (alphanum)
+# NSS         = pchar *(pchar / "/")
+# r-component = pchar *( pchar / "/" / "?" )      ; up to the first "?=" (section 2.3.1)
+# q-component = pchar *( pchar / "/" / "?" )
+# f-component = *( pchar / "/" / "?" )
+_NID = "[A-Za-z0-9][A-Za-z0-9-]{0,30}[A-Za-z0-9]"
+_NSS = rf"{_PCHAR}(?:[{_PLAIN}/]|{_PCT})*"
+_R = rf"{_PCHAR}(?:[{_PLAIN}/]|{_PCT}|\?(?!=))*"
+_Q = rf"{_PCHAR}(?:[{_PLAIN}/?]|{_PCT})*"
+_F = rf"(?:[{_PLAIN}/?]|{_PCT})*"
+
+# namestring  = assigned-name [ "?+" r-component ] [ "?=" q-component ] [ "#" f-component ]
+_NAMESTRING = re.compile(
+    rf"[Uu][Rr][Nn]:({_NID}):({_NSS})(?:\?\+({_R}))?(?:\?=({_Q}))?(?:\#({_F}))?"
+)
+_ESCAPE = re.compile(_PCT)
+
+
+class Urn(Keyed, frozen=True, gc=False):
+    """A URN: namespace, name, and the components that say how to resolve and to use it.
+
+    `==` compares all of it; `SCHEME.equivalent` only the assigned names, as RFC 8141 section 3.
+    """
+
+    kind: ClassVar[str] = "urn"
+
+    nid: str
+    """The namespace, lower case."""
+    nss: str
+    """The name within it, as written, but for the upper-case digits of percent-escapes."""
+    r_component: str | None
+    """Parameters for the resolver."""
+    q_component: str | None
+    """Parameters for the resource."""
+    f_component: str | None
+    """The place within the resource."""
+    written: str
+
+    def __str__(self) -> str:
+        r = "" if self.r_component is None else f"?+{self.r_component}"
+        q = "" if self.q_component is None else f"?={self.q_component}"
+        f = "" if self.f_component is None else f"#{self.f_component}"
+        return f"{self.key}{r}{q}{f}"
+
+    def _rank(self) -> tuple[str, str]:
+        return self.key, str(self)
+
+    @property
+    def key(self) -> str:
+        """The assigned name."""
+        return f"urn:{self.nid}:{self.nss}"
+
+    @classmethod
+    def from_key(cls, key: str) -> Urn:
+        """The URN that has this key. Raises MalformedIdentifier where `key` is no URN's."""
+        return parse(key)
+
+    @property
+    def whole(self) -> Self:
+        """Without the f-component: the resource instead of a place in it."""
+        return self if self.f_component is None else replace(self, f_component=None)
+
+    @property
+    def urn(self) -> str:
+        """The canonical text."""
+        return str(self)
+
+
+def parse(text: str) -> Urn:
+    """Read a URN. Raises MalformedIdentifier."""
+    # RFC 8141 section 3.1: escapes are compared with their digits in upper case, never decoded
+    normal = _ESCAPE.sub(lambda escape: escape[0].upper(), text) if "%" in text else text
+    match = _NAMESTRING.fullmatch(normal)
+    if match is None or match[2].endswith(":::"):
+        raise _fault(text)
+    nid, nss, r, q, f = match.groups()
+    return Urn(nid.lower(), nss, r, q, f, text)
+
+
+def _equivalent(one: Identifier, other: Identifier) -> bool:
+    # RFC 8141 section 3: r-, q- and f-components take no part
+    return one.key == other.key
+
+
+SCHEME = Scheme(
+    name=Urn.kind,
+    prefixes=("urn:",),
+    spec="RFC 8141",
+    parse=parse,
+    equivalent=_equivalent,
+    examples=(
+        "urn:isbn:9780140328721",
+        "urn:nbn:de:101:1-201102033592",
+        "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        "urn:example:weather?=op=map&lat=39.56&lon=-104.85",
+    ),
+)
+
+
+# where a text fails
+# ------------------
+
+_NID_CHARACTERS = re.compile("[A-Za-z0-9-]+")
+_COMPONENTS = {  # by what introduces it: its name, its grammar, what introduces those after it
+    "": ("name", re.compile(_NSS), ("?+", "?=", "#")),
+    "?+": ("r-component", re.compile(_R), ("?=", "#")),
+    "?=": ("q-component", re.compile(_Q), ("#",)),
+    "#": ("f-component", re.compile(_F), ()),
+}
+
+
+def _fault(text: str) -> MalformedIdentifier:
+    """Where and why `text`, which `parse` could not read, stops being a URN."""
+
+    def stop(at: int, expected: str, rule: str = "RFC 8141 section 2") -> MalformedIdentifier:
+        return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
+
+    start = stray(text, SCHEME.prefixes)
+    if start < len("urn:"):
+        return stop(start, "'urn:'")
+    end = reach(_NID_CHARACTERS, text, start)
+    if end == start or text[start] == "-":
+        return stop(start, "a letter or digit, with which a namespace begins")
+    if end - start > 32:
+        return stop(start + 32, "':' after a namespace of at most 32 characters")
+    if end - start == 1 or text[end - 1] == "-":
+        return stop(end, "a letter or digit, with which a namespace of 2 to 32 characters ends")
+    if text[end : end + 1] != ":":
+        return stop(end, "a letter, digit or hyphen of the namespace, or ':'")
+
+    start, introducer = end + 1, ""
+    while True:
+        component, grammar, followers = _COMPONENTS[introducer]
+        end = reach(grammar, text, start)
+        if end == start and introducer != "#":
+            return stop(start, f"a letter, digit, %hh or one of -._~!$&'()*+,;=:@ ({component})")
+        if not introducer and text.endswith(":::", start, end):
+            return stop(
+                end - 3,
+                "a name that does not end in ':::', or URN:<scheme>[:<individual>]::<opaque>::: "
+                "with a scheme that is registered",
+                "ruling urn93-schemes",
+            )
+        introducer = next((mark for mark in followers if text.startswith(mark, end)), "")
+        if not introducer:
+            more = "".join(f", '{mark}'" for mark in followers)
+            return stop(end, f"another character of the {component}{more} or the end")
+        start = end + len(introducer)

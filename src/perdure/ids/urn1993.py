@@ -1,0 +1,228 @@
+"""Uniform Resource Names as they were first proposed, in 1993.
+
+A naming authority, known by a number or prefix that somebody else keeps unique, gives each
+resource a name that is never used again. Specification: draft-ietf-uri-resource-names-00 (Weider
+and Deutsch, May 1993), sections 3 and 5.
+
+>>> urn = parse("urn:iana:42117::Opaque-1:::")
+>>> str(urn), urn.scheme, urn.individual, urn.opaque
+('URN:IANA:42117::Opaque-1:::', 'IANA', '42117', 'Opaque-1')
+>>> urn == parse("URN:IANA:42117::OPAQUE-1:::")
+True
+>>> parse("URN:IANA:forty::x:::")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedIdentifier: ... at 9 found 'forty::x:::'; expected ...
+
+How it works: a naming scheme is a name and a check of individual identifiers. `SCHEME` reads the
+two of the draft. A package that knows another one calls `register_scheme`, which changes nothing
+anywhere: it gives a `Scheme`, to be named as an entry point in the group `perdure.schemes`. So
+what a text means depends on what is installed, never on what ran before:
+
+    SCHEME = register_scheme("NOBODY", str.isdigit)         # in nobody/urn.py
+    nobody = "nobody.urn:SCHEME"                            # in its pyproject.toml
+
+What must stay true: opaque strings are compared without regard to case and kept as written. The
+key holds the naming scheme in its own spelling, so that `from_key` needs to know no scheme. A
+text with a naming scheme that nobody registered falls to `perdure.ids.urn`, which refuses
+whatever ends in `:::`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, NamedTuple, Self
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.ids import Identifier, Scheme
+from perdure.ids.keyed import Keyed
+from perdure.ids.strays import reach, stray
+
+_SPEC = "draft-ietf-uri-resource-names-00"
+_SYNTAX = f"{_SPEC} section 5"
+
+# urn          = "URN:" Authority_Id "::" opaque_string ":::"
+# Authority_Id = Scheme_ID [ ":" Individual ]
+# xalpha       = a letter, a digit, "-", "_", "." or "@"
+_XALPHAS = re.compile("[A-Za-z0-9_.@-]+")
+_NAME = re.compile(
+    rf"[Uu][Rr][Nn]:({_XALPHAS.pattern})(?::({_XALPHAS.pattern}))?::({_XALPHAS.pattern}):::"
+)
+_TRAILER = re.compile(":{1,3}")
+
+
+class _Naming(NamedTuple):
+    """A naming scheme: its name as it is spelt, and which individual identifiers it has."""
+
+    name: str
+    check: Callable[[str], bool]
+    expected: str
+
+    @property
+    def prefix(self) -> str:
+        return f"urn:{self.name.lower()}:"
+
+
+class Urn1993(Keyed, frozen=True, gc=False):
+    """A URN of 1993: the naming authority and the opaque string that it assigned."""
+
+    kind: ClassVar[str] = "urn1993"
+
+    scheme: str
+    """The naming scheme in its own spelling: `IANA`, `ISBN_Publisher_ID` or a registered one."""
+    individual: str | None
+    """Which authority of that scheme; None where the scheme itself is the authority."""
+    opaque: str
+    """The name that the authority assigned, as written."""
+    written: str
+
+    def __str__(self) -> str:
+        return f"URN:{self.authority}::{self.opaque}:::"  # ruling: urn93-form
+
+    @property
+    def authority(self) -> str:
+        """The naming authority, who assigns opaque strings: `IANA:42117`."""
+        return self.scheme if self.individual is None else f"{self.scheme}:{self.individual}"
+
+    @property
+    def key(self) -> str:
+        """`urn1993:`, the authority and the opaque string without its case."""
+        return f"urn1993:{self.authority}::{self.opaque.lower()}"  # ruling: urn93-equal
+
+    @classmethod
+    def from_key(cls, key: str) -> Urn1993:
+        """The URN that has this key, its opaque string in lower case.
+
+        Raises MalformedIdentifier where `key` is no key of a URN of 1993.
+        """
+        text = f"URN:{key.removeprefix('urn1993:')}:::"
+        match = _NAME.fullmatch(text)
+        if match is None or not key.startswith("urn1993:"):
+            raise MalformedIdentifier(
+                text=key, at=0, expected="urn1993:<scheme>::<opaque>", rule=_SYNTAX
+            )
+        return cls(match[1], match[2], match[3], text)
+
+    @property
+    def whole(self) -> Self:
+        """Itself: these names have no parts."""
+        return self
+
+    @property
+    def urn(self) -> str:
+        """The canonical text."""
+        return str(self)
+
+
+def parse(text: str) -> Urn1993:
+    """Read a URN of 1993 in one of the draft's two naming schemes. Raises MalformedIdentifier."""
+    return _parse(_DRAFT, text)
+
+
+def register_scheme(
+    name: str, check: Callable[[str], bool], *, expected: str = "an individual identifier"
+) -> Scheme:
+    """A further naming scheme, to be installed as an entry point in `perdure.schemes`.
+
+    `name` is its canonical spelling, `check` says whether an individual identifier (never empty,
+    and of letters, digits and `-_.@` only) is one of this scheme, `expected` is what such a one
+    looks like, for messages. Raises InvalidRequest where the draft's grammar forbids the name.
+
+    >>> nobody = register_scheme("NOBODY", str.isdigit, expected="a number")
+    >>> nobody.prefixes, str(nobody.parse("urn:nobody:1::x:::"))
+    (('urn:nobody:',), 'URN:NOBODY:1::x:::')
+    """
+    if not _XALPHAS.fullmatch(name):
+        raise InvalidRequest(
+            what=f"naming scheme {quote(name)}",
+            reason="its name must consist of letters, digits and -_.@",
+            rule=_SYNTAX,
+        )
+    naming = _Naming(name, check, expected)
+    return Scheme(
+        name=f"{Urn1993.kind}-{name.lower()}",
+        prefixes=(naming.prefix,),
+        spec=_SPEC,
+        parse=partial(_parse, (naming,)),
+        equivalent=_equivalent,
+        examples=(),
+    )
+
+
+# ruling: urn93-schemes
+_DRAFT = (
+    _Naming(
+        "IANA",
+        lambda individual: re.fullmatch("[0-9]+", individual) is not None,
+        "an enterprise number, in digits",
+    ),
+    _Naming(
+        "ISBN_Publisher_ID",
+        lambda individual: re.fullmatch("[0-9]{1,5}(?:_[0-9]{1,7})+", individual) is not None,
+        "the group and publisher of an ISBN, digits joined by '_'",
+    ),
+)
+
+
+def _parse(known: tuple[_Naming, ...], text: str) -> Urn1993:
+    match = _NAME.fullmatch(text)
+    naming = _naming(known, match[1]) if match else None
+    if match is None or naming is None:
+        raise _fault(text, known)
+    individual = match[2]
+    if individual is not None and not naming.check(individual):
+        raise MalformedIdentifier(
+            text=text, at=match.start(2), expected=naming.expected, rule="ruling urn93-schemes"
+        )
+    return Urn1993(naming.name, individual, match[3], text)
+
+
+def _naming(known: tuple[_Naming, ...], name: str) -> _Naming | None:
+    return next((each for each in known if each.name.lower() == name.lower()), None)
+
+
+def _equivalent(one: Identifier, other: Identifier) -> bool:
+    return one == other  # the draft knows nothing wider
+
+
+SCHEME = Scheme(
+    name=Urn1993.kind,
+    prefixes=tuple(naming.prefix for naming in _DRAFT),
+    spec=_SPEC,
+    parse=parse,
+    equivalent=_equivalent,
+    examples=("URN:IANA:42117::opaque-1:::", "URN:ISBN_Publisher_ID:0_201_12::x1:::"),
+)
+
+
+def _fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
+    """Where and why `text`, which `_parse` could not read, stops being a URN of 1993."""
+
+    def stop(at: int, expected: str, rule: str = _SYNTAX) -> MalformedIdentifier:
+        return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
+
+    start = stray(text, ("urn:",))
+    if start < len("urn:"):
+        return stop(start, "'URN:'")
+    end = reach(_XALPHAS, text, start)
+    if _naming(known, text[start:end]) is None:
+        names = " or ".join(naming.name for naming in known)
+        return stop(start, f"the naming scheme {names}", "ruling urn93-schemes")
+
+    if not text.startswith("::", end):
+        if not text.startswith(":", end):
+            return stop(end, "':' and an individual identifier, or '::' and the opaque string")
+        start = end + 1
+        end = reach(_XALPHAS, text, start)
+        if end == start:
+            return stop(start, "a letter, digit or one of -_.@ (individual identifier)")
+        if not text.startswith("::", end):
+            at = end + text.startswith(":", end)
+            return stop(at, "more of the individual identifier, or '::' and the opaque string")
+
+    start = end + len("::")
+    end = reach(_XALPHAS, text, start)
+    if end == start:
+        return stop(start, "a letter, digit or one of -_.@ (opaque string)")
+    return stop(reach(_TRAILER, text, end), "':::' after the opaque string, and nothing more")
