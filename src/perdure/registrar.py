@@ -14,6 +14,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -167,10 +168,9 @@ class Registrar:
         rules.check_series(series, self._settings.series)
         number = self._ledger.next_serial(series, self._day)
         format = command.contents[0].format if command.contents else command.format
-        name = f"pdi://{series}/{self._day}/{number}.{format}.1"
-        identifier = pdi.parse(name)
+        name = f"pdi://{series}/{self._day}/{number}.{_canonical_format(format)}.1"
         if command.contents or command.locations:
-            receipt = self._create(identifier, command, format=format)
+            receipt = self._create(pdi.parse(name), command, format=format)
         else:
             key = resource_key(series, self._day, str(number))
             self._ledger.add(key, self._reserved(command, format))
@@ -409,6 +409,12 @@ def _spelled(identifier: Identifier) -> str:
     if isinstance(identifier, Pdi):
         return "" if identifier.foreign is None else str(identifier.resource)
     return str(identifier)
+
+
+@lru_cache(maxsize=1024)
+def _canonical_format(format: str) -> str:
+    """The format as it stands in a PDI. Raises MalformedIdentifier. Cached: formats are few."""
+    return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
 def _is_pdi(key: str) -> bool:

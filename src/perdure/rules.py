@@ -60,8 +60,8 @@ def wanted(identifier: Identifier) -> tuple[int | None, str | None]:
 
 def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
     """The identifier of exactly this representation, where its scheme has a way to say so."""
-    if isinstance(identifier, Pdi):
-        return identifier.resource.at(version=version, format=format)
+    if isinstance(identifier, Pdi) and (identifier.version, identifier.format) != (version, format):
+        return identifier.at(version=version, format=format)
     return identifier.whole
 
 

@@ -1,0 +1,63 @@
+# Everything that is done with perdure from a checkout; `make` alone says what there is.
+#
+# Each goal installs what it needs: Python packages from the lock files into .venv, and for `test`
+# and `bench` a few Debian packages (real servers and clients to test against) where it may.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types layers unit bench debian lock clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.runtime  ## a registry with real documents, resolved in every way, on your machine
+	@$(BIN)/python examples/demo.py
+
+test: lint types layers unit  ## everything that must hold: lint, types, layers, all tests
+
+lint: $(VENV)/.development
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.development
+	$(BIN)/mypy
+
+layers: $(VENV)/.development
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.development debian
+	$(BIN)/pytest -n 2 --dist worksteal
+
+bench: $(VENV)/.development debian  ## speed and memory as ratios to named alternatives, in one run
+	$(BIN)/python -m benchmarks
+
+debian:
+	@tools/debian-packages nginx-light squid strace varnish wrk
+
+lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 pyproject.toml --group build -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer: make PYTHON=python3.12 …")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "installing the packages of requirements.lock into $(VENV) …"
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.development: requirements-dev.lock pyproject.toml | $(VENV)/bin/python
+	@echo "installing the packages of requirements-dev.lock into $(VENV) …"
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@ $(VENV)/.runtime
+
+clean:  ## removes what was installed and made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
