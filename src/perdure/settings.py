@@ -40,7 +40,6 @@ class Settings:
     port: int = _setting(8080, "port to listen on")
     workers: int = _setting(1, "server processes")
     base_url: str = _setting("", "public URL of the resolver, for links; empty: as requested")
-    archive_id: str = _setting("", "identifier of the own web archive, for PWIDs made here")
     largest_upload: int = _setting(1 << 40, "bytes; a larger upload is refused")
     http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
     fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")

@@ -1,0 +1,218 @@
+"""`make demo`: a registry with real documents, resolved in every way that perdure knows.
+
+How it works: it makes a registry in `demo-registry/`, mints the project's own README and a page of
+its documentation as text and as HTML, commits a second version, mints an image and a sound made on
+the spot, binds a handle to a location, starts the resolver on a free port, and then runs each
+`curl` that it shows. `--check` stops the resolver at the end instead of leaving it running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import os
+import shlex
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+PROJECT = Path(__file__).resolve().parent.parent
+REGISTRY = PROJECT / "demo-registry"
+SERIES = "demo.perdure.us"
+PERDURE = [sys.executable, "-m", "perdure.cli", "-C", str(REGISTRY)]
+
+console = Console(highlight=False, soft_wrap=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--check", action="store_true", help="stop the resolver at the end")
+    options.add_argument("--port", type=int, default=0, help="port of the resolver")
+    chosen = options.parse_args()
+
+    shutil.rmtree(REGISTRY, ignore_errors=True)
+    heading("1. A registry, and documents in it")
+    perdure("init", str(REGISTRY), "--series", SERIES, "--shoulder", "99999/fk4")
+    readme = mint_readme()
+    names = [
+        mint("--type", "image/png", draw_picture()),
+        mint("--type", "audio/basic", sing_tone()),
+    ]
+    perdure("bind", "--register", "hdl:10.9999/perdure-demo", "https://example.org/perdure")
+    perdure("alias", readme, "hdl:10.9999/perdure-demo")
+
+    heading("2. The resolver")
+    with serving(chosen.port) as base:
+        show_resolution(base, readme, names)
+        heading("3. Nothing was changed")
+        perdure("verify")
+        console.print(f"\n[bold]The resolver is at {base}[/] — open it in a browser.")
+        console.print(
+            f"The registry is {REGISTRY.relative_to(PROJECT)}/; its bytes are WARC files."
+        )
+        if not chosen.check:
+            console.print("Press Ctrl-C to stop it.")
+            with contextlib.suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(3600)
+    return 0
+
+
+def mint_readme() -> str:
+    """The README as text and HTML in two versions."""
+    work = REGISTRY / "incoming"
+    text = (PROJECT / "README.md").read_text("utf-8")
+    first, second = work / "readme-1.txt", work / "readme-2.txt"
+    page, corrected = work / "readme-1.html", work / "readme-2.html"
+    first.write_text(text)
+    second.write_text(text + "\nThis line came with the second version.\n")
+    for source, target in ((first, page), (second, corrected)):
+        target.write_text(f"<!DOCTYPE html><title>perdure</title><pre>{source.read_text()}</pre>")
+    name = mint("--type", "text/plain", str(first), str(page))
+    perdure("commit", name, str(second), str(corrected))
+    for path in (first, second, page, corrected):
+        path.unlink()
+    return name
+
+
+def mint(*arguments: str) -> str:
+    output = perdure("--json", "mint", "--series", SERIES, *arguments)
+    return str(json.loads(output)["identifier"])
+
+
+def draw_picture() -> str:
+    """A small PNG, written by hand: a gradient of 64 × 64 pixels."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            struct.pack("!I", len(body)) + kind + body + struct.pack("!I", zlib.crc32(kind + body))
+        )
+
+    rows = b"".join(
+        b"\0" + bytes(value for x in range(64) for value in (4 * x, 4 * y, 128)) for y in range(64)
+    )
+    head = struct.pack("!IIBBBBB", 64, 64, 8, 2, 0, 0, 0)
+    path = REGISTRY / "incoming" / "picture.png"
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+    return str(path)
+
+
+def sing_tone() -> str:
+    """Half a second of 440 Hz as an AU file, 16-bit at 8 kHz."""
+    samples = [round(12_000 * math.sin(2 * math.pi * 440 * n / 8000)) for n in range(4000)]
+    path = REGISTRY / "incoming" / "tone.au"
+    head = struct.pack("!4sIIIII", b".snd", 24, 2 * len(samples), 3, 8000, 1)
+    path.write_bytes(head + struct.pack(f"!{len(samples)}h", *samples))
+    return str(path)
+
+
+def show_resolution(base: str, readme: str, others: list[str]) -> None:
+    resource = readme.rsplit(".", 2)[0]
+    day = resource.rpartition("/")[0] + "/"
+    curl("the exact bytes of version 1", "-s", f"{base}/{readme}", lines=3)
+    curl("its headers: what was served, for how long, and its digest", "-sI", f"{base}/{readme}")
+    curl(
+        "without a version: the newest one, named in Content-Location",
+        "-sI",
+        f"{base}/{resource}.text",
+    )
+    curl(
+        "the request that the draft of 1997 meant", "-s", "--request-target", readme, base, lines=3
+    )
+    curl(
+        "as HTML, by asking for it", "-s", "-H", "Accept: text/html", f"{base}/{resource}", lines=2
+    )
+    curl("twenty bytes of it", "-s", "-r", "0-19", f"{base}/{readme}")
+    curl(
+        "what is known about it", "-s", f"{base}/{resource}?info", "-H", "Accept: application/json"
+    )
+    curl("THTTP: where is it? (RFC 2169)", "-s", f"{base}/uri-res/N2Ls?urn:{readme}")
+    curl("THTTP: what else is it called?", "-s", f"{base}/uri-res/N2Ns?urn:{readme}")
+    curl("a handle, bound to a location", "-si", f"{base}/hdl:10.9999/perdure-demo", lines=4)
+    curl("everything of today", "-s", "-H", "Accept: text/uri-list", f"{base}/{day}")
+    curl(
+        "every HTML version ever",
+        "-s",
+        "-H",
+        "Accept: text/uri-list",
+        f"{base}/pdi://{SERIES}/*/*/*/*.html.*",
+    )
+    for name in others:
+        curl("an image, a sound", "-sI", f"{base}/{name}", lines=3)
+    curl("what never existed", "-s", f"{base}/{day}999.text.1")
+
+
+@contextlib.contextmanager
+def serving(port: int) -> Iterator[str]:
+    port = port or free_port()
+    command = [*PERDURE, "serve", "--port", str(port)]
+    console.print(f"[green]$ perdure serve --port {port}[/]")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(port, process)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    for _ in range(200):
+        if process.poll() is not None:
+            sys.exit(f"perdure serve ended with exit code {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    sys.exit("perdure serve did not start within ten seconds")
+
+
+def perdure(*arguments: str) -> str:
+    """Runs a command of perdure, showing it and what it prints."""
+    shown = [os.path.relpath(one, PROJECT) if one.startswith("/") else one for one in arguments]
+    console.print(f"[green]$ perdure {shlex.join(shown)}[/]")
+    done = subprocess.run([*PERDURE, *arguments], capture_output=True, text=True, check=False)
+    console.print(done.stdout.rstrip(), markup=False)
+    if done.returncode:
+        sys.exit(done.stderr or f"exit code {done.returncode}")
+    return done.stdout
+
+
+def curl(what: str, *arguments: str, lines: int = 12) -> None:
+    """Shows a curl command, runs it, and prints the first lines of what comes back."""
+    console.print(f"\n[bold]{what}[/]")
+    console.print(f"[green]$ curl {shlex.join(arguments)}[/]")
+    done = subprocess.run(["curl", *arguments], capture_output=True, check=False)
+    output = done.stdout.decode("utf-8", "replace").strip().splitlines()
+    for line in output[:lines]:
+        console.print(line[:160], markup=False)
+    if len(output) > lines:
+        console.print(f"… {len(output) - lines} more lines", style="dim")
+
+
+def heading(text: str) -> None:
+    console.rule(f"[bold]{text}", align="left")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

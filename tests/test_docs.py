@@ -1,0 +1,37 @@
+"""What is not documented fails the build."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from perdure.settings import Settings
+
+PROJECT = Path(__file__).parent.parent
+PAGES = sorted(PROJECT.glob("*.md")) + sorted((PROJECT / "docs").rglob("*.md"))
+
+
+def test_every_setting_is_documented() -> None:
+    page = (PROJECT / "docs/reference/settings.md").read_text()
+    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert documented == [one.name for one in fields(Settings)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), f"{target} in {page.name}"
+
+
+def test_every_ruling_cited_in_code_is_written_down() -> None:
+    rulings = (PROJECT / "docs/reference/rulings.md").read_text()
+    written = set(re.findall(r"^\| ([a-z0-9-]+) \|", rulings, re.MULTILINE))
+    for source in (PROJECT / "src").rglob("*.py"):
+        for line in re.findall(
+            r"rulings?:? ((?:[a-z0-9]+-[a-z0-9-]+(?:, | and )?)+)", source.read_text()
+        ):
+            cited = set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", line))
+            assert cited <= written, f"{source.name} cites {cited - written}"
