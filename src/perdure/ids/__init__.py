@@ -16,6 +16,7 @@ equal identifiers have equal `key`s; past this module nobody handles an identifi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
@@ -58,6 +59,9 @@ class Identifier(Protocol):
         """The same identifier as a URN, or where its scheme has no URN form, its canonical text."""
 
 
+_Parser = Callable[[str], Identifier]
+
+
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """One identifier scheme, as data."""
 
@@ -67,8 +71,10 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     The longest match among all schemes wins."""
     spec: str
     """Where the scheme is specified."""
-    parse: Callable[[str], Identifier]
+    parse: _Parser
     """Text to value. Raises MalformedIdentifier and nothing else."""
+    parse_checks_limits: bool = False
+    """Whether `parse` itself refuses what ruling pdi-limits forbids; else it is done before."""
     equivalent: Callable[[Identifier, Identifier], bool]
     """The scheme's own, wider comparison of two of its values that are not equal."""
     examples: tuple[str, ...]
@@ -93,18 +99,6 @@ def schemes() -> dict[str, Scheme]:
     return found
 
 
-@cache
-def _claims() -> dict[str, tuple[tuple[str, Scheme], ...]]:
-    """The prefixes that share what comes up to their first colon, longest first, by that."""
-    claims = sorted(
-        ((prefix, scheme) for scheme in schemes().values() for prefix in scheme.prefixes),
-        key=lambda claim: len(claim[0]),
-        reverse=True,
-    )
-    heads = {prefix[: prefix.index(":") + 1] for prefix, _ in claims}
-    return {head: tuple(c for c in claims if c[0].startswith(head)) for head in heads}
-
-
 def parse(text: str) -> Identifier:
     """The identifier that `text` is, whatever its scheme.
 
@@ -115,18 +109,48 @@ def parse(text: str) -> Identifier:
     >>> str(parse("urn:pdi://OMA.eop.gov.us/1999/9/16/15.text.1"))
     'pdi://oma.eop.gov.us/1999/09/16/15.text.1'
     """
-    check_limits(text)
-    head = _fold(text[: text.find(":") + 1])
-    for prefix, scheme in _claims().get(head, ()):
-        if prefix == head or _fold(text[: len(prefix)]) == prefix:
-            return scheme.parse(text)
-    known = tuple(prefix for scheme in schemes().values() for prefix in scheme.prefixes)
-    raise UnknownScheme(text=text, known=known)
+    return _shortcuts()(text[:_SHORT], _parse_by_prefix)(text)
 
 
-def _fold(text: str) -> str:
-    """Lower case, for ASCII only: the Kelvin sign is no `k`."""
-    return text.lower() if text.isascii() else text
+def _parse_by_prefix(text: str) -> Identifier:
+    prefixes, pattern, owners = _claims()
+    match = pattern.match(text)
+    scheme = owners[match.lastindex - 1] if match and match.lastindex else None
+    if scheme is None or not scheme.parse_checks_limits:
+        check_limits(text)
+    if scheme is None:
+        raise UnknownScheme(text=text, known=prefixes)
+    return scheme.parse(text)
+
+
+@cache
+def _claims() -> tuple[tuple[str, ...], re.Pattern[str], tuple[Scheme, ...]]:
+    """All prefixes, longest first; the pattern that finds one, each being a group; whose it is."""
+    claims = [(prefix, scheme) for scheme in schemes().values() for prefix in scheme.prefixes]
+    claims.sort(key=lambda claim: (-len(claim[0]), claim[0]))
+    pattern = "|".join(f"({re.escape(prefix)})" for prefix, _ in claims)
+    return (
+        tuple(prefix for prefix, _ in claims),
+        re.compile(pattern, re.IGNORECASE | re.ASCII),  # ASCII, or the Kelvin sign would be a k
+        tuple(scheme for _, scheme in claims),
+    )
+
+
+_SHORT = len("pdi:")
+
+
+@cache
+def _shortcuts() -> Callable[[str, _Parser], _Parser]:
+    """The way of nearly all texts: from their first four characters to a parser that needs no
+    limits checked before, where no other scheme has a prefix that begins with the same four."""
+    prefixes, _, owners = _claims()
+    return {
+        prefix: scheme.parse
+        for prefix, scheme in zip(prefixes, owners, strict=True)
+        if scheme.parse_checks_limits
+        and len(prefix) == _SHORT
+        and sum(other.startswith(prefix) for other in prefixes) == 1
+    }.get
 
 
 def equivalent(one: Identifier, other: Identifier) -> bool:

@@ -2,9 +2,11 @@
 
 How it works: each constant is the body of a regular expression, standing under the rule of the
 draft's ABNF (sections 1.2 and 3.4 of draft-mallery-urn-pdi-00) that it carries out. Where a ruling
-amends the rule, the ruling is named. `PDI` joins the fragments into the one pattern that says what
-a PDI is; `PLAIN_PDI` is the part of it that is canonical already and needs no second look, which
-is how nearly all of them are written.
+amends the rule, the ruling is named. Joined they give four patterns: `RESOURCE`, `FRAGMENT` and
+`CITATION` make up a PDI, `INTERVAL` is the left part of one. `PLAIN_RESOURCE` is that part of
+`RESOURCE` that is canonical already and needs no second look; nearly all PDIs are written so.
+
+An optional group is written `(?:…|)`, which `re` runs through faster than `(?:…)?`.
 
 What must stay true: every pattern takes time linear in its input. A run of one character class is
 possessive (`++`), so it is never divided in a second way; whether a group repeats is decided by the
@@ -58,7 +60,14 @@ def check_limits(text: str) -> None:
 # reserved  = "%" / "." / "," / "/" / "#" / "*" / "@" / "=" / "?" / "+"
 # urn-chars = alpha / digit / other / reserved / "%" hex hex
 _ALPHADIGITS = "A-Za-z0-9"
-ESCAPE = "%[0-9A-Fa-f]{2}"
+_HEX = "0123456789ABCDEFabcdef"
+ESCAPE = f"%[{_HEX}]{{2}}"
+
+
+def _run(characters: str) -> str:
+    """One or more of `characters` and escapes."""
+    return f"(?:[{characters}]|{ESCAPE})[{characters}]*+(?:{ESCAPE}[{characters}]*+)*"
+
 
 # section 1.2.1: resource identifier
 # ----------------------------------
@@ -79,19 +88,19 @@ MONTH = DAY = r"(?:[0-9]{1,2}+|\*)"
 # unique-id       = daily-serial-number / encapsulated-unique-id / digits / wildcard
 # unique-id-chars = alpha / digit / other / "%" hex hex      ; one or more  # ruling: pdi-uid
 UID_CHARACTERS = f"{_ALPHADIGITS}()\\-:;$_!'"
-UID = rf"(?:(?:[{UID_CHARACTERS}]++|{ESCAPE})+|\*)"
+UID = rf"(?:{_run(UID_CHARACTERS)}|\*)"
 
 # format           = media-type-token / wildcard
 # media-type-token = minor-type / (major-type "+" minor-type)
 # minor-type       = alpha-hyphen-digits / "_" / "%" hex hex  # ruling: pdi-format
 TOKEN_CHARACTERS = f"{_ALPHADIGITS}\\-_"
-_TOKEN = f"(?:[{TOKEN_CHARACTERS}]++|{ESCAPE})+"
-FORMAT = rf"(?:{_TOKEN}(?:\+{_TOKEN})?|\*)"
+_TOKEN = _run(TOKEN_CHARACTERS)
+FORMAT = rf"(?:{_TOKEN}(?:\+{_TOKEN}|)|\*)"
 
 # version = digits / wildcard           ; not zero  # ruling: pdi-version
 # Eighteen digits are the most: every number then fits a signed 64-bit integer wherever it goes.
 NUMERAL_DIGITS = 18
-VERSION = rf"(?:0*+[1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}+|\*)"
+VERSION = rf"(?:(?=0*+[1-9])[0-9]{{1,{NUMERAL_DIGITS}}}+|\*)"
 
 # sections 1.2.2 and 1.2.3: citation specifier, fragment specifier
 # ----------------------------------------------------------------
@@ -100,7 +109,7 @@ VERSION = rf"(?:0*+[1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}+|\*)"
 #                      "(" position-specifier *["," position-specifier] ")"
 # position-specifier = alphadigits      ; undefined in the draft  # ruling: pdi-position
 POSITION_CHARACTERS = f"{_ALPHADIGITS}\\-:;$_!'./*?+"
-SPECIFIER = f"(?:[{POSITION_CHARACTERS}]++|{ESCAPE})+"
+SPECIFIER = _run(POSITION_CHARACTERS)
 POSITION = rf"(?:{SPECIFIER}|\({SPECIFIER}(?:,{SPECIFIER})*\))"
 
 # fragment-specifier = "#" [fragment-scheme "="] position [*("," position)]
@@ -108,53 +117,58 @@ POSITION = rf"(?:{SPECIFIER}|\({SPECIFIER}(?:,{SPECIFIER})*\))"
 # ext-fragment-scheme = alpha-hyphen, ext-time-position-scheme = alpha-hyphen-digits; both stand
 # in the same place, so the wider one holds.
 SCHEME_NAME = f"[{_ALPHADIGITS}-]++"
-_FRAGMENT = rf"#(?:({SCHEME_NAME})=)?({POSITION}(?:,{POSITION})*)"
+FRAGMENT = re.compile(rf"(?:({SCHEME_NAME})=|)({POSITION}(?:,{POSITION})*)", re.ASCII)
+"""What follows the `#`. Groups: fragment scheme, positions."""
 
-# citation-specifier = "@" origin-position "=" pdi      ; read in turn
-_CITATION = f"@({POSITION})=(.++)"
+# citation-specifier = "@" origin-position "=" pdi
+CITATION = re.compile(rf"({POSITION})=(.++)", re.ASCII)
+"""What follows the `@`. Groups: origin position, what should be the cited PDI."""
 
-# sections 1 and 1.1
-# ------------------
+# sections 1, 1.1 and 1.2
+# -----------------------
 
 # urn                 = "urn:" pdi
-# pdi                 = "pdi" ":" nss
+# pdi                 = "pdi" ":" nss                        ; in any case  # ruling: pdi-prefix
 # nss                 = resource-identifier [(citation-specifier / fragment-specifier)]
 # resource-identifier = "//" document-series "/" iso-date "/" specifier
 # specifier           = unique-id ["." format ["." version]]
-# and every left prefix that ends in "/" names an interval  # ruling: pdi-interval
-PDI = re.compile(
-    rf"(?:urn:)?pdi://({SERIES})/"
-    rf"(?:({YEAR})/(?:({MONTH})/(?:({DAY})/"
-    rf"(?:({UID})(?:\.({FORMAT})(?:\.({VERSION}))?)?(?:{_FRAGMENT}|{_CITATION})?"
-    rf")?)?)?)?",
-    re.ASCII | re.IGNORECASE,
-)
-"""Groups: series, year, month, day, unique-id, format, version, fragment scheme, positions, origin
-position, the text of the cited PDI."""
-
-_LOWER_CASE = "[a-z0-9-_]++"
-_EXISTING_DAY = (
-    "(?:(?:0[13578]|1[02])/(?:0[1-9]|[12][0-9]|3[01])"
-    "|(?:0[469]|11)/(?:0[1-9]|[12][0-9]|30)"
-    "|02/(?:0[1-9]|1[0-9]|2[0-8]))"
-)
-PLAIN_PDI = re.compile(
-    rf"pdi://((?:[a-z0-9-]++\.)+[a-z]{{2,}}+)/"
-    rf"([1-9][0-9]{{3}}/{_EXISTING_DAY})/"
-    rf"([{UID_CHARACTERS}]++)"
-    rf"(?:\.({_LOWER_CASE}(?:\+{_LOWER_CASE})?)"
-    rf"(?:\.([1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}))?)?",
+RESOURCE = re.compile(
+    rf"(?:[Uu][Rr][Nn]:)?[Pp][Dd][Ii]://({SERIES})/({YEAR})/({MONTH})/({DAY})/"
+    rf"({UID})(?:\.({FORMAT})(?:\.({VERSION})|)|)",
     re.ASCII,
 )
-"""A PDI in canonical form without wildcard, escape, fragment or citation, on any day but 29
-February. Groups: series, date, unique-id, format, version."""
+"""All of a PDI but fragment and citation. Groups: series, year, month, day, unique-id, format,
+version."""
+
+# The same where it is canonical already: without wildcards and escapes, in a series that ends in a
+# two-letter code, on a day that every year has, and within the limits. An empty component (`a..us`)
+# gets through, for a repeated group would cost as much as all the rest: whoever uses the pattern
+# looks for two dots in a row.
+_LOWER_CASE = "[a-z0-9-_]{1,255}+"
+_EVERY_YEARS_DAY = (
+    "(?:0[1-9]|1[0-2])/(?:0[1-9]|1[0-9]|2[0-8]|(?<!02/)(?:29|30)|(?:(?<=0[13578]/)|(?<=1[02]/))31)"
+)
+PLAIN_RESOURCE = re.compile(
+    rf"pdi://([a-z0-9-][a-z0-9.-]{{0,255}}+)(?<=\.[a-z][a-z])/"
+    rf"([1-9][0-9][0-9][0-9]/{_EVERY_YEARS_DAY})/"
+    rf"([{UID_CHARACTERS}]{{1,255}}+)"
+    rf"(?:\.({_LOWER_CASE}(?:\+{_LOWER_CASE}|))"
+    rf"(?:\.([1-9][0-9]{{0,{NUMERAL_DIGITS - 1}}}+)|)|)(?![^#@])",
+    re.ASCII,
+)
+"""Followed by a fragment, a citation or nothing. Groups: series, date, unique-id, format,
+version."""
+
+# Every left prefix of a resource that ends in "/" names an interval.  # ruling: pdi-interval
+INTERVAL = re.compile(
+    rf"(?:[Uu][Rr][Nn]:)?[Pp][Dd][Ii]://({SERIES})/(?:({YEAR})/(?:({MONTH})/(?:({DAY})/)?)?)?",
+    re.ASCII,
+)
+"""Groups: series, year, month, day."""
 
 
 # section 3.6.4: escapes in canonical form
 # ----------------------------------------
-
-_ESCAPES = re.compile(ESCAPE)
-_BYTES = range(256)
 
 
 class Escapes:
@@ -162,26 +176,32 @@ class Escapes:
 
     What may stand unescaped does, the rest has lower-case hexadecimal digits. One pass does it all,
     since an escaped `%` is never unescaped.
-    # ruling: pdi-escape
     """
 
-    __slots__ = ("_canonical", "_escaped")
+    # ruling: pdi-escape
+
+    __slots__ = ("_by_digits", "_by_octet")
 
     def __init__(self, unescaped: str) -> None:
         """`unescaped`: body of the character class that may stand as it is."""
         plain = re.compile(f"[{unescaped}]", re.ASCII)
-        self._escaped = [chr(b) if plain.match(chr(b)) else f"%{b:02x}" for b in _BYTES]
-        self._canonical = {f"%{b:02x}": self._escaped[b] for b in _BYTES}
+        self._by_octet = [
+            chr(octet) if plain.match(chr(octet)) else f"%{octet:02x}" for octet in range(256)
+        ]
+        self._by_digits = {
+            high + low: self._by_octet[int(high + low, 16)] for high in _HEX for low in _HEX
+        }
 
     def canonical(self, text: str) -> str:
         """The canonical spelling of a text in which every `%` begins an escape."""
         if "%" not in text:
             return text
-        return _ESCAPES.sub(lambda found: self._canonical[found[0].lower()], text)
+        before, *escapes = text.split("%")
+        return before + "".join([self._by_digits[e[:2]] + e[2:] for e in escapes])
 
     def escaped(self, plain: str) -> str:
         """Any text as it is written in this component: UTF-8, with the rest escaped."""
-        return "".join(map(self._escaped.__getitem__, plain.encode()))
+        return "".join([self._by_octet[octet] for octet in plain.encode()])
 
 
 UID_ESCAPES = Escapes(UID_CHARACTERS)

@@ -13,12 +13,12 @@ cites it. Specification: draft-mallery-urn-pdi-00, as the rulings named `pdi-*` 
 Traceback (most recent call last):
 perdure.errors.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' and a unique-id ...
 
-How it works: nine in ten PDIs are written in canonical form, and one pattern reads those. The
-general pattern reads the rest and brings each component to its canonical form; what neither accepts
-goes to `perdure.ids.pdi_mistake`, which finds out why.
+How it works: nine in ten PDIs are written in canonical form, and one pattern reads those. A more
+general pattern reads the rest and each component is brought to its canonical form; fragment or
+citation follow. What none of them accepts goes to `perdure.ids.pdi_mistake`, which finds out why.
 
 What must stay true: `str()` is canonical and all that equality looks at; parsing it gives an equal
-value. Neither path looks outside the text: whether a country exists, a day has come or a version
+value. Reading looks at nothing but the text: whether a country exists, a day has come or a version
 was committed is for `perdure.rules` and the registry.
 """
 
@@ -33,9 +33,9 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier, Scheme, grammar
-from perdure.ids.grammar import POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
+from perdure.ids.grammar import LONGEST, POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
 from perdure.ids.keyed import Keyed
-from perdure.ids.pdi_date import canonical_date, impossible
+from perdure.ids.pdi_date import canonical_date
 from perdure.ids.pdi_foreign import foreign_identifier
 from perdure.ids.pdi_fragment import Fragment, read_fragment
 from perdure.ids.pdi_key import counted, key_range, resource_key, resource_text
@@ -350,56 +350,81 @@ def _same_citation(
 # reading
 # -------
 
-_plain = grammar.PLAIN_PDI.fullmatch
-_any = grammar.PDI.fullmatch
+_plain_resource = grammar.PLAIN_RESOURCE.match
+_resource = grammar.RESOURCE.match
 
 
 def parse(text: str) -> Pdi:
     """The PDI that `text` is. Raises MalformedIdentifier."""
-    if len(text) <= grammar.LONGEST:
-        if plain := _plain(text):
-            series, date, uid, token, digits = plain.groups()
-            version = int(digits) if digits else None
-            return Pdi(text, series, date, uid, token, version, None, None, text)
-        if pdi := _read(text, depth=0):
+    plain = _plain_resource(text)
+    if plain is not None and plain.end() == len(text) and ".." not in text:
+        series, date, uid, token, digits = plain.groups()
+        version = int(digits) if digits else None
+        return Pdi(text, series, date, uid, token, version, None, None, text)
+    if len(text) <= LONGEST:
+        pdi = _read(text, plain, 0)
+        if pdi is not None and len(pdi.text) <= LONGEST:
             return pdi
     raise mistake_in(text)
 
 
-def _read(text: str, *, depth: int) -> Pdi | None:
-    """The PDI that `text` is, in canonical form or not, or None."""
-    match = _any(text)
-    if match is None:
-        return None
-    series, year, month, day, uid, token, digits, scheme, positions, origin, cited = match.groups()
-    if impossible(year, month, day) is not None:
-        return None
-    # section 3.6.4  # ruling: pdi-escape
-    series = series.lower()
-    date = canonical_date(year, month, day) if year else None
-    uid = UID_ESCAPES.canonical(uid) if uid else None
-    token = TOKEN_ESCAPES.canonical(token).lower() if token else None
-    version = _version(digits) if digits else None
-    canonical = _compose(series, date, uid, token, version)
-    fragment = citation = None
-    if positions:
-        fragment = read_fragment(scheme, positions, token)
-        if fragment is None:
+def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
+    """The PDI that `text` is, or None.
+
+    `plain` is the plain resource found at its beginning, `depth` counts the citations around it.
+    """
+    if plain is not None and text.find("..", 0, plain.end()) < 0:
+        series, date, uid, token, digits = plain.groups()
+        version: Version | None = int(digits) if digits else None
+        end = plain.end()
+        canonical = text[:end]
+    else:
+        resource = _resource(text)
+        if resource is None:
+            return _read_interval(text)
+        series, year, month, day, uid, token, digits = resource.groups()
+        date = canonical_date(year, month, day)
+        if date is None:
             return None
-        canonical = f"{canonical}#{fragment}"
-    elif origin:
-        inner = _read(cited, depth=depth + 1) if depth < DEEPEST else None
-        if inner is None or inner.is_interval:
-            return None
-        citation = Citation(POSITION_ESCAPES.canonical(origin), inner)
-        canonical = f"{canonical}@{citation}"
-    if len(canonical) > grammar.LONGEST:
+        # section 3.6.4  # ruling: pdi-escape
+        if "%" in text:
+            uid = UID_ESCAPES.canonical(uid)
+            token = token and TOKEN_ESCAPES.canonical(token)
+        series = series.lower()
+        token = token and token.lower()
+        version = None if digits is None else "*" if digits == "*" else int(digits)
+        end = resource.end()
+        canonical = _compose(series, date, uid, token, version)
+    if end == len(text):
+        return Pdi(canonical, series, date, uid, token, version, None, None, text)
+    mark, rest = text[end], text[end + 1 :]
+    fragment = read_fragment(rest, token) if mark == "#" else None
+    citation = _read_citation(rest, depth) if mark == "@" else None
+    if fragment is None and citation is None:
         return None
+    canonical = f"{canonical}{mark}{fragment or citation}"
     return Pdi(canonical, series, date, uid, token, version, fragment, citation, text)
 
 
-def _version(digits: str) -> Version:
-    return "*" if digits == "*" else int(digits.lstrip("0"))
+def _read_interval(text: str) -> Pdi | None:
+    interval = grammar.INTERVAL.fullmatch(text)
+    if interval is None:
+        return None
+    series, year, month, day = interval.groups()
+    date = canonical_date(year, month, day) if year else None
+    if year and date is None:
+        return None
+    series = series.lower()
+    canonical = _compose(series, date, None, None, None)
+    return Pdi(canonical, series, date, None, None, None, None, None, text)
+
+
+def _read_citation(text: str, depth: int) -> Citation | None:
+    match = grammar.CITATION.fullmatch(text) if depth < DEEPEST else None
+    cited = _read(match[2], _plain_resource(match[2]), depth + 1) if match else None
+    if match is None or cited is None or cited.is_interval:
+        return None
+    return Citation(POSITION_ESCAPES.canonical(match[1]), cited)
 
 
 def _compose(
@@ -434,6 +459,7 @@ SCHEME = Scheme(
     prefixes=("pdi:", "urn:pdi:"),
     spec="draft-mallery-urn-pdi-00",
     parse=parse,
+    parse_checks_limits=True,
     equivalent=equivalent,
     examples=(
         "pdi://oma.eop.gov.us/1997/09/01/1.text.1",

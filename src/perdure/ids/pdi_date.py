@@ -1,7 +1,8 @@
 """The date of a PDI: does it exist, and how is it written.
 
 How it works: components are texts as the grammar lets them through: digits, a wildcard, or None
-where an interval ends. `impossible` says which of them no calendar has; `canonical_date` pads them.
+where an interval ends. Two small tables, by every spelling of a month and of a day, pad them and
+say whether they exist.
 
 What must stay true: the calendar is the Gregorian one, also for years before it was in use, and a
 year has four or more digits. It is never turned into a number: it may be longer than those can be.
@@ -9,50 +10,43 @@ year has four or more digits. It is never turned into a number: it may be longer
 
 from __future__ import annotations
 
-_LAST_DAY = {1: 31, 2: 28, 3: 31, 4: 30, 5: 31, 6: 30, 7: 31, 8: 31, 9: 30, 10: 31, 11: 30, 12: 31}
+# By every spelling: the canonical one, and the month's last day or the day's number.
+_MONTHS = {"*": ("*", 31)}
+for _number, _last_day in enumerate((31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), 1):
+    _MONTHS[f"{_number}"] = _MONTHS[f"{_number:02}"] = (f"{_number:02}", _last_day)
+_DAYS = {"*": ("*", 1)}
+for _number in range(1, 32):
+    _DAYS[f"{_number}"] = _DAYS[f"{_number:02}"] = (f"{_number:02}", _number)
 
 
-def last_day(year: str, month: str) -> int:
-    """The last day that the month has, or that any has which a wildcard stands for.
+def canonical_date(year: str, month: str | None = None, day: str | None = None) -> str | None:
+    """`YYYY/MM/DD`, or as much of it as there is; None where no calendar has it.
 
-    >>> last_day("1997", "2"), last_day("*", "2"), last_day("1997", "*")
-    (28, 29, 31)
+    >>> canonical_date("1999", "9", "*"), canonical_date("1997", "2", "30")
+    ('1999/09/*', None)
     """
-    if month == "*":
-        return 31
-    if int(month) == 2 and (year == "*" or _is_leap(year)):
-        return 29
-    return _LAST_DAY[int(month)]
-
-
-def _is_leap(year: str) -> bool:
-    within = int(year[-4:])  # the rule repeats every 400 years, and so every 10,000
-    return within % 4 == 0 and (within % 100 != 0 or within % 400 == 0)
-
-
-def impossible(year: str | None, month: str | None, day: str | None) -> int | None:
-    """Which component no calendar has (0 year, 1 month, 2 day), or None where the date exists."""
     # ruling: pdi-date
-    if year is None:
-        return None
     if not year.strip("0"):
-        return 0
-    if month is None:
         return None
-    if month != "*" and not 1 <= int(month) <= 12:
-        return 1
-    if day is None or day == "*" or 1 <= int(day) <= last_day(year, month):
-        return None
-    return 2
-
-
-def canonical_date(year: str, month: str | None, day: str | None) -> str:
-    """`YYYY/MM/DD`, or as much of it as there is; the components exist.
-
-    >>> canonical_date("1999", "9", "*")
-    '1999/09/*'
-    """
     if len(year) > 4:
         year = year.lstrip("0").rjust(4, "0")
-    rest = (c if c == "*" else c.rjust(2, "0") for c in (month, day) if c is not None)
-    return "/".join((year, *rest))
+    if month is None:
+        return year
+    if month not in _MONTHS:
+        return None
+    month, last = _MONTHS[month]
+    if day is None:
+        return f"{year}/{month}"
+    if day not in _DAYS:
+        return None
+    day, number = _DAYS[day]
+    if number > last and not (number == 29 and last == 28 and _may_be_leap(year)):
+        return None
+    return f"{year}/{month}/{day}"
+
+
+def _may_be_leap(year: str) -> bool:
+    if year == "*":
+        return True
+    number = int(year[-4:])  # the rule repeats every 400 years, and so every 10,000
+    return number % 4 == 0 and (number % 100 != 0 or number % 400 == 0)

@@ -119,9 +119,7 @@ _MAJOR_TYPES = {
 }
 
 
-def _major_type(token: str) -> str | None:
-    major, plus, _ = token.partition("+")
-    return major if plus else _MAJOR_TYPES.get(token)
+_DEFAULTS = {token: _SCHEMES[major] for token, major in _MAJOR_TYPES.items()}
 
 
 def default_scheme(token: str) -> str | None:
@@ -130,9 +128,9 @@ def default_scheme(token: str) -> str | None:
     >>> default_scheme("html"), default_scheme("audio+mpeg"), default_scheme("pdf")
     ('char', 'sec', None)
     """
-    return _SCHEMES.get(_major_type(token) or "")
+    return _DEFAULTS.get(token) or _SCHEMES.get(token.partition("+")[0] if "+" in token else "")
 
 
 def is_video(token: str) -> bool:
     """Whether a canonical format may name a video, where `crop` may be left out too."""
-    return _major_type(token) == "video"
+    return _MAJOR_TYPES.get(token) == "video" or token.startswith("video+")

@@ -19,6 +19,7 @@ import msgspec
 
 from perdure.ids.grammar import (
     ESCAPE,
+    FRAGMENT,
     NUMERAL_DIGITS,
     POSITION_ESCAPES,
     SCHEME_NAME,
@@ -33,15 +34,16 @@ Position = str | tuple[str, ...]
 class Fragment(msgspec.Struct, frozen=True, gc=False):
     """A part of a resource: fragment scheme and positions, both in canonical form.
 
-    >>> str(Fragment("rect", (("5", "10"), ("25", "30"))))
-    'rect=(5,10),(25,30)'
+    >>> read_fragment("(5,10),(25,30),0", "gif")
+    Fragment(text='rect=(5,10),(25,30)', scheme='rect', positions=(('5', '10'), ('25', '30')))
     """
 
+    text: str
     scheme: str
     positions: tuple[Position, ...]
 
     def __str__(self) -> str:
-        return f"{self.scheme}={','.join(map(_position_text, self.positions))}"
+        return self.text
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -81,10 +83,6 @@ def _interval_of_time(unit: str, numbers: tuple[int, ...]) -> tuple[object, ...]
     return (unit, *numbers)
 
 
-def _position_text(position: Position) -> str:
-    return position if isinstance(position, str) else f"({','.join(position)})"
-
-
 def _flat(positions: tuple[Position, ...]) -> list[str]:
     flat: list[str] = []
     for position in positions:
@@ -112,7 +110,7 @@ _FIELDS = {
     "S": (SPECIFIER, "a name"),
     "T": (SCHEME_NAME, "a unit of time such as sec or msec"),
 }
-_SYNTAX = {"[": "(?:", "]": ")?"}
+_SYNTAX = {"[": "(?:", "]": "|)"}
 
 
 def _pattern(template: str) -> re.Pattern[str]:
@@ -124,16 +122,16 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 _SHAPES = {scheme: _pattern(template) for scheme, template in _TEMPLATES.items()}
 
-# Which field may not be greater than which: start and end, left and right, top and bottom.
-# ruling: part-range
-_INTERVAL = ((0, 1),)
+# Which group of a shape may not be greater than which: start and end, left and right, top and
+# bottom.  # ruling: part-range
+_INTERVAL = ((1, 2),)
 _ORDERED = {
     "char": _INTERVAL,
     "elt": _INTERVAL,
-    "rect": ((0, 2), (1, 3)),
+    "rect": ((1, 3), (2, 4)),
     "sec": _INTERVAL,
     "msec": _INTERVAL,
-    "crop": ((1, 2), (3, 5), (4, 6)),
+    "crop": ((2, 3), (4, 6), (5, 7)),
     "byte": _INTERVAL,
 }
 _NUMERIC = frozenset(_ORDERED)
@@ -150,41 +148,52 @@ def implied_scheme(positions: str, token: str | None) -> str | None:
     """The scheme of a fragment that names none, on the canonical format `token`."""
     if token is None:
         return None
-    if _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
+    if positions[0] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
         return "crop" if is_video(token) else None
     return default_scheme(token)
 
 
-def read_fragment(scheme: str | None, positions: str, token: str | None) -> Fragment | None:
-    """The fragment that `scheme` and `positions`, both legal in the grammar, say on a format.
+def read_fragment(text: str, token: str | None) -> Fragment | None:
+    """The fragment that `text`, which follows a `#`, says on the canonical format `token`.
 
-    None where they do not fit together; `fragment_mistake` then knows why.
+    None where it is none; `fragment_mistake` then knows why.
     """
+    match = FRAGMENT.fullmatch(text)
+    if match is None:
+        return None
+    name, positions = match.groups()
     positions = POSITION_ESCAPES.canonical(positions)
-    scheme = scheme.lower() if scheme else implied_scheme(positions, token)
+    scheme = name.lower() if name else implied_scheme(positions, token)
     if scheme is None:
         return None
     shape = _SHAPES.get(scheme)
-    if shape is not None:
-        match = shape.fullmatch(positions)
-        if match is None or _disordered(scheme, match.groups()):
-            return None
-        if scheme == "crop":
-            positions = positions.lower()  # the unit of time; the rest is digits
-        elif scheme == "rect" and positions.endswith("),0"):
-            positions = positions.removesuffix(",0")  # ruling: pdi-fragment-default
-    return Fragment(scheme, tuple(map(_position, _POSITIONS.findall(positions))))
+    if shape is None:
+        return Fragment(f"{scheme}={positions}", scheme, _split(positions))
+    shaped = shape.fullmatch(positions)
+    if shaped is None or _disordered(scheme, shaped) is not None:
+        return None
+    if scheme == "crop":
+        positions = positions.lower()  # the unit of time; the rest is digits
+    elif scheme == "rect" and shaped[5] == "0":
+        positions = positions.removesuffix(",0")  # ruling: pdi-fragment-default
+    return Fragment(f"{scheme}={positions}", scheme, _split(positions))
 
 
-def _position(text: str) -> Position:
-    return tuple(text[1:-1].split(",")) if text[0] == "(" else text
+def _split(positions: str) -> tuple[Position, ...]:
+    if "(" not in positions:
+        return tuple(positions.split(","))
+    return tuple(
+        [
+            tuple(position[1:-1].split(",")) if position[0] == "(" else position
+            for position in _POSITIONS.findall(positions)
+        ]
+    )
 
 
-def _disordered(scheme: str, fields: tuple[str | None, ...]) -> int | None:
-    """The field that is less than the one that it may not be less than."""
+def _disordered(scheme: str, shaped: re.Match[str]) -> int | None:
+    """The group that is less than the one that it may not be less than."""
     for low, high in _ORDERED.get(scheme, ()):
-        start, end = fields[low], fields[high]
-        if start is not None and end is not None and int(start) > int(end):
+        if shaped[high] is not None and int(shaped[high]) < int(shaped[low]):
             return high
     return None
 
@@ -244,12 +253,12 @@ def _out_of_shape(at: int, expected: str, scheme: str) -> Mistake:
 
 
 def _misordered(scheme: str, positions: str) -> Mistake | None:
-    match = _SHAPES[scheme].fullmatch(positions) if scheme in _SHAPES else None
-    field = _disordered(scheme, match.groups()) if match else None
-    if match is None or field is None:
+    shaped = _SHAPES[scheme].fullmatch(positions) if scheme in _SHAPES else None
+    group = _disordered(scheme, shaped) if shaped else None
+    if shaped is None or group is None:
         return None
     expected = "an end that is not before its start"
-    return Mistake(match.start(field + 1), expected, "ruling part-range")
+    return Mistake(shaped.start(group), expected, "ruling part-range")
 
 
 _UNITS = re.compile(f"{ESCAPE}|.")

@@ -13,7 +13,8 @@ import re
 from typing import NoReturn
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import grammar, pdi_date
+from perdure.ids import grammar
+from perdure.ids.pdi_date import canonical_date
 from perdure.ids.pdi_fragment import fragment_mistake
 
 DEEPEST = 8  # citations within one another  # ruling: pdi-citation
@@ -139,8 +140,7 @@ class _Reader:
         if not found:
             self.take(_DIGITS)
             self.fail(expected, "ruling pdi-date")
-        year, month, day = (*before, found, None, None)[:3]
-        if pdi_date.impossible(year, month, day) is not None:
+        if canonical_date(*[*before, found]) is None:
             self.fail(f"a {name} that the calendar has", "ruling pdi-date", start)
         if not self.take("/"):
             if self.next_is("*") or found == "*":
@@ -174,7 +174,7 @@ class _Reader:
         rule = "ruling pdi-version"
         if not self.take(grammar.VERSION):
             self.fail_within("a version number, the first being 1", rule)
-        if self.take(_DIGITS):
+        if self.text[self.at :][:1].isdigit():
             self.fail(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
         if self.next_is("."):
             self.fail("'#', '@' or the end: a dot within a name is written %2e", "ruling pdi-uid")
