@@ -14,6 +14,7 @@ the same idempotency key.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import os
@@ -304,6 +305,11 @@ class SharedDoor(Door):
         if self._committer is not None:
             return self._committer.execute(command)
         return super().execute(command)
+
+    async def submit(self, command: Command) -> Receipt:
+        if self._committer is None and (self._link is None or self._link.ended):
+            await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
+        return await super().submit(command)
 
     def enqueue(self, command: Command, deliver: Deliver) -> None:
         while True:
