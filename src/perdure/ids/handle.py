@@ -16,10 +16,11 @@ perdure.errors.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with
 How it works: what follows `hdl:` and `doi:` is the Handle itself, every character of it, `%` and
 `#` too. What follows a proxy's address or `info:` is a piece of a URI and is percent-decoded.
 
-What must stay true: ASCII letters are compared without regard to case, all other characters code
-point by code point. The canonical text is of the kind that is not decoded, so that reading it
-again gives the same Handle. A character that no identifier may have (a blank, a control) is
-refused however it is escaped. The key is ASCII: in it other characters, and `%`, are escaped.
+What must stay true: ASCII letters are compared without regard to case (RFC 3651 lets a service do
+so; ISO 26324 and the software of the Handle System do), all other characters as they are. The
+canonical text is of the kind that is not decoded, so that reading it again gives the same Handle.
+A character that no identifier may have (a blank, a control) is refused however it is escaped. The
+key is ASCII: in it other characters, and `%`, are escaped.
 """
 
 from __future__ import annotations
@@ -160,38 +161,47 @@ _NAME_READ = re.compile(_NAME)
 def _fault(text: str) -> MalformedIdentifier:
     """Where and why `text`, which `parse` could not read, stops being a Handle."""
 
-    def stop(at: int, expected: str, rule: str = "RFC 3651 section 3") -> MalformedIdentifier:
-        return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
-
     opening = _OPENING.match(text)
     if opening is None:
-        return stop(stray(text, _PREFIXES), "'hdl:', 'doi:' or the address of a proxy")
+        return MalformedIdentifier(
+            text=text,
+            at=stray(text, _PREFIXES),
+            expected="'hdl:', 'doi:' or the address of a proxy",
+            rule="RFC 3650 and ISO 26324",
+        )
     before, start = opening[0].lower(), opening.end()
     if before in _NOT_DECODED:
-        handle, places = text[start:], list(range(start, len(text) + 1))
+        end, handle, places = len(text), text[start:], list(range(start, len(text) + 1))
     else:
         end = reach(_ESCAPED, text, start)
-        if end < len(text):
-            return stop(end, "%25, %3F or %23: %, ? and # are escaped here", "RFC 3986 section 3.3")
-        handle, places = _decoded(text, start)
+        handle, places = _decoded(text[start:end], start)
 
+    rule = "RFC 3651 section 3"
+    at, expected = _end_of_handle(handle)
     ten = stray(handle, ("10.",))
     if before in _DOI_ONLY and ten < len("10."):
-        return stop(places[ten], "'10.', with which every DOI begins", "ISO 26324")
+        at, expected, rule = ten, "'10.', with which every DOI begins", "ISO 26324"
+    if places[at] == end < len(text):
+        expected, rule = "%25, %3F or %23: %, ? and # are escaped here", "RFC 3986 section 3.3"
+    return MalformedIdentifier(text=text, at=places[at], expected=expected, rule=rule)
+
+
+def _end_of_handle(handle: str) -> tuple[int, str]:
+    """Where `handle` stops being one and what was expected there."""
     end = reach(_SEGMENTS_READ, handle, 0)
     if end == 0:
-        return stop(places[0], "a prefix, such as 10.1000 or 1839")
+        return end, "a prefix, such as 10.1000 or 1839"
     if handle[end : end + 1] != "/":
         end += handle[end : end + 1] == "."
-        return stop(places[end], "a character that can be seen, in UTF-8, of the prefix, or '/'")
-    end = reach(_NAME_READ, handle, end + 1)
-    return stop(places[end], "a character that can be seen, in UTF-8")
+        return end, "a character that can be seen, in UTF-8, of the prefix, or '/'"
+    return reach(_NAME_READ, handle, end + 1), "a character that can be seen, in UTF-8"
 
 
-def _decoded(text: str, start: int) -> tuple[str, list[int]]:
-    """What `parse` reads from `start` of `text`, and for each character, and the end, its place."""
-    handle, places, at = "", [], start
-    for piece in re.findall("(?:%[0-9A-Fa-f]{2})+|[^%]+", text[start:]):
+def _decoded(escaped_text: str, at: int) -> tuple[str, list[int]]:
+    """The text without escapes, and the place of each character, and of the end, counted from `at`
+    on where it begins."""
+    handle, places = "", []
+    for piece in re.findall("(?:%[0-9A-Fa-f]{2})+|[^%]+", escaped_text):
         escaped = piece.startswith("%")
         for character in unquote(piece, errors="surrogateescape"):
             handle += character

@@ -26,13 +26,16 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """What is compared. A scheme whose key leaves something out adds it in second place."""
         return self.key, ""
 
-    # Written out: msgspec structs have comparison slots of their own, which
-    # `functools.total_ordering` takes for comparisons that need no help.
+    # All six are written out: msgspec structs have comparison slots of their own, which Python and
+    # `functools.total_ordering` take for comparisons that need no help.
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__ or not isinstance(other, Keyed):
             return NotImplemented
         return self._rank() == other._rank()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(self._rank())

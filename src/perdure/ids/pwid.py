@@ -41,6 +41,7 @@ from perdure.ids.pwid_dialects import DIALECTS, satisfies
 from perdure.ids.strays import reach, stray
 
 _DRAFT = "draft-pwid-uri-specification-04"
+_DRAFT_00 = "draft-pwid-uri-specification-00 section 3"
 
 COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "snapshot", "other")
 _COVERAGES_OF_DRAFT_00 = {"coll": "collection", "rec": "recording"}  # the other four are the same
@@ -249,8 +250,12 @@ _BARE = re.compile(f":{_ADDRESS}")
 _VISIBLES = re.compile(f"{_VISIBLE}+")
 _FRACTION = re.compile("[0-9]+")
 _DIGITS = frozenset("0123456789")
-_DATE_UNITS = (("year", "", 4, 1, 9999), ("month", "-", 2, 1, 12), ("day", "-", 2, 1, 31))
-_CLOCK_UNITS = (("hour", 23), ("minute", 59), ("second", 60))
+_DATE_UNITS = (
+    ("year", "", "0001", "9999"),
+    ("month", "-", "01", "12"),
+    ("day", "-", "01", "31"),  # or less, as the month has
+)
+_CLOCK_UNITS = (("hour", "23"), ("minute", "59"), ("second", "60"))
 
 
 def _fault(text: str) -> MalformedIdentifier:
@@ -277,7 +282,7 @@ def _fault(text: str) -> MalformedIdentifier:
 
     start, end = end, max(reach(_GLUED, text, end), reach(_COVERAGE, text, end))
     if end == start and text[start] == "_":
-        return stop(start + 1, "page, part, coll, snapshot, rec or other", f"{_DRAFT[:-2]}00")
+        return stop(start + 1, "page, part, coll, snapshot, rec or other", _DRAFT_00)
     if end == start and reach(_BARE, text, start) == start:
         return stop(start + 1, f"a coverage: {', '.join(COVERAGES)}", "ruling pwid-coverage")
     if text[end : end + 1] != ":":
@@ -292,16 +297,16 @@ def _fault(text: str) -> MalformedIdentifier:
 def _end_of_time(text: str, start: int) -> tuple[int, str]:
     """Where the time that begins at `start` ends and "", or where it fails and what it lacks."""
     at = start
-    for unit, separator, width, least, most in _DATE_UNITS:
+    for unit, separator, least, most in _DATE_UNITS:
         if not text.startswith(separator, at):
             return at, ""
         at += len(separator)
         if unit == "day":
-            most = _days(text[start:at])
-        fault = _misfit(text, at, width, least, most)
+            most = str(_days(text[start:at]))
+        fault = _misfit(text, at, least, most)
         if fault is not None:
-            return fault, f"a {unit} from {least:0{width}} to {most}"
-        at += width
+            return fault, f"a {unit} from {least} to {most}"
+        at += len(most)
     if text[at : at + 1] not in {"T", "t", "_"} or _GLUED.match(text, at):
         return at, ""
 
@@ -317,7 +322,7 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
         if unit != "hour" and mark and mark in separators:
             separators = mark
             at += 1
-        fault = _misfit(text, at, 2, 0, most)
+        fault = _misfit(text, at, "00", most)
         if fault is not None:
             return fault, f"a {unit} from 00 to {most}"
         at += 2
@@ -327,9 +332,10 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
     return (end, "") if end > at + 1 else (end, "the digits of a fraction")
 
 
-def _misfit(text: str, at: int, width: int, least: int, most: int) -> int | None:
-    """Where no number of this width and within these bounds stands, if so."""
-    for place in range(at, at + width):
-        if text[place : place + 1] not in _DIGITS:
+def _misfit(text: str, at: int, least: str, most: str) -> int | None:
+    """Where the number that begins at `at`, as wide as its bounds, oversteps them or ends."""
+    for place in range(at, at + len(most)):
+        begun, width = text[at : place + 1], place + 1 - at
+        if text[place : place + 1] not in _DIGITS or not least[:width] <= begun <= most[:width]:
             return place
-    return None if least <= int(text[at : at + width]) <= most else at
+    return None

@@ -63,6 +63,9 @@ class _Naming(NamedTuple):
     def prefix(self) -> str:
         return f"urn:{self.name.lower()}:"
 
+    def has(self, individual: str | None) -> bool:
+        return individual is None or self.check(individual)
+
 
 class Urn1993(Keyed, frozen=True, gc=False):
     """A URN of 1993: the naming authority and the opaque string that it assigned."""
@@ -168,14 +171,9 @@ _DRAFT = (
 def _parse(known: tuple[_Naming, ...], text: str) -> Urn1993:
     match = _NAME.fullmatch(text)
     naming = _naming(known, match[1]) if match else None
-    if match is None or naming is None:
+    if match is None or naming is None or not naming.has(match[2]):
         raise _fault(text, known)
-    individual = match[2]
-    if individual is not None and not naming.check(individual):
-        raise MalformedIdentifier(
-            text=text, at=match.start(2), expected=naming.expected, rule="ruling urn93-schemes"
-        )
-    return Urn1993(naming.name, individual, match[3], text)
+    return Urn1993(naming.name, match[2], match[3], text)
 
 
 def _naming(known: tuple[_Naming, ...], name: str) -> _Naming | None:
@@ -206,8 +204,9 @@ def _fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
     if start < len("urn:"):
         return stop(start, "'URN:'")
     end = reach(_XALPHAS, text, start)
-    if _naming(known, text[start:end]) is None:
-        names = " or ".join(naming.name for naming in known)
+    naming = _naming(known, text[start:end])
+    if naming is None:
+        names = " or ".join(each.name for each in known)
         return stop(start, f"the naming scheme {names}", "ruling urn93-schemes")
 
     if not text.startswith("::", end):
@@ -217,6 +216,8 @@ def _fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
         end = reach(_XALPHAS, text, start)
         if end == start:
             return stop(start, "a letter, digit or one of -_.@ (individual identifier)")
+        if not naming.has(text[start:end]):
+            return stop(start, naming.expected, "ruling urn93-schemes")
         if not text.startswith("::", end):
             at = end + text.startswith(":", end)
             return stop(at, "more of the individual identifier, or '::' and the opaque string")
