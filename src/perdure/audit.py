@@ -24,8 +24,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model import Finding, Record, Representation, Tombstone
 from perdure.ports import Records
-from perdure.resolver import identify
-from perdure.rules import qualified, references, with_representations
+from perdure.rules import identify, qualified, references, spelled, with_representations
 from perdure.stores.sqlite import SqliteWriter, reference_hash
 
 _PAGE = 1000
@@ -116,7 +115,7 @@ def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> No
     block = found.block
     identifier = parse(block.uri)
     known = writer.record(identifier.key)
-    record = known or Record(name=_spelled(identifier), at=block.at, by="rebuild")
+    record = known or Record(name=spelled(identifier), at=block.at, by="rebuild")
     if found.type == "metadata":
         text = os.pread(fd, block.length, found.offset)
         changed = _buried(record, msgspec.json.decode(text, type=Tombstone), block.version)
@@ -152,7 +151,3 @@ def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
         for one in record.versions
     )
     return msgspec.structs.replace(record, versions=versions)
-
-
-def _spelled(identifier: Identifier) -> str:
-    return "" if isinstance(identifier, Pdi) else str(identifier)

@@ -22,7 +22,7 @@ import msgspec
 from perdure import rules
 from perdure.blobs import segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
-from perdure.errors import StorageFailed
+from perdure.errors import InvalidRequest, StorageFailed
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
@@ -135,9 +135,17 @@ class Ledger:
         if record.locations or record.versions or record.aliases:
             self._refer(key, record)
 
-    def add_encoded(self, key: str, text: bytes) -> None:
-        """A new record of a bulk load, whose references are staged apart."""
-        self._added[key] = text
+    def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
+        """New records of a bulk load, with keys and as JSON; their references are staged apart."""
+        self._flush_records()
+        self.store.add(records)
+        self.store.stage(refers)
+
+    def incoming(self, name: str) -> Path:
+        """A file in `incoming`. Raises InvalidRequest where the name leads elsewhere."""
+        if Path(name).name != name:
+            raise InvalidRequest(what="a spooled file", reason="its name is a path", rule=None)
+        return self._root / "incoming" / name
 
     def revise(
         self, identifier: Identifier, old: Record, new: Record, outcome: Outcome, by: str

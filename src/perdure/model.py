@@ -254,13 +254,16 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     refers: tuple[int, ...] = ()
     """Hashes of the references of the record, without those of `contents`."""
     contents: tuple[tuple[int, Content], ...] = ()
-    """Each with its version."""
+    """Each with its version. What the record says already of a representation, such as when it was
+    committed, stays; its place is filled in."""
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):
     """Many identifiers at once, sorted by key, each key once."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = ()
+    spilled: str | None = None
+    """Instead of rows: the name of a file of them in `incoming`, all of which are taken or none."""
     last: bool = False
     """The load is over: make the references findable."""
 

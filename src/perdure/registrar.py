@@ -23,10 +23,11 @@ import msgspec
 
 from perdure import rules
 from perdure.errors import Conflict, InvalidRequest, PerdureError, StorageFailed, UnknownAuthority
-from perdure.ids import Identifier, ark, parse, pdi, urn1993
+from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.ledger import Ledger
+from perdure.load import load
 from perdure.model import (
     Alias,
     Bind,
@@ -39,13 +40,11 @@ from perdure.model import (
     Receipt,
     Record,
     Register,
-    Row,
     SaveToken,
     Tombstone,
     Withdraw,
 )
 from perdure.settings import Settings
-from perdure.stores.sqlite import reference_hash
 
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
@@ -53,7 +52,6 @@ _BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
 _RANDOM_LENGTH = 9  # 29^9 strings: 14 million million
 
 _encode = msgspec.json.Encoder().encode
-_decode_record = msgspec.json.Decoder(Record).decode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
 Answer = Receipt | PerdureError
@@ -141,7 +139,7 @@ class Registrar:
             case Withdraw():
                 return self._withdraw(command)
             case Load():
-                return self._load(command)
+                return load(self._ledger, command, self._day)
             case SaveToken():
                 self._ledger.store.save_token(command.token)
                 return Receipt(outcome=Outcome.CREATED, identifier=command.token.name)
@@ -194,7 +192,7 @@ class Registrar:
     def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
         promised = not (command.contents or command.locations)
         record = Record(
-            name=_spelled(identifier),
+            name=rules.spelled(identifier),
             at=self._ledger.now,
             by=command.by,
             minted=format if promised else "",
@@ -288,50 +286,6 @@ class Registrar:
             self._ledger.log_tombstone(identifier, tombstone, version)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
-    def _load(self, command: Load) -> Receipt:
-        """Many identifiers; those known already are compared and reported line by line."""
-        rejected: list[tuple[int, str]] = []
-        fresh = list(command.rows)
-        if fresh and not self._ledger.is_empty(fresh[0].key, fresh[-1].key):
-            fresh = []
-            for row in command.rows:
-                held = self._ledger.record(row.key)
-                if held is None:
-                    fresh.append(row)
-                elif not _same_promises(held, row):
-                    reason = "it is registered already, with other bytes or locations"
-                    rejected.append((row.line, reason))
-        self._add_rows(fresh)
-        if command.last:
-            self._ledger.merge_staged()
-        return Receipt(
-            outcome=Outcome.CREATED if fresh else Outcome.UNCHANGED,
-            accepted=len(command.rows) - len(rejected),
-            rejected=tuple(rejected),
-        )
-
-    def _add_rows(self, rows: list[Row]) -> None:
-        refers: list[tuple[int, str]] = []
-        today = self._day.replace("/", "")
-        for row in rows:
-            if today in row.key and _is_pdi(row.key):
-                self._ledger.note_serial(Pdi.from_key(row.key))
-            text = row.record
-            if row.contents:
-                text = self._with_loaded_bytes(row)
-                digests = (f"sha512:{content.sha512}" for _, content in row.contents)
-                refers.extend((reference_hash(digest), row.key) for digest in digests)
-            self._ledger.add_encoded(row.key, text)
-            refers.extend((hash, row.key) for hash in row.refers)
-        self._ledger.store.stage(refers)
-
-    def _with_loaded_bytes(self, row: Row) -> bytes:
-        record = _decode_record(row.record)
-        identifier = parse(record.name) if record.name else Pdi.from_key(row.key)
-        for version, content in row.contents:
-            record = self._with_bytes(identifier, record, rules.Plan(version, (content,)))
-        return _encode(record)
-
     def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
         added = tuple(
             self._ledger.place(identifier, plan.version, content) for content in plan.fresh
@@ -404,35 +358,11 @@ def fingerprint(command: Command) -> str:
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()
 
 
-def _spelled(identifier: Identifier) -> str:
-    """The name to keep with the record: none where the key spells it already."""
-    if isinstance(identifier, Pdi):
-        return "" if identifier.foreign is None else str(identifier.resource)
-    return str(identifier)
-
-
 @lru_cache(maxsize=1024)
 def _canonical_format(format: str) -> str:
     """The format as it stands in a PDI. Raises MalformedIdentifier. Cached: formats are few."""
     return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
-def _is_pdi(key: str) -> bool:
-    """Whether a key is a PDI's: those of all other schemes begin with a prefix and a colon."""
-    return ":" not in key.partition("/")[0]
-
-
 def _with_check(name: str) -> str:
     return f"ark:{name}{ark.check_character(name)}"
-
-
-def _same_promises(held: Record, row: Row) -> bool:
-    asked = _decode_record(row.record)
-    if any(one not in held.locations for one in asked.locations):
-        return False
-    for number, content in row.contents:
-        version = held.version(number)
-        found = version.find(content.format) if version else None
-        if found is None or found.sha512 != content.sha512:
-            return False
-    return True

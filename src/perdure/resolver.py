@@ -19,7 +19,7 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import Interval, Location, Page, Query, Record, Representation, Step
 from perdure.ports import Records
-from perdure.rules import qualified, same_format
+from perdure.rules import identify, qualified, same_format
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
@@ -149,11 +149,6 @@ class Resolver:
             for key in self.records.referring(reference)
             if (record := self.records.record(key)) is not None
         ]
-
-
-def identify(key: str, record: Record) -> Identifier:
-    """The identifier of a record."""
-    return parse(record.name) if record.name else Pdi.from_key(key)
 
 
 def _exact(name: Identifier, location: Location) -> Identifier:

@@ -28,7 +28,7 @@ from perdure.errors import (
     Unauthenticated,
     UnknownAuthority,
 )
-from perdure.ids import Identifier
+from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model import (
     Content,
@@ -63,6 +63,18 @@ def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
     if isinstance(identifier, Pdi) and (identifier.version, identifier.format) != (version, format):
         return identifier.at(version=version, format=format)
     return identifier.whole
+
+
+def spelled(identifier: Identifier) -> str:
+    """The name to keep with the record: none where the key spells it already."""
+    if isinstance(identifier, Pdi):
+        return "" if identifier.foreign is None else str(identifier.resource)
+    return str(identifier)
+
+
+def identify(key: str, record: Record) -> Identifier:
+    """The identifier of a record: the inverse of its key and `spelled`."""
+    return parse(record.name) if record.name else Pdi.from_key(key)
 
 
 def bindable(identifier: Identifier) -> Identifier:

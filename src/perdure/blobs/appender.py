@@ -1,9 +1,9 @@
 """The writer's side of segments: append records, make them durable, take back what was not.
 
-How it works: records of a batch collect in memory, are written with one call and flushed with one
-`fdatasync`. Content that came as a file becomes a segment of its own: its head is written into the
-room kept in front, the file is flushed and renamed into place. There is one appender per registry,
-in the process that holds the write lock.
+How it works: records of a batch collect in memory, are written with one call (of a large batch, one
+for every 8 MiB) and flushed with one `fdatasync`. Content that came as a file becomes a segment of
+its own: its head is written into the room kept in front, the file is flushed and renamed into
+place. There is one appender per registry, in the process that holds the write lock.
 
 What must stay true: `end` grows only through `committed`, which the registrar calls after its
 transaction is durable; `rewind` takes back everything else; a flush that failed is never repeated.
@@ -23,6 +23,8 @@ from perdure.blobs.spool import HEAD_ROOM
 from perdure.errors import Corrupt
 from perdure.model import Content
 
+_MOST_BUFFERED = 8 * 1024 * 1024
+
 
 class FlushFailed(OSError):
     """A flush to the disk failed: what was written before it may be lost, and nobody can tell."""
@@ -41,6 +43,7 @@ class Appender:
         self._next = next_number
         self._adopted: dict[int, int] = {}
         self._buffer: list[bytes] = []
+        self._written = end
         self._position = end
         self._fd = -1
         if number:
@@ -81,16 +84,21 @@ class Appender:
         """Closes the open segment and opens a new one; gives its number."""
         if self._fd >= 0:
             os.close(self._fd)
-        self.number, self.end, self._position = self._take_number(), 0, 0
+        self.number, self.end, self._written, self._position = self._take_number(), 0, 0, 0
         self._open(self.number, 0)
         return self.number
 
     def append(self, block: warc.Block, data: bytes, *, type: str = "resource") -> tuple[int, int]:
-        """Queues a record; gives the segment and the offset of its first content byte."""
+        """Queues a record; gives the segment and the offset of its first content byte.
+
+        Raises OSError where a large batch cannot be written.
+        """
         head = warc.head(block, type=type)
         offset = self._position + len(head)
         self._buffer += (head, data, warc.TRAILER)
         self._position = offset + len(data) + len(warc.TRAILER)
+        if self._position - self._written > _MOST_BUFFERED:
+            self._write()
         return self.number, offset
 
     def adopt(self, block: warc.Block, content: Content) -> tuple[int, int]:
@@ -118,32 +126,34 @@ class Appender:
         Raises OSError where they cannot be written (then `rewind` and go on), FlushFailed where
         they may be lost (then stop).
         """
-        if not self._buffer:
+        if self._position == self.end:
             return
-        view = memoryview(b"".join(self._buffer))
-        offset = self.end
-        while view:
-            written = os.pwrite(self._fd, view, offset)
-            view = view[written:]
-            offset += written
+        self._write()
         with _flushing():
             os.fdatasync(self._fd)
+
+    def _write(self) -> None:
+        view = memoryview(b"".join(self._buffer))
+        self._buffer.clear()
+        while view:
+            written = os.pwrite(self._fd, view, self._written)
+            view = view[written:]
+            self._written += written
 
     def lengths(self) -> list[tuple[int, int]]:
         """Number and new length of every segment that this batch adds to."""
         grown = list(self._adopted.items())
-        return [*grown, (self.number, self._position)] if self._buffer else grown
+        return [*grown, (self.number, self._position)] if self._position > self.end else grown
 
     def committed(self) -> None:
         """The registry remembers the new end: it holds."""
         self.end = self._position
-        self._buffer.clear()
         self._adopted.clear()
 
     def rewind(self) -> None:
         """Forgets what was queued or written since the last commit."""
         self._buffer.clear()
-        self._position = self.end
+        self._written = self._position = self.end
         for number in self._adopted:
             segment_path(self._root, number).unlink(missing_ok=True)
         self._adopted.clear()

@@ -236,10 +236,13 @@ class SqliteWriter(SqliteRecords):
         self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
 
     def merge_staged(self) -> None:
-        """Runs in the caller's transaction."""
+        """Runs in the caller's transaction. The way over a temporary table frees the pages of the
+        stage before they are needed, so that the file does not keep them empty."""
         self._only.execute(
-            "INSERT OR IGNORE INTO refers SELECT hash, key FROM staged_refers ORDER BY hash, key;"
-            "DELETE FROM staged_refers"
+            "CREATE TEMP TABLE sorted AS SELECT hash, key FROM staged_refers ORDER BY hash, key;"
+            "DELETE FROM staged_refers;"
+            "INSERT OR IGNORE INTO refers SELECT hash, key FROM sorted;"
+            "DROP TABLE sorted"
         )
 
     def has_staged(self) -> bool:

@@ -1,0 +1,331 @@
+"""Bulk loads: many identifiers in one command, in the order of their keys.
+
+How it works: a `Row` brings a record that was made and checked elsewhere, its references hashed
+already, so that one which is new costs little more than its insertion. A row whose identifier is
+known is joined with the record that stands: what it repeats changes nothing, what it adds is added,
+what it contradicts is refused and told by its line. The rows of an atomic load come from a file in
+`incoming`; they are read twice, first to see whether all can be taken and then to take them.
+
+What must stay true: joining only adds (PDI section 2.1); of an atomic load everything is written in
+one batch of the ledger, or nothing is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import lt
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure import rules
+from perdure.errors import Conflict, InvalidRequest
+from perdure.ids import Identifier
+from perdure.ledger import Ledger
+from perdure.model import (
+    Content,
+    Load,
+    Outcome,
+    Receipt,
+    Record,
+    Representation,
+    Row,
+    Version,
+)
+from perdure.stores.sqlite import reference_hash
+
+_MOST_REFUSED = 1000  # told of an atomic load
+_NOWHERE = 0
+"""Segment of a representation whose bytes have not found their place yet."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+Refused = tuple[int, str]
+
+
+def load(ledger: Ledger, command: Load, day: str) -> Receipt:
+    """Carries out a load; `day` is today's date as it stands in a PDI.
+
+    The receipt counts the rows that hold now, new or not. Raises InvalidRequest where rows are not
+    in order, OSError where the file of an atomic load cannot be read.
+    """
+    if command.spilled is None:
+        count, changed, refused = _take(ledger, command.rows, day, command.by)
+    else:
+        count, changed, refused = _take_all(ledger, command.spilled, day, command.by)
+    if command.last:
+        ledger.merge_staged()
+    return Receipt(
+        outcome=Outcome.CREATED if changed else Outcome.UNCHANGED,
+        accepted=count - len(refused),
+        rejected=tuple(refused),
+    )
+
+
+def _take(ledger: Ledger, rows: Sequence[Row], day: str, by: str) -> tuple[int, int, list[Refused]]:
+    """Adds rows, or joins them with what is known: how many there were, changed, were refused."""
+    keys = [row.key for row in rows]
+    if not all(map(lt, keys, keys[1:])):
+        raise InvalidRequest(
+            what="a bulk load", reason="rows come in the order of keys, each key once", rule=None
+        )
+    if not rows or ledger.is_empty(keys[0], keys[-1]):
+        _add(ledger, rows, day)
+        return len(rows), len(rows), []
+    fresh: list[Row] = []
+    refused: list[Refused] = []
+    changed = 0
+    for row in rows:
+        held = ledger.record(row.key)
+        if held is None:
+            fresh.append(row)
+            continue
+        try:
+            changed += _join(ledger, held, row, by)
+        except Conflict as error:
+            refused.append((row.line, str(error)))
+    _add(ledger, fresh, day)
+    return len(rows), changed + len(fresh), refused
+
+
+def _take_all(ledger: Ledger, spilled: str, day: str, by: str) -> tuple[int, int, list[Refused]]:
+    """All rows of a file, or none of them."""
+    with _opened(ledger.incoming(spilled)) as file:
+        refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows))
+        refused = list(islice(refusals, _MOST_REFUSED))
+        if refused:
+            return len(refused), 0, refused
+        file.seek(0)
+        count = changed = 0
+        for rows in read_rows(file):
+            taken, grown, _ = _take(ledger, rows, day, by)
+            count, changed = count + taken, changed + grown
+    return count, changed, []
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error
+
+
+def _refusals(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Refused]:
+    """The rows that contradict what is known."""
+    if ledger.is_empty(rows[0].key, rows[-1].key):
+        return
+    for row in rows:
+        held = ledger.record(row.key)
+        if held is not None:
+            try:
+                asked = promised(row, ledger.now)
+                joined(rules.identify(row.key, asked), held, asked)
+            except Conflict as error:
+                yield row.line, str(error)
+
+
+def _add(ledger: Ledger, rows: Sequence[Row], day: str) -> None:
+    """New identifiers."""
+    today = f"/{day.replace('/', '')}/"
+    records: list[tuple[str, str]] = []
+    refers: list[tuple[int, str]] = []
+    for row in rows:
+        key, text = row.key, row.record
+        if today in key:
+            ledger.note_serial(rules.identify(key, _decode(text)))
+        if row.contents or b'"tombstone"' in text:
+            text = _with_bytes(ledger, row)
+            refers += (
+                (reference_hash(f"sha512:{content.sha512}"), key) for _, content in row.contents
+            )
+        records.append((key, text.decode()))
+        refers += [(hash, key) for hash in row.refers]
+    ledger.add_loaded(records, refers)
+
+
+def _with_bytes(ledger: Ledger, row: Row) -> bytes:
+    record = promised(row, ledger.now)
+    identifier = rules.identify(row.key, record)
+    _log_tombstones(ledger, identifier, None, record)
+    return _encode(_placed(ledger, identifier, record, row.contents))
+
+
+def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
+    """Adds what a row knows of an identifier; whether it knew anything new. Raises Conflict."""
+    asked = promised(row, ledger.now)
+    identifier = rules.identify(row.key, asked)
+    changed = joined(identifier, held, asked)
+    if changed == held:
+        return False
+    _log_tombstones(ledger, identifier, held, changed)
+    changed = _placed(ledger, identifier, changed, row.contents)
+    ledger.revise(identifier, held, changed, Outcome.CHANGED, by)
+    return True
+
+
+def _placed(
+    ledger: Ledger,
+    identifier: Identifier,
+    record: Record,
+    contents: tuple[tuple[int, Content], ...],
+) -> Record:
+    """The record with those of the bytes written that lie nowhere yet."""
+    for number, content in contents:
+        version = record.version(number)
+        waiting = version.find(content.format) if version else None
+        if version is None or waiting is None or waiting.segment != _NOWHERE:
+            continue
+        placed = replace(ledger.place(identifier, number, content), at=waiting.at)
+        ones = tuple(placed if one is waiting else one for one in version.representations)
+        grown = replace(version, representations=ones)
+        versions = tuple(grown if one is version else one for one in record.versions)
+        record = replace(record, versions=versions)
+    return record
+
+
+def _log_tombstones(
+    ledger: Ledger, identifier: Identifier, held: Record | None, record: Record
+) -> None:
+    """Writes among the bytes what was withdrawn, so that a rebuild does not undo it."""
+    if record.tombstone and not (held and held.tombstone):
+        ledger.log_tombstone(identifier, record.tombstone, None)
+    for version in record.versions:
+        known = held.version(version.number) if held else None
+        if version.tombstone and not (known and known.tombstone):
+            ledger.log_tombstone(identifier, version.tombstone, version.number)
+
+
+# What a row says
+# ---------------
+
+
+def promised(row: Row, at: str) -> Record:
+    """The record with a representation for each content, which lies nowhere yet.
+
+    Those that the record has already keep what it says of them; the others are dated `at`.
+    """
+    record = _decode(row.record)
+    for number, content in row.contents:
+        version = record.version(number)
+        if version is None or version.find(content.format) is None:
+            one = representation(content)
+            record = rules.with_representations(record, number, (one,), at)
+    return record
+
+
+def representation(content: Content) -> Representation:
+    """What will be said of bytes that have no place yet."""
+    return Representation(
+        format=content.format,
+        media_type=content.media_type,
+        charset=content.charset,
+        language=content.language,
+        length=content.length,
+        sha512=content.sha512,
+        segment=_NOWHERE,
+        offset=0,
+    )
+
+
+# Joining
+# -------
+
+
+def joined(identifier: Identifier, held: Record, more: Record) -> Record:
+    """All that two records say of one identifier; equal to `held` where that says it all.
+
+    Raises Conflict where both promise different bytes, or something is added to what was withdrawn.
+    """
+    record = held
+    new = tuple(one for one in more.locations if one not in held.locations)
+    if new:
+        record, _ = rules.bind(identifier, record, new)
+    for version in more.versions:
+        record = _with_version(identifier, record, version)
+    return replace(
+        record,
+        minted=held.minted or more.minted,
+        metadata=held.metadata | more.metadata,
+        aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
+        tombstone=held.tombstone or more.tombstone,
+    )
+
+
+def _with_version(identifier: Identifier, record: Record, more: Version) -> Record:
+    held = record.version(more.number) or Version(number=more.number, at=more.at)
+    ones = list(held.representations)
+    for one in more.representations:
+        mine = held.find(one.format)
+        name = str(rules.qualified(identifier, more.number, one.format))
+        if mine is None:
+            if record.tombstone or held.tombstone:
+                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
+            _check_promises(name, record, more.number, one)
+            ones.append(one)
+        elif mine.sha512 != one.sha512:
+            raise Conflict(
+                identifier=name,
+                reason="it is bound to other bytes for ever",
+                current=f"sha512 {mine.sha512}",
+            )
+    grown = replace(held, representations=tuple(ones), tombstone=held.tombstone or more.tombstone)
+    others = (one for one in record.versions if one.number != more.number)
+    versions = tuple(sorted((*others, grown), key=lambda one: one.number))
+    return replace(record, versions=versions)
+
+
+def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
+    """Raises Conflict where a location has promised other bytes."""
+    for location in record.locations:
+        if (
+            location.sha512 not in (None, one.sha512)
+            and location.version == number
+            and location.format == one.format
+        ):
+            raise Conflict(
+                identifier=name,
+                reason=f"the location {location.uri} is bound with another digest",
+                current=f"sha512 {location.sha512}",
+            )
+
+
+# Rows in a file
+# --------------
+
+_LENGTH = struct.Struct("!I")
+_MOST_ROWS = 512  # in a frame
+_MOST_BYTES = 4 << 20  # of content in a frame
+_decode_rows = msgspec.msgpack.Decoder(tuple[Row, ...]).decode
+
+
+def write_rows(file: BinaryIO, rows: Iterable[Row]) -> None:
+    """Writes rows so that `read_rows` gives them back. Raises OSError."""
+    frame: list[Row] = []
+    size = 0
+    for row in rows:
+        frame.append(row)
+        size += sum(len(content.data or b"") for _, content in row.contents)
+        if len(frame) == _MOST_ROWS or size > _MOST_BYTES:
+            _write_frame(file, frame)
+            frame, size = [], 0
+    if frame:
+        _write_frame(file, frame)
+
+
+def _write_frame(file: BinaryIO, rows: list[Row]) -> None:
+    text = msgspec.msgpack.encode(rows)
+    file.write(_LENGTH.pack(len(text)) + text)
+
+
+def read_rows(file: BinaryIO) -> Iterator[tuple[Row, ...]]:
+    """The rows of a file, some hundred at a time. Raises InvalidRequest where it is not whole."""
+    while head := file.read(_LENGTH.size):
+        try:
+            yield _decode_rows(file.read(*_LENGTH.unpack(head)))
+        except (struct.error, msgspec.DecodeError) as error:
+            raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error

@@ -1,0 +1,244 @@
+"""Bulk loads: what is new is added, what is known joined, what contradicts refused by its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perdure import audit
+from perdure.app import Registry, initialise
+from perdure.blobs.spool import content
+from perdure.errors import InvalidRequest
+from perdure.ids import parse
+from perdure.load import write_rows
+from perdure.model import (
+    Content,
+    Load,
+    Location,
+    Mint,
+    Outcome,
+    Record,
+    Representation,
+    Row,
+    Tombstone,
+    Version,
+    Withdraw,
+)
+from perdure.stores import sqlite
+from perdure.stores.sqlite import SqliteRecords, reference_hash
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SERIES = "oma.eop.gov.us"
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    root = tmp_path / "registry"
+    initialise(root, series=(SERIES,))
+    with Registry(root, environment={}, clock=lambda: NOON) as opened:
+        yield opened
+
+
+def row(name: str, *uris: str, line: int = 1, **more: object) -> Row:
+    identifier = parse(f"pdi://{SERIES}/{name}")
+    record = Record(
+        at="2026-11-21T12:00:00Z",
+        locations=tuple(Location(uri=uri) for uri in uris),
+        **more,  # type: ignore[arg-type]  # fields of a record
+    )
+    hashes = tuple(reference_hash(f"location:{uri}") for uri in uris)
+    return Row(identifier.key, msgspec.json.encode(record), line, hashes)
+
+
+def with_bytes(one: Row, data: bytes, *, version: int = 1, format: str = "text") -> Row:
+    kept = content(data, format=format, media_type="text/plain", charset="us-ascii")
+    return msgspec.structs.replace(one, contents=(*one.contents, (version, kept)))
+
+
+def record(registry: Registry, name: str) -> Record:
+    found = registry.resolver.record(parse(f"pdi://{SERIES}/{name}"))
+    assert found is not None
+    return found
+
+
+def served(registry: Registry, name: str, version: int = 1, format: str = "text") -> bytes:
+    held = record(registry, name).version(version)
+    one = held.find(format) if held else None
+    assert one is not None
+    return registry.resolver.read(one)
+
+
+def test_new_rows_are_added_and_findable_by_their_references_at_the_end(
+    registry: Registry,
+) -> None:
+    rows = (row("1997/09/01/1", "https://a.example/1"), row("1997/09/01/2", "https://a.example/2"))
+    receipt = registry.door.execute(Load(rows=rows))
+    assert (receipt.outcome, receipt.accepted) == (Outcome.CREATED, 2)
+    registry.door.execute(Load(last=True))
+    found = registry.resolver.named("https://a.example/2")
+    assert [str(one) for one in found] == [f"pdi://{SERIES}/1997/09/01/2"]
+
+
+def test_a_repeated_row_changes_nothing(registry: Registry) -> None:
+    again = with_bytes(row("1997/09/01/1", "https://a.example/1"), b"text")
+    registry.door.execute(Load(rows=(again,)))
+    receipt = registry.door.execute(Load(rows=(again,)))
+    assert (receipt.outcome, receipt.accepted) == (Outcome.UNCHANGED, 1)
+    assert record(registry, "1997/09/01/1").revision == 1
+
+
+def test_a_row_adds_to_what_is_known(registry: Registry) -> None:
+    first = with_bytes(row("1997/09/01/1", "https://a.example/1"), b"first")
+    second = with_bytes(row("1997/09/01/1", "https://b.example/1"), b"second", version=2)
+    registry.door.execute(Load(rows=(first,)))
+    receipt = registry.door.execute(Load(rows=(second,)))
+    assert (receipt.accepted, receipt.rejected) == (1, ())
+    grown = record(registry, "1997/09/01/1")
+    assert [one.uri for one in grown.locations] == ["https://a.example/1", "https://b.example/1"]
+    assert served(registry, "1997/09/01/1", 1) == b"first"
+    assert served(registry, "1997/09/01/1", 2) == b"second"
+    history = registry.records.history(parse(f"pdi://{SERIES}/1997/09/01/1").key)
+    assert [one.revision for one in history] == [1, 2]
+
+
+def test_other_bytes_for_a_version_are_refused_and_the_rest_goes_on(registry: Registry) -> None:
+    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    receipt = registry.door.execute(
+        Load(
+            rows=(
+                with_bytes(row("1997/09/01/1", line=7), b"others"),
+                with_bytes(row("1997/09/01/2", line=8), b"new"),
+            )
+        )
+    )
+    assert receipt.accepted == 1
+    assert [line for line, _ in receipt.rejected] == [7]
+    assert served(registry, "1997/09/01/1") == b"these"
+    assert served(registry, "1997/09/01/2") == b"new"
+
+
+def test_what_was_withdrawn_is_not_added_to(registry: Registry) -> None:
+    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    name = parse(f"pdi://{SERIES}/1997/09/01/1")
+    registry.door.execute(Withdraw(identifier=name, reason="by mistake"))
+    receipt = registry.door.execute(
+        Load(rows=(with_bytes(row("1997/09/01/1"), b"more", version=2),))
+    )
+    assert receipt.accepted == 0
+    assert "withdrawn" in receipt.rejected[0][1]
+
+
+def test_dates_that_a_row_brings_stay(registry: Registry) -> None:
+    """A version that moves in was committed on the day on which it was committed."""
+    kept = content(b"old", format="text", media_type="text/plain")
+    old = Version(
+        number=1,
+        at="1997-09-01T08:00:00Z",
+        representations=(unplaced(kept, at="1997-09-02T08:00:00Z"),),
+    )
+    one = msgspec.structs.replace(row("1997/09/01/1", versions=(old,)), contents=((1, kept),))
+    registry.door.execute(Load(rows=(one,)))
+    held = record(registry, "1997/09/01/1").versions[0]
+    assert (held.at, held.representations[0].at) == ("1997-09-01T08:00:00Z", "1997-09-02T08:00:00Z")
+    assert served(registry, "1997/09/01/1") == b"old"
+
+
+def unplaced(kept: Content, *, at: str) -> Representation:
+    return Representation(
+        format=kept.format,
+        media_type=kept.media_type,
+        length=kept.length,
+        sha512=kept.sha512,
+        segment=0,
+        offset=0,
+        at=at,
+    )
+
+
+def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Path) -> None:
+    gone = Tombstone(reason="a court said so", at="1999-01-01T00:00:00Z", by="oma")
+    one = with_bytes(row("1997/09/01/1", tombstone=gone), b"text")
+    registry.door.execute(Load(rows=(one,)))
+    target = tmp_path / "new"
+    target.mkdir()
+    sqlite.create(target)
+    assert all(step.problem is None for step in audit.rebuild(registry.root, target, now="now"))
+    rebuilt = SqliteRecords(target).record(one.key)
+    assert rebuilt is not None
+    assert rebuilt.tombstone == gone
+
+
+def test_a_serial_of_today_is_not_minted_again(registry: Registry) -> None:
+    registry.door.execute(Load(rows=(row("2026/11/21/41", "https://a.example/41"),)))
+    receipt = registry.door.execute(Mint(authority=SERIES))
+    assert receipt.identifier == f"pdi://{SERIES}/2026/11/21/42.text.1"
+
+
+@pytest.mark.parametrize("order", [(2, 1), (1, 1)])
+def test_rows_out_of_order_are_refused_and_harm_nobody(
+    registry: Registry, order: tuple[int, int]
+) -> None:
+    rows = tuple(row(f"1997/09/01/{number}") for number in order)
+    with pytest.raises(InvalidRequest):
+        registry.door.execute(Load(rows=rows))
+    assert registry.door.execute(Mint(authority=SERIES)).outcome is Outcome.CREATED
+
+
+def test_a_load_of_more_bytes_than_are_buffered(registry: Registry) -> None:
+    pieces = [bytes([65 + number]) * (3 << 20) for number in range(5)]
+    rows = tuple(
+        with_bytes(row(f"1997/09/01/{number}"), data) for number, data in enumerate(pieces, 1)
+    )
+    registry.door.execute(Load(rows=rows))
+    assert [served(registry, f"1997/09/01/{number}") for number in range(1, 6)] == pieces
+    assert all(found.problem is None for found in audit.verify(registry.records, registry.segments))
+
+
+# All or nothing
+# --------------
+
+
+def spill(registry: Registry, *rows: Row, name: str = "load.rows") -> str:
+    with (registry.root / "incoming" / name).open("wb") as file:
+        write_rows(file, rows)
+    return name
+
+
+def test_an_atomic_load_takes_all_rows(registry: Registry) -> None:
+    rows = [
+        with_bytes(row(f"1997/09/{day:02}/1"), bytes([day]) * (1 << 20)) for day in range(1, 12)
+    ]
+    receipt = registry.door.execute(Load(spilled=spill(registry, *rows), last=True))
+    assert (receipt.accepted, receipt.rejected) == (11, ())
+    assert served(registry, "1997/09/11/1") == b"\x0b" * (1 << 20)
+
+
+def test_an_atomic_load_takes_no_row_where_one_is_refused(registry: Registry) -> None:
+    registry.door.execute(Load(rows=(with_bytes(row("1997/09/01/1"), b"these"),)))
+    before = registry.records.segments()
+    name = spill(
+        registry,
+        with_bytes(row("1997/08/31/1", line=1), b"new"),
+        with_bytes(row("1997/09/01/1", line=2), b"others"),
+    )
+    receipt = registry.door.execute(Load(spilled=name, last=True))
+    assert (receipt.outcome, receipt.accepted) == (Outcome.UNCHANGED, 0)
+    assert [line for line, _ in receipt.rejected] == [2]
+    assert registry.records.count() == 1
+    assert registry.records.segments() == before
+
+
+@pytest.mark.parametrize("name", ["absent", "../perdure.toml", "", "truncated"])
+def test_a_file_that_cannot_be_loaded_is_refused_and_harms_nobody(
+    registry: Registry, name: str
+) -> None:
+    whole = registry.root / "incoming" / spill(registry, row("1997/09/01/1"))
+    (registry.root / "incoming" / "truncated").write_bytes(whole.read_bytes()[:-1])
+    with pytest.raises(InvalidRequest):
+        registry.door.execute(Load(spilled=name))
+    assert registry.records.count() == 0
+    assert registry.door.execute(Mint(authority=SERIES)).outcome is Outcome.CREATED
