@@ -1,0 +1,125 @@
+"""The head of an HTTP/1.1 request as text: its request line, its fields, and why one is refused.
+
+How it works: `REQUEST_LINE` is the whole of RFC 9112 section 3 as we accept it. A head that it
+matches needs no further look; for one that it does not match, `why_refused` takes the line apart
+again, slowly, to say what is wrong. All functions are pure; `perdure.server.http` acts on them.
+
+What must stay true: nothing here decides how a message is framed, that is the parser's business;
+and a `Refusal` quotes nothing of what was sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from http import HTTPStatus
+
+import msgspec
+
+Headers = list[tuple[bytes, bytes]]
+"""Field names in lower case, values without the white space around them, in the order received."""
+
+LONGEST_TARGET = 16 * 1024  # bytes; twice the longest identifier, for what escaping adds
+LONGEST_HEAD = 64 * 1024  # bytes, request line included
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"  # RFC 9110 section 5.6.2
+# RFC 9112 section 3: request-line = method SP request-target SP HTTP-version. The target is any
+# visible ASCII: wider than RFC 3986, since an identifier may hold a raw `#`. CONNECT is left out:
+# it alone would change how the parser goes on.
+REQUEST_LINE = re.compile(
+    rb"(?!CONNECT )(%s{1,32}) ([!-~]{1,%d}) HTTP/1\.([01])\r\n" % (_TOKEN, LONGEST_TARGET)
+)
+"""Groups: method, target, the 0 or 1 after `HTTP/1.`."""
+
+EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
+"""What old clients leave behind a body; skipped before a request line (RFC 9112 section 2.2)."""
+
+_METHOD = re.compile(_TOKEN + rb"+")
+_VERSION = re.compile(rb"HTTP/\d\.\d")
+_NOT_IN_A_LINE = re.compile(rb"[^\r -~]|\r(?=.)", re.DOTALL)
+_LONGEST_LINE = LONGEST_TARGET + 48  # method, version and the spaces between them
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why a message was not let through to the application."""
+
+    status: int
+    detail: str
+
+    def response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """The whole answer: a problem document (RFC 9457), after which the connection closes."""
+        title = HTTPStatus(self.status).phrase
+        body = msgspec.json.encode(
+            {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
+        )
+        head = [b"HTTP/1.1 %d %s\r\n" % (self.status, title.encode())]
+        head += [b"%s: %s\r\n" % field for field in fields]
+        if self.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            # RFC 9110 section 10.2.1: an empty Allow says that no method is allowed
+            head.append(b"allow: \r\n")
+        head.append(b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body))
+        return b"".join([*head, b"connection: close\r\n\r\n", body])
+
+
+def why_refused(head: bytes) -> Refusal:
+    """What is wrong with a head that `REQUEST_LINE` does not match or that is too long.
+
+    >>> why_refused(b"GET  / HTTP/1.1\\r\\n\\r\\n").detail
+    'the request line is not METHOD SP target SP HTTP/1.1'
+    >>> why_refused(b"PRI * HTTP/2.0\\r\\n\\r\\n").status
+    505
+    """
+    line = head.partition(b"\r\n")[0]
+    odd = _NOT_IN_A_LINE.search(line + b" ")
+    if odd:
+        at = odd.start()
+        return Refusal(400, f"the request line has a byte that is not visible ASCII at {at}")
+    words = line.split(b" ")
+    if len(words) != 3 or not all(words):
+        return Refusal(400, "the request line is not METHOD SP target SP HTTP/1.1")
+    method, target, version = words
+    if not _METHOD.fullmatch(method):
+        return Refusal(400, "the method is not a token")
+    if not _VERSION.fullmatch(version):
+        return Refusal(400, "the request line does not end in an HTTP version")
+    if version not in (b"HTTP/1.0", b"HTTP/1.1"):
+        return Refusal(505, "HTTP/1.1 and HTTP/1.0 are spoken here")
+    if method == b"CONNECT":
+        return Refusal(405, "this is an origin server, not a proxy")
+    if len(target) > LONGEST_TARGET:
+        return Refusal(414, f"the request target is longer than {LONGEST_TARGET} bytes")
+    if len(head) > LONGEST_HEAD:
+        return Refusal(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
+    return Refusal(501, "no method has a name so long")
+
+
+def why_refused_so_far(part: bytes) -> Refusal | None:
+    """What is already known to be wrong with a head that has not arrived in full.
+
+    So that whoever speaks TLS or HTTP/2 to a port that does not is told at once.
+    """
+    if b"\r\n" in part:
+        acceptable = REQUEST_LINE.match(part) and len(part) <= LONGEST_HEAD
+        return None if acceptable else why_refused(part)
+    if _NOT_IN_A_LINE.search(part):
+        return why_refused(part)
+    if len(part) > _LONGEST_LINE:
+        return Refusal(414, f"the request line is longer than {_LONGEST_LINE} bytes")
+    return None
+
+
+def header_fields(fields: bytes) -> Headers:
+    """Take apart what follows a request line, once a parser has found it well-formed.
+
+    `fields` begins with the CRLF of the request line and ends with the empty line. Well-formed
+    means that each line ends in CRLF and has a colon right behind its name, and that none is
+    folded: then there is only one way to read it.
+
+    >>> header_fields(b"\\r\\nHost: a\\r\\nAccept:text/html \\r\\n\\r\\n")
+    [(b'host', b'a'), (b'accept', b'text/html')]
+    """
+    found = []
+    for line in fields.split(b"\r\n")[1:-2]:
+        name, _, value = line.partition(b":")
+        found.append((name.lower(), value.strip(b" \t")))
+    return found

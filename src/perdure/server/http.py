@@ -1,0 +1,591 @@
+"""HTTP/1.1 connections that hand the request target on byte for byte: the one file that does so.
+
+An identifier is a request target: `GET pdi://…#char=37,51`, `GET pwid:…`, `GET /ark:/1/x?`. Servers
+mangle such targets (they lose the scheme, cut at `#`, fold `?` into nothing) or refuse them. Here
+the application asks `raw_target(scope)` and gets what stood between the two spaces.
+
+How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
+
+1. Between two messages the bytes are held back until one whole head is there, up to its blank line.
+   One regular expression takes the request line apart, strictly.
+2. llhttp is fed the same head under a request line that cannot offend it, `GET / HTTP/1.x`. Method
+   and target play no part in the framing of a request (CONNECT excepted, which is refused), so its
+   judgement of the rest is what it would have been.
+3. llhttp alone decides whether there is a body and where it ends. A body is fed in pieces, cut so
+   that its end is always the end of a piece (with a length: after the last byte; chunked: after
+   each CRLFCRLF, since a chunked message ends with nothing else). Where llhttp begins or ends a
+   message at any other place, that is an error: so no request line ever gets past step 1.
+4. One message at a time: the next head is taken when the answer before it is complete. Pipelined
+   requests wait as bytes.
+5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
+   given to `protocol_class`.
+
+What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
+checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
+waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for their turn
+exceed uvicorn's high-water mark by no more than one read.
+
+`RawTargetH11Protocol` is the fallback on h11, which keeps targets as they are and frames messages
+by its own rules. It is slower, gives no fast answers, and takes a bare LF for the end of a line, as
+RFC 9112 section 2.2 allows. Both subclass semi-private classes of uvicorn, whose minor version is
+therefore pinned; vectors/targets.json runs against both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NoReturn, cast
+from urllib.parse import unquote
+
+import h11
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, service_unavailable
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from perdure.errors import BadSettings
+from perdure.server.head import (
+    EMPTY_LINES,
+    LONGEST_HEAD,
+    LONGEST_TARGET,
+    REQUEST_LINE,
+    Headers,
+    Refusal,
+    header_fields,
+    why_refused,
+    why_refused_so_far,
+)
+
+Fast = Callable[[bytes, bytes, bytes], bytes | None]
+"""`fast(method, target, fields)`: a complete HTTP/1.1 response, or None where the application is to
+answer. Asked only for GET and HEAD without body on a connection that stays open.
+
+`fields` is what follows the request line as it was received, from its CRLF to the empty line
+inclusive, found well-formed; `header_fields` takes it apart. Clients send the same fields again and
+again, so that what they mean is best remembered by them as a whole.
+
+The header fields that the server adds to every answer (Date, Server) are put in behind the status
+line. `fast` must not block or raise, must leave out the body for HEAD, and must give a
+Content-Length wherever its status allows a body."""
+
+EXTENSION = "perdure.target"
+"""`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
+
+LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
+
+_UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+_CHUNKED = -1
+_SAFE = frozenset((b"GET", b"HEAD"))
+
+
+def raw_target(scope: Mapping[str, Any]) -> bytes:
+    """The request target of an ASGI scope, byte for byte as it was sent: visible ASCII.
+
+    Raises BadSettings under a server that does not hand it on, rather than guess from `path`.
+    """
+    try:
+        return cast("bytes", scope["extensions"][EXTENSION]["raw"])
+    except KeyError:
+        raise BadSettings(
+            setting="http",
+            value=scope.get("type"),
+            reason="this server does not hand on request targets; run 'perdure serve', or uvicorn "
+            "with --http perdure.server.http:RawTargetProtocol",
+        ) from None
+
+
+def _part(
+    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, last: bytes
+) -> asyncio.TimerHandle | None:
+    """Send the last bytes and close, without cutting them off.
+
+    Closing while the client still sends makes the kernel reset the connection, and the client may
+    lose the answer unread. So only our direction is closed at first, and what comes is dropped.
+    """
+    transport.write(last)
+    if not transport.can_write_eof():  # TLS
+        transport.close()
+        return None
+    transport.write_eof()
+    return loop.call_later(LINGER, transport.close)
+
+
+class _UnexpectedMessage(Exception):
+    """llhttp began a message where none was fed."""
+
+
+class RawTargetProtocol(HttpToolsProtocol):
+    """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
+
+    fast: ClassVar[Fast | None] = None
+    head_seconds: ClassVar[float] = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        # uvicorn's own parser is lenient about bytes behind the last message; none are fed here
+        self.parser = httptools.HttpRequestParser(self)
+        self._rest = b""  # received, not yet fed
+        self._deaf = False  # nothing more is read: the last message was taken, or one was refused
+        self._answering = False  # the application owes an answer
+        self._head_begun = False  # a part of a head has arrived
+        self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
+        self._fast = type(self).fast
+        # of the message being read
+        self._expected = False  # llhttp is about to begin it
+        self._persistent: bool | None = None  # may others follow it; None until its head is read
+        self._complete = False
+        self._body_left = 0  # bytes of its body still to come, or _CHUNKED, or none
+        self._tail = b""  # of a chunked body: the last three bytes fed
+        self._barren = 0  # of a chunked body: bytes fed since there was content among them
+        # the fields that every answer gets, and the list that they were written from
+        self._added = b""
+        self._added_from: Headers = []
+
+    # bytes in
+    # --------
+
+    def data_received(self, data: bytes) -> None:
+        self._rest = self._rest + data if self._rest else data
+        self._proceed()
+
+    def _proceed(self) -> None:
+        """Feed llhttp as far as it may be fed now."""
+        while self._rest:
+            if self._deaf:
+                self._rest = b""
+            elif self._body_left:
+                self._take_body()
+            elif self._answering or self.flow.write_paused:
+                if len(self._rest) > HIGH_WATER_LIMIT:
+                    self.flow.pause_reading()
+                return
+            elif not self._take_head():
+                return
+
+    def _take_head(self) -> bool:
+        """Take the next message's head from what was received; False where there is none yet."""
+        rest = self._rest
+        if rest.startswith(b"\r\n"):
+            self._rest = EMPTY_LINES.sub(b"", rest, count=1)
+            self._head_begun = False
+            return True
+        end = rest.find(b"\r\n\r\n") + 4
+        if end < 4:
+            self._await_head()
+            return False
+        line = REQUEST_LINE.match(rest)
+        if line is None or end > LONGEST_HEAD:
+            self._refuse(why_refused(rest[:end]))
+            return False
+        self._rest = rest[end:]
+        self._head_begun = False
+        method, target, minor = line.groups()
+        fields = rest[line.end() - 2 : end]
+        refusal = self._judge(minor, fields)
+        if refusal is not None:
+            self._refuse(refusal)
+        elif not (self._complete and self._answered_at_once(method, target, fields)):
+            self._begin(method, target, minor, header_fields(fields))
+        return True
+
+    def _await_head(self) -> None:
+        """Only a part of a head is here."""
+        refusal = why_refused_so_far(self._rest)
+        if refusal is not None:
+            self._refuse(refusal)
+        elif not self._head_begun:
+            self._head_begun = True
+            self._close_in(self.head_seconds)
+
+    def _judge(self, minor: bytes, fields: bytes) -> Refusal | None:
+        """Let llhttp read a head, and say what is wrong with it.
+
+        `fields` is all that follows the request line, its own CRLF and the empty line included.
+        """
+        line = b"GET / HTTP/1." + minor
+        try:
+            try:
+                self._feed_head(line + fields)
+            except httptools.HttpParserUpgrade:
+                # Only HTTP/1.1 is spoken here, and RFC 9110 section 7.8 lets a server ignore the
+                # field. llhttp cannot: it would take a body for the other protocol's bytes.
+                self.parser = httptools.HttpRequestParser(self)
+                self._feed_head(line + _UPGRADE_FIELD.sub(b"", fields))
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            return Refusal(400, f"not HTTP/1.1: {error}")
+        if self._persistent is None:
+            return Refusal(400, "the header does not end where its first empty line is")
+        hosts = fields.lower().count(b"\nhost:")
+        if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
+            return Refusal(400, f"one Host field is needed, there are {hosts}")
+        if minor == b"0":
+            self._persistent = False  # as uvicorn has it, and no loss
+        self._deaf = self._complete and not self._persistent
+        return None
+
+    def _feed_head(self, head: bytes) -> None:
+        self._expected, self._persistent, self._complete = True, None, False
+        self.parser.feed_data(head)
+
+    def _begin(self, method: bytes, target: bytes, minor: bytes, headers: Headers) -> None:
+        """Go on from a head that has been read: to the application, and to the body."""
+        refusal = None if self._complete else self._expect_body(minor, headers)
+        if refusal is None:
+            self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
+        else:
+            self._refuse(refusal)
+
+    def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
+        """Note how the body of the message ends, as llhttp has accepted it."""
+        self.expect_100_continue = any(
+            name == b"expect" and value.lower() == b"100-continue" for name, value in headers
+        )
+        for name, value in headers:
+            if name == b"content-length":  # llhttp lets it stand once, and not beside a coding
+                self._body_left = int(value.lstrip(b"0"))
+                return None
+        codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
+        if codings != [b"chunked"]:
+            return Refusal(501, "no transfer coding but chunked is known here")
+        if minor == b"0":  # RFC 9112 section 6.1
+            return Refusal(400, "HTTP/1.0 has no transfer codings")
+        self._body_left, self._tail, self._barren = _CHUNKED, b"", 0
+        return None
+
+    def _take_body(self) -> None:
+        """Feed what is here of a body, never beyond its end."""
+        if not self._answering:
+            self._close_in(self.timeout_keep_alive)  # it was answered before it was sent
+        try:
+            if self._body_left == _CHUNKED:
+                self._take_chunks()
+            else:
+                piece = self._rest[: self._body_left]
+                self._rest = self._rest[len(piece) :]
+                self._body_left -= len(piece)
+                self.parser.feed_data(piece)
+                if self._complete != (self._body_left == 0):
+                    raise httptools.HttpParserError("the body does not end where it should")
+        except httptools.HttpParserError as error:
+            self._refuse(Refusal(400, f"not HTTP/1.1: {error}"))
+            return
+        if self._barren > LONGEST_HEAD:
+            self._refuse(Refusal(431, f"trailers are longer than {LONGEST_HEAD} bytes"))
+        elif self._complete:
+            self._body_left = 0
+            self._deaf = not self._persistent
+
+    def _take_chunks(self) -> None:
+        """Feed a chunked body up to each CRLFCRLF: only there can it end, be it within a chunk."""
+        received = self._tail + self._rest
+        view = memoryview(received)
+        fed = len(self._tail)
+        while fed < len(received) and not self._complete:
+            found = received.find(b"\r\n\r\n", max(fed - 3, 0))
+            end = found + 4 if found >= 0 else len(received)
+            self._barren += end - fed
+            self.parser.feed_data(view[fed:end])
+            fed = end
+        self._tail = received[max(fed - 3, 0) : fed]
+        self._rest = received[fed:]
+
+    # llhttp's callbacks
+    # ------------------
+
+    # llhttp need not report what is read from the held back head, nor trailers, which nobody reads
+    on_url = None  # type: ignore[assignment]
+    on_header = None  # type: ignore[assignment]
+
+    def on_message_begin(self) -> None:
+        if not self._expected:
+            raise _UnexpectedMessage
+        self._expected = False
+
+    def on_headers_complete(self) -> None:
+        # asked now: llhttp forgets it at the end of the message
+        self._persistent = self.parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        self._barren = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._complete = True
+        if self._answering:
+            super().on_message_complete()
+
+    # answers out
+    # -----------
+
+    def _answered_at_once(self, method: bytes, target: bytes, fields: bytes) -> bool:
+        """Answer without the application, where that can be done."""
+        if self._fast is None or self._deaf or method not in _SAFE:
+            return False
+        answer = self._fast(method, target, fields)
+        if answer is None:
+            return False
+        state = self.server_state
+        if self._added_from is not state.default_headers:  # uvicorn makes a new list each second
+            self._added_from = state.default_headers
+            self._added = b"".join(b"%s: %s\r\n" % field for field in self._added_from)
+        self.transport.write(answer.replace(b"\r\n", b"\r\n" + self._added, 1))
+        state.total_requests += 1
+        self._close_in(self.timeout_keep_alive)
+        if self.access_log:  # as uvicorn logs the application's answers
+            client = ":".join(map(str, self.client or ()))
+            line = b"%s %s HTTP/1.1" % (method, target)
+            status = int(answer[9:12])
+            self.access_logger.info('%s - "%s" %d', client, line.decode(), status)
+        return True
+
+    def _hand_over(self, method: bytes, target: bytes, version: str, headers: Headers) -> None:
+        """Start the application on a message whose head was read."""
+        self._answering = True
+        raw_path, _, query = target.partition(b"?")
+        path = raw_path.decode()
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "method": method.decode(),
+            "root_path": self.root_path,
+            "path": self.root_path + (unquote(path) if "%" in path else path),
+            "raw_path": self.root_path.encode() + raw_path,
+            "query_string": query,
+            "headers": headers,
+            "state": self.app_state.copy(),
+            "extensions": {EXTENSION: {"raw": target}},
+        }
+        self.cycle = RequestResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue and not self._complete,
+            keep_alive=bool(self._persistent),
+            on_response=self.on_response_complete,
+        )
+        if self._complete:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
+        limit = self.limit_concurrency
+        crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
+        self._start_asgi_task(self.cycle, service_unavailable if crowded else self.app)
+
+    def on_response_complete(self) -> None:
+        self._answering = False
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self._close_in(self.timeout_keep_alive)
+            self.flow.resume_reading()
+            self._proceed()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self._answering and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._proceed()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what cannot be read, where an answer is owed, and end the connection."""
+        self.logger.info("refused: %s", refusal.detail)
+        self._deaf, self._rest = True, b""
+        in_body, self._body_left = self._body_left != 0, 0
+        self._unset_keepalive_if_required()
+        owed = not in_body or (self._answering and not self.cycle.response_started)
+        if self._answering:
+            self.cycle.disconnected = True  # the application reads this and writes no more
+            self.cycle.message_event.set()
+        if owed:
+            self.flow.resume_reading()
+            response = refusal.response(self.server_state.default_headers)
+            self.timeout_keep_alive_task = _part(self.loop, self.transport, response)
+        else:
+            self.transport.close()
+
+    # time
+    # ----
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # the same deviation from asyncio's signature as in the class above
+        super().connection_made(transport)
+        self._close_in(self.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf, self._rest = True, b""
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def _close_in(self, seconds: float) -> None:
+        """Close when the application owes nothing and this was not called again until then.
+
+        One timer serves a connection's whole life: a running one is only replaced where it would
+        come too late, so that an ordinary request costs no timer.
+        """
+        self._deadline = self.loop.time() + seconds
+        timer = self.timeout_keep_alive_task
+        if timer is None or timer.when() > self._deadline:
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_at(
+                self._deadline, self.timeout_keep_alive_handler
+            )
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self.transport.is_closing() or self._answering:
+            return
+        if self.loop.time() < self._deadline - 0.002:  # uvloop's clock ticks in milliseconds
+            self.timeout_keep_alive_task = self.loop.call_at(
+                self._deadline, self.timeout_keep_alive_handler
+            )
+        elif self._head_begun:
+            self._refuse(Refusal(408, f"no whole header came within {self.head_seconds:g} seconds"))
+        else:
+            self.transport.close()
+
+
+def protocol_class(fast: Fast | None, *, head_seconds: float = 10.0) -> type[RawTargetProtocol]:
+    """The class to give uvicorn as `http=`, with its fast answers and time limit for a head."""
+
+    class Configured(RawTargetProtocol):
+        pass
+
+    Configured.fast = fast
+    Configured.head_seconds = head_seconds
+    return Configured
+
+
+class _TargetKeepingConnection(h11.Connection):
+    """h11, noting each target and why a message was refused, and refusing a little more."""
+
+    target = b""
+    refusal = Refusal(400, "not HTTP/1.1")
+
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        try:
+            event = super().next_event()
+            if isinstance(event, h11.Request):
+                self._check(event)
+                self.target = event.target
+        except h11.RemoteProtocolError as error:
+            self.refusal = Refusal(error.error_status_hint, f"not HTTP/1.1: {error}")
+            raise
+        return event
+
+    def _check(self, request: h11.Request) -> None:
+        names = {name for name, _ in request.headers}
+        size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
+        coded = b"transfer-encoding" in names
+        if request.http_version not in (b"1.0", b"1.1"):
+            self._refuse(505, "HTTP/1.1 and HTTP/1.0 are spoken here")
+        if request.method == b"CONNECT":
+            self._refuse(405, "this is an origin server, not a proxy")
+        if len(request.target) > LONGEST_TARGET:
+            self._refuse(414, f"the request target is longer than {LONGEST_TARGET} bytes")
+        if size > LONGEST_HEAD:  # h11 measures only what arrives in parts
+            self._refuse(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
+        if coded and (b"content-length" in names or request.http_version == b"1.0"):
+            self._refuse(400, "a transfer coding in HTTP/1.0, or beside a Content-Length")
+
+    def _refuse(self, status: int, detail: str) -> NoReturn:
+        raise h11.RemoteProtocolError(detail, error_status_hint=status)
+
+
+class RawTargetH11Protocol(H11Protocol):
+    """uvicorn's h11 protocol, with raw request targets (see the module)."""
+
+    head_seconds: ClassVar[float] = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.conn: _TargetKeepingConnection = _TargetKeepingConnection(h11.SERVER, LONGEST_HEAD)
+        self._deaf = False
+        self._asked = False  # a whole head has been read
+        self._head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # the same deviation from asyncio's signature as in the class above
+        super().connection_made(transport)
+        self._time_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf = True
+        self._time_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if not self._deaf:
+            super().data_received(data)
+            self._time_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._time_head()
+
+    def _time_head(self) -> None:
+        """Have the timer run while a part of a head is waited for, and then only."""
+        ended = self._deaf or self.transport.is_closing()
+        waiting = self.conn.their_state is h11.IDLE and not ended
+        begun = not self._asked or bool(self.conn.trailing_data[0])
+        if waiting and begun and self._head_timer is None:
+            self._head_timer = self.loop.call_later(self.head_seconds, self._too_slow)
+        elif self._head_timer is not None and not (waiting and begun):
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _too_slow(self) -> None:
+        if self.conn.trailing_data[0]:
+            detail = f"no whole header came within {self.head_seconds:g} seconds"
+            self._refuse(Refusal(408, detail))
+        else:
+            self.transport.close()
+
+    def _should_upgrade(self) -> bool:
+        # uvicorn asks when the scope is complete and nothing has been started: the one place to
+        # put the target in. Nothing but HTTP/1.1 is spoken here.
+        self.scope["extensions"] = {EXTENSION: {"raw": self.conn.target}}
+        self._asked = True
+        return False
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  (uvicorn's signature)
+        self._refuse(self.conn.refusal)
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what cannot be read, where an answer is owed, and end the connection."""
+        self.logger.info("refused: %s", refusal.detail)
+        self._deaf = True
+        self._time_head()
+        self._unset_keepalive_if_required()
+        owed = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
+        if self._asked and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # the application reads this and writes no more
+            self.cycle.message_event.set()
+        if owed:
+            self.flow.resume_reading()
+            response = refusal.response(self.server_state.default_headers)
+            self.timeout_keep_alive_task = _part(self.loop, self.transport, response)
+        else:
+            self.transport.close()

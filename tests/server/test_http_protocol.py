@@ -1,0 +1,416 @@
+"""Connections: limits, time, order, fast answers, and what is refused in the middle of things."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import select
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.conftest import (
+    Answer,
+    Protocol,
+    Running,
+    Wire,
+    drive,
+    mirror,
+    parse_answers,
+    received,
+    serving,
+    settle,
+)
+from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
+from uvicorn.server import ServerState
+
+from perdure.errors import BadSettings
+from perdure.server.head import LONGEST_HEAD, LONGEST_TARGET
+from perdure.server.http import (
+    RawTargetH11Protocol,
+    RawTargetProtocol,
+    protocol_class,
+    raw_target,
+)
+
+BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
+LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+MORE = b" HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+def statuses(answers: list[Answer]) -> list[int]:
+    return [answer.status for answer in answers]
+
+
+def in_pieces(whole: bytes, size: int) -> list[bytes]:
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+
+# limits
+# ------
+
+
+def test_longest_target(targets_server: Running) -> None:
+    target = b"/" + b"x" * (LONGEST_TARGET - 1)
+    for pieces in ([b"GET " + target + LAST], in_pieces(b"GET " + target + LAST, 1000)):
+        [answer] = targets_server.exchange(*pieces)
+        assert answer.line == ("GET", target.decode())
+    for pieces in ([b"GET " + target + b"x" + LAST], in_pieces(b"GET " + target + b"x" + LAST, 99)):
+        assert statuses(targets_server.exchange(*pieces)) == [414]
+
+
+def test_a_line_without_end_is_cut_short() -> None:
+    pieces = in_pieces(b"GET /" + b"x" * 2 * LONGEST_HEAD, 1000)
+    [answer] = drive(RawTargetProtocol, pieces)
+    assert answer.status == 414
+
+
+def test_longest_head(targets_server: Running) -> None:
+    field = b"X-Y: " + b"z" * 995 + b"\r\n"
+    start = b"GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+    fits = start + field * ((LONGEST_HEAD - len(start) - 2) // len(field)) + b"\r\n"
+    assert statuses(targets_server.exchange(fits)) == [200]
+    exceeds = start + field * (LONGEST_HEAD // 1000 + 1) + b"\r\n"
+    for pieces in ([exceeds], in_pieces(exceeds, 5000), in_pieces(exceeds[:-2], 5000)):
+        assert statuses(targets_server.exchange(*pieces)) == [431]
+
+
+def test_trailers_are_not_read_and_end_somewhere() -> None:
+    start = b"PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    [answer] = drive(RawTargetProtocol, [start, b"Authorization: x\r\n", b"\r\n"])
+    assert answer.seen["headers"] == [["host", "a"], ["transfer-encoding", "chunked"]]
+    endless = [start, *[b"X: y\r\n\0"[:6] * 100] * 200]
+    assert statuses(drive(RawTargetProtocol, endless)) == [431]
+
+
+def test_refusal_reaches_a_client_that_is_still_sending(targets_server: Running) -> None:
+    """Closing at once would reset the connection and take the answer away."""
+    answers = targets_server.exchange(b"GET  /x" + MORE, *[bytes(65536)] * 100)
+    assert statuses(answers) == [400]
+
+
+# time
+# ----
+
+
+def hurried(protocol: type[Protocol]) -> type[Protocol]:
+    """The same class, with little patience."""
+    return type(protocol.__name__, (protocol,), {"head_seconds": 0.2})
+
+
+@BOTH
+def test_slow_head(protocol: type[Protocol]) -> None:
+    with serving(hurried(protocol)) as running:
+        assert running.exchange() == []  # not a byte: closed, not answered
+        assert statuses(running.exchange(b"GET /x HTTP/1.1\r\nHos")) == [408]
+        assert statuses(running.exchange(b"GET /x" + MORE, b"GET /x HTTP")) == [200, 408]
+
+
+@BOTH
+def test_trickling_head(protocol: type[Protocol]) -> None:
+    """The limit is for the whole head: a byte now and then does not renew it."""
+    with serving(hurried(protocol)) as running, running.connect() as wire:
+        wire.sendall(b"GET /x HTTP/1.1\r\n")
+        while not select.select([wire], [], [], 0.05)[0]:
+            wire.sendall(b"x")
+        assert wire.recv(65536).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("target", [b"/fast", b"/slow"])
+def test_idle_connections_are_closed(target: bytes) -> None:
+    fast = protocol_class(lambda _, target, __: FOUND if target == b"/fast" else None)
+    with serving(fast, timeout_keep_alive=1) as running:
+        assert len(running.exchange(b"GET " + target + MORE)) == 1
+        assert len(running.exchange(b"GET " + target + MORE, b"\r\n")) == 1
+
+
+# the body
+# --------
+
+
+async def hasty(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Answers without looking at the body."""
+    await send({"type": "http.response.start", "status": 200, "headers": [LENGTH_0]})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+LENGTH_0 = (b"content-length", b"0")
+PUT_LENGTH = b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n"
+PUT_CHUNKS = b"PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@BOTH
+def test_a_body_that_nobody_reads_is_not_taken_for_requests(protocol: type[Protocol]) -> None:
+    body = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n" + b"12345"
+    for sent in (PUT_LENGTH + body, PUT_CHUNKS + b"28\r\n" + body + b"\r\n0\r\n\r\n"):
+        for size in (1, 7, len(sent)):
+            pieces = [*in_pieces(sent, size), b"GET /y" + LAST]
+            assert statuses(drive(protocol, pieces, hasty)) == [200, 200]
+
+
+@BOTH
+def test_bad_chunk_while_the_application_reads(protocol: type[Protocol]) -> None:
+    seen = []
+
+    async def reader(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        while (message := await receive())["type"] == "http.request":
+            seen.append(message["body"])
+        seen.append(message["type"].encode())
+        await hasty(scope, receive, send)
+
+    answers = drive(protocol, [PUT_CHUNKS, b"2\r\nab\r\n", b"x\r\n", b"GET /y" + LAST], reader)
+    assert statuses(answers) == [400]
+    assert b"".join(seen) == b"abhttp.disconnect"
+
+
+@BOTH
+def test_bad_chunk_behind_an_answer_gets_none(protocol: type[Protocol]) -> None:
+    pieces = [PUT_CHUNKS, b"2\r\nab\r\n", b"x\r\n", b"GET /y" + LAST]
+    assert statuses(drive(protocol, pieces, hasty)) == [200]
+
+
+@BOTH
+def test_bad_chunk_within_an_answer_ends_it(protocol: type[Protocol]) -> None:
+    """No second status line within a response: what was begun is cut off, and so seen to be."""
+
+    async def beginner(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        headers = [(b"content-length", b"9")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        while (await receive())["type"] == "http.request":
+            pass
+        await send({"type": "http.response.body", "body": b"123456789", "more_body": False})
+
+    with serving(protocol, beginner) as running, running.connect() as wire:
+        wire.sendall(PUT_CHUNKS)
+        answer = wire.recv(65536)
+        wire.sendall(b"x\r\n")
+        answer += received(wire)
+        assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert answer.endswith(b"\r\n\r\n")
+        assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_expect_continue(targets_server: Running) -> None:
+    with targets_server.connect() as wire:
+        wire.sendall(
+            b"PUT /x HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nConnection: close\r\n"
+            b"Content-Length: 2\r\n\r\n"
+        )
+        assert wire.recv(65536).startswith(b"HTTP/1.1 100 ")
+        wire.sendall(b"ab")
+        [answer] = parse_answers(received(wire))
+    assert answer.seen["body"] == "ab"
+
+
+# fast answers
+# ------------
+
+FOUND = b"HTTP/1.1 302 Found\r\nlocation: http://b/\r\ncontent-length: 0\r\n\r\n"
+
+
+class Asked:
+    """A function for fast answers that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[bytes, bytes, bytes]] = []
+
+    def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        self.calls.append((method, target, fields))
+        return FOUND if target.startswith(b"/fast") else None
+
+
+def test_fast_answer() -> None:
+    asked = Asked()
+    with serving(protocol_class(asked)) as running:
+        before = running.server.server_state.total_requests
+        fields = b"\r\nHost: a\r\nACCEPT:  x/y \r\n\r\n"
+        answers = running.exchange(b"GET /fast#x? HTTP/1.1" + fields, b"GET /slow" + LAST)
+        assert statuses(answers) == [302, 200]
+        assert asked.calls == [(b"GET", b"/fast#x?", fields)]  # the other one was the last
+        assert answers[0].headers.keys() == {"date", "server", "location", "content-length"}
+        assert answers[0].headers["date"] == answers[1].headers["date"]
+        assert running.server.server_state.total_requests == before + 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "fast"),
+    [
+        (b"GET /fast" + MORE, True),
+        (b"HEAD /fast" + MORE, True),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", True),
+        (b"GET /slow" + MORE, True),
+        (b"get /fast" + MORE, False),
+        (b"PUT /fast" + MORE, False),
+        (b"GET /fast" + LAST, False),
+        (b"GET /fast HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", False),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx", False),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", False),
+        (b"GET /fast HTTP/1.1\r\n\r\n", False),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\nX: a\nb\r\n\r\n", False),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n", False),
+        (b"GET /fast HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", False),
+    ],
+)
+def test_when_fast_is_asked(request_: bytes, *, fast: bool) -> None:
+    """For GET and HEAD without body, of a head that llhttp accepts, where others may follow."""
+    asked = Asked()
+    answers = drive(protocol_class(asked), [request_])
+    assert len(asked.calls) == fast
+    assert len(answers) == 1
+
+
+def test_fast_answers_keep_their_place() -> None:
+    """RFC 9112 section 9.3.2: "A server … MUST send the corresponding responses in the same order
+    that the requests were received." """
+    sent = b"GET /fast/1" + MORE + b"GET /slow/2" + MORE + b"GET /fast/3" + MORE
+    sent += (
+        b"PUT /slow/4 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab" + b"GET /fast/5" + MORE
+    )
+    sent += b"GET /slow/6" + LAST
+    for size in (1, 50, len(sent)):
+        answers = drive(protocol_class(Asked()), in_pieces(sent, size))
+        assert statuses(answers) == [302, 200, 302, 200, 302, 200]
+
+
+def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "uvicorn.access")
+    with serving(protocol_class(Asked())) as running:
+        running.exchange(b"GET /fast?x" + MORE, b"GET /slow?x" + LAST)
+    fast, slow = (r.getMessage() for r in caplog.records if r.name == "uvicorn.access")
+    assert fast.partition(" - ")[2] == '"GET /fast?x HTTP/1.1" 302'
+    assert slow.partition(" - ")[2] == '"GET /slow?x HTTP/1.1" 200'
+    assert fast.rpartition(":")[0] == slow.rpartition(":")[0].replace("slow", "fast")
+
+
+# flow
+# ----
+
+
+def on_wire(
+    app: Callable[..., Any], steps: Callable[[RawTargetProtocol, Wire], Any], fast: Any = None
+) -> None:
+    """Run some steps with a protocol on a transport in memory."""
+
+    async def run() -> None:
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
+        wire = Wire()
+        protocol = protocol_class(fast)(config, ServerState(), {}, asyncio.get_running_loop())
+        protocol.connection_made(wire)
+        await steps(protocol, wire)
+        protocol.connection_lost(None)
+        await asyncio.gather(*protocol.tasks)
+
+    asyncio.run(run())
+
+
+def test_no_fast_answer_to_a_client_that_does_not_read() -> None:
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(b"GET /fast" + MORE)
+        protocol.pause_writing()
+        protocol.data_received((b"GET /fast" + MORE) * 2)
+        assert len(parse_answers(bytes(wire.written))) == 1
+        assert wire.reading
+        protocol.data_received((b"GET /fast" + MORE) * 3000)
+        assert not wire.reading
+        protocol.resume_writing()
+        assert len(parse_answers(bytes(wire.written))) == 3003
+        assert wire.reading
+
+    on_wire(mirror, steps, Asked())
+
+
+def test_requests_wait_as_bytes_while_one_is_answered() -> None:
+    answering = asyncio.Event()
+
+    async def app(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await answering.wait()
+        await hasty(scope, receive, send)
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received((b"GET /x" + MORE) * 5000)
+        await settle(wire)
+        assert len(protocol.tasks) == 1
+        assert not wire.reading
+        answering.set()
+        while not wire.reading:  # noqa: ASYNC110  (until they are used up, whatever that takes)
+            await asyncio.sleep(0)
+        await settle(wire)
+        assert len(parse_answers(bytes(wire.written))) == 5000
+        assert wire.reading
+
+    on_wire(app, steps)
+
+
+def test_a_stop_finishes_what_was_begun() -> None:
+    """Answers under way are completed, idle connections closed, nothing new is begun."""
+    begun, go_on = threading.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        begun.set()
+        await go_on.wait()
+        await mirror(scope, receive, send)
+
+    with (
+        serving(protocol_class(Asked()), app) as running,
+        running.connect() as busy,
+        running.connect() as idle,
+    ):
+        idle.sendall(b"GET /fast" + MORE)
+        assert idle.recv(65536).startswith(b"HTTP/1.1 302")
+        busy.sendall(b"GET /slow" + MORE + b"GET /slow/never" + MORE)
+        begun.wait()
+        running.server.should_exit = True
+        assert idle.recv(65536) == b""
+        running.server.servers[0].get_loop().call_soon_threadsafe(go_on.set)
+        [answer] = parse_answers(received(busy))
+    assert answer.line == ("GET", "/slow")
+    assert answer.headers["connection"] == "close"
+
+
+def test_too_many_at_once() -> None:
+    with serving(RawTargetProtocol, limit_concurrency=1) as running:
+        assert statuses(running.exchange(b"GET /x" + MORE)) == [503]
+
+
+# others
+# ------
+
+
+@settings(max_examples=50)
+@given(garbage=st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=3))
+def test_garbage_harms_nobody_else(targets_server: Running, garbage: list[bytes]) -> None:
+    with targets_server.connect() as other:
+        other.sendall(b"GET /x")
+        with targets_server.connect() as wire:
+            for piece in garbage:
+                wire.sendall(piece)
+            wire.shutdown(socket.SHUT_WR)
+            received(wire)
+        other.sendall(LAST)
+        assert statuses(parse_answers(received(other))) == [200]
+
+
+def test_refusals_are_problem_documents(targets_server: Running) -> None:
+    """RFC 9457 section 3."""
+    [answer] = targets_server.exchange(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n")
+    problem = json.loads(answer.body)
+    assert problem.keys() == {"type", "title", "status", "detail"}
+    assert problem["title"] == "HTTP Version Not Supported"
+    assert answer.headers.keys() >= {"date", "content-type", "content-length", "connection"}
+
+
+def test_connect_allows_nothing(targets_server: Running) -> None:
+    """RFC 9110 section 15.5.6: a 405 MUST have Allow, and an empty one is allowed."""
+    [answer] = targets_server.exchange(b"CONNECT a:1" + MORE)
+    assert (answer.status, answer.headers["allow"]) == (405, "")
+
+
+def test_target_is_not_guessed() -> None:
+    with pytest.raises(BadSettings, match="does not hand on request targets"):
+        raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})
