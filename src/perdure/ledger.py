@@ -23,6 +23,7 @@ from perdure import rules
 from perdure.blobs import segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
 from perdure.errors import InvalidRequest, StorageFailed
+from perdure.generation import Generation
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
@@ -49,6 +50,9 @@ class Ledger:
         self._grown: set[tuple[str, str]] = set()
         self._added: dict[str, bytes] = {}
         self._refers: list[tuple[int, str]] = []
+        self._revised = False
+        self._generation = Generation(root)
+        self._generation.grow()  # an earlier writer may have died between a commit and the count
         known = self.store.segments()
         self._move_strays({number for number, _, _ in known})
         self._appender, self._segment_day = self._open_segment(known)
@@ -88,6 +92,9 @@ class Ledger:
             self.store.save_serial(*place, self._serials[place])
         self._flush_records()
         self.store.commit()
+        if self._revised:
+            self._generation.grow()
+            self._revised = False
         self._appender.committed()
         self._grown.clear()
 
@@ -103,6 +110,8 @@ class Ledger:
         self._refers.clear()
         self._grown.clear()
         self._serials.clear()
+        self._revised = False
+        self._generation.grow()  # a commit that was reported as failed may have come to pass
         try:
             self.store.rollback()
             self._appender.rewind()
@@ -115,6 +124,7 @@ class Ledger:
     def close(self) -> None:
         self._appender.close()
         self.store.close()
+        self._generation.close()
 
     # Records
     # -------
@@ -159,6 +169,7 @@ class Ledger:
             [(identifier.key, _encode(new).decode(), old.revision, _encode(old).decode())]
         )
         self._refer(identifier.key, new)
+        self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
 
     def merge_staged(self) -> None:

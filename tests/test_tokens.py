@@ -1,0 +1,21 @@
+"""Secrets: spelled alike, never the same, recognised by their digest."""
+
+from __future__ import annotations
+
+import hashlib
+
+from perdure.tokens import digest, is_token, new_token
+
+
+def test_new_tokens_differ_and_are_recognised() -> None:
+    made = [new_token() for _ in range(100)]
+    assert len({text for text, _ in made}) == 100
+    for text, kept in made:
+        assert is_token(text)
+        assert kept == digest(text) == hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def test_other_texts_are_no_tokens() -> None:
+    text, _ = new_token()
+    for other in ("", text[:-1], text + "A", text.upper(), f" {text}", f"{text}\n", text[8:]):
+        assert not is_token(other)
