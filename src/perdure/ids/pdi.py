@@ -320,10 +320,18 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     def encapsulate(foreign: str) -> str:
         """The unique-id that stands for any text (section 2.4.1), for `make`.
 
+        Raises MalformedIdentifier for half a surrogate pair, which is no text.
+
         >>> Pdi.encapsulate("http://www.whitehouse.gov/")
         'http:%2f%2fwww%2ewhitehouse%2egov%2f'
         """
-        return UID_ESCAPES.escaped(foreign)
+        try:
+            return UID_ESCAPES.escaped(foreign)
+        except UnicodeEncodeError as error:
+            expected = "a character of Unicode"
+            raise MalformedIdentifier(
+                text=foreign, at=error.start, expected=expected, rule="section 2.4.1"
+            ) from None
 
 
 _MAKEABLE = (

@@ -49,7 +49,7 @@ def resource_key(series: str, date: str | None, uid: str | None) -> str:
 
 
 def _uid_key(uid: str) -> str:
-    if uid.isdigit() and (uid[0] != "0" or uid == "0"):
+    if uid.isdigit() and uid[0] != "0":
         return counted(uid)
     return uid if uid == "*" else f"~{uid}"
 

@@ -57,6 +57,10 @@ class _Reader:
         return self.text.startswith(character, self.at)
 
     @property
+    def digit_is_next(self) -> bool:
+        return "0" <= self.text[self.at : self.at + 1] <= "9"
+
+    @property
     def at_end(self) -> bool:
         return self.at == len(self.text)
 
@@ -116,20 +120,15 @@ class _Reader:
 
     def read_series(self) -> None:
         rule = "ruling pdi-series"
-        components = 0
-        while True:
-            start = self.at
-            component = self.take(grammar.COMPONENT)
-            if not component:
-                self.fail("a component of letters, digits and hyphens", rule)
-            components += 1
+        before_country = 0
+        while component := self.take(grammar.COMPONENT):
             if not self.take(r"\."):
                 break
-        if components == 1:
-            self.fail("'.' and a country code: a series has two components or more", rule)
-        self.at = start
-        if len(self.take("[A-Za-z]*+")) < max(2, len(component)):
-            self.fail("two or more letters as the country code that ends a series", rule)
+            before_country += 1
+        if not component:
+            self.fail("a component of letters, digits and hyphens", rule)
+        if not (before_country and re.fullmatch(grammar.COUNTRY, component)):
+            self.fail("'.' and two or more letters, the country code that ends a series", rule)
         if not self.take("/"):
             self.fail("'/' after the document series", rule)
 
@@ -145,7 +144,7 @@ class _Reader:
         if not self.take("/"):
             if self.next_is("*") or found == "*":
                 self.fail(f"'/': a wildcard stands for a whole {name}", "ruling pdi-wildcard")
-            if name == "day" and not self.text[self.at :][:1].isdigit():
+            if name == "day" and not self.digit_is_next:
                 self.fail("'/' and a unique-id after the day", "ruling pdi-missing-uid")
             self.fail(f"'/' after the {name}", "ruling pdi-date, ruling pdi-interval")
         return found
@@ -172,9 +171,10 @@ class _Reader:
 
     def read_version(self) -> None:
         rule = "ruling pdi-version"
-        if not self.take(grammar.VERSION):
+        version = self.take(grammar.VERSION)
+        if not version:
             self.fail_within("a version number, the first being 1", rule)
-        if self.text[self.at :][:1].isdigit():
+        if version != "*" and self.digit_is_next:
             self.fail(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
         if self.next_is("."):
             self.fail("'#', '@' or the end: a dot within a name is written %2e", "ruling pdi-uid")

@@ -1,0 +1,78 @@
+"""Hypothesis strategies for identifiers, for our own property tests and for yours.
+
+How it works: one module per scheme gives `texts()`, well-formed texts in every spelling that the
+scheme allows, and `values()`, what they parse to. Here they are joined, and texts are spoiled.
+
+>>> from hypothesis import given
+>>> @given(values())
+... def whatever_is_parsed_comes_back(identifier):
+...     assert parse(str(identifier)) == identifier
+>>> whatever_is_parsed_comes_back()
+
+What must stay true: Hypothesis is imported here and nowhere else in the package; it comes with
+`pip install perdure[testing]`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from hypothesis import strategies as st
+
+from perdure.ids import Identifier, parse
+
+SCHEMES = ("pdi", "urn", "urn1993", "pwid", "handle", "ark")
+"""The schemes with a module here."""
+
+_TROUBLE = (
+    *"%#@*=/:.,;()+-_~?&'\"<>[]\\ \t\r\n\x00\x7f",
+    *(
+        "%2f",
+        "%00",
+        "%",
+        "%%",
+        "//",
+        "..",
+        "::",
+        ":::",
+        "urn:",
+        "pdi://",
+        "@1=",
+        "#1,2",
+        "https://",
+    ),
+    *("\u0131", "\u017f", "\u212a", "\u0660", "\u00a0", "\u202e", "\ud800", "\U0001f4dc"),
+    *("0", "00", "1", "9" * 20, "a", "Z"),
+)
+"""What readers trip over: delimiters, halves of escapes, controls, letters whose lower case is
+ASCII, digits that are not, halves of surrogate pairs, long numbers."""
+
+
+def texts(*schemes: str) -> st.SearchStrategy[str]:
+    """Well-formed texts of the schemes named, or of all, in every spelling."""
+    return st.one_of([import_module(f"{__name__}.{s}").texts() for s in schemes or SCHEMES])
+
+
+def values(*schemes: str) -> st.SearchStrategy[Identifier]:
+    """Identifiers of the schemes named, or of all."""
+    return texts(*schemes).map(parse)
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
+    """Texts with one to three places where something was taken out, put in or replaced.
+
+    Some are still well-formed.
+    """
+    text = draw(texts)
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        end = draw(st.integers(start, min(len(text), start + 3)))
+        text = text[:start] + draw(st.just("") | st.sampled_from(_TROUBLE)) + text[end:]
+    return text
+
+
+def noise(*prefixes: str) -> st.SearchStrategy[str]:
+    """Any text at all, and any text after one of the prefixes."""
+    anything = st.text() | st.lists(st.sampled_from(_TROUBLE), max_size=8).map("".join)
+    return st.builds("".join, st.tuples(st.sampled_from(("", *prefixes)), anything))

@@ -1,0 +1,176 @@
+"""Texts and values of `perdure.ids.pdi` for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from perdure.ids.pdi import Pdi, parse
+from perdure.testing.spelling import any_case, escape
+
+# components, in any spelling
+# ---------------------------
+
+_COMPONENT = st.text("abcxyzABCXYZ0189-", min_size=1, max_size=6)
+_COUNTRY = st.sampled_from(("us", "US", "fr", "gov", "museum"))
+
+
+def series() -> st.SearchStrategy[str]:
+    """Document series."""
+    components = st.lists(_COMPONENT, min_size=1, max_size=3)
+    return st.builds(lambda names, country: ".".join((*names, country)), components, _COUNTRY)
+
+
+def _number(number: int) -> st.SearchStrategy[str]:
+    return st.sampled_from((f"{number}", f"{number:02}"))
+
+
+@st.composite
+def dates(draw: st.DrawFn) -> str:
+    """Days that exist, `YYYY/MM/DD`, padded or not, also after the year 9999."""
+    day = draw(st.dates())
+    later = draw(st.sampled_from((0, 0, 0, 10_000, 400 * 10**9)))
+    year = f"{day.year + later:04}"
+    if draw(st.booleans()):
+        year = f"0{year}"
+    return f"{year}/{draw(_number(day.month))}/{draw(_number(day.day))}"
+
+
+@st.composite
+def patterns_of_days(draw: st.DrawFn) -> str:
+    """Days with a wildcard for at least one component."""
+    day = draw(dates()).split("/")
+    wild = draw(st.sets(st.integers(0, 2), min_size=1))
+    return "/".join("*" if at in wild else component for at, component in enumerate(day))
+
+
+def serials() -> st.SearchStrategy[str]:
+    """Serial numbers of any length."""
+    return st.integers(min_value=1).map(str) | st.from_regex("[1-9][0-9]{20,60}", fullmatch=True)
+
+
+def _run(characters: str) -> st.SearchStrategy[str]:
+    pieces = st.sampled_from(characters) | escape()
+    return st.lists(pieces, min_size=1, max_size=8).map("".join)
+
+
+def foreign() -> st.SearchStrategy[str]:
+    """URLs in spellings that RFC 3986 section 6.2.2 brings together."""
+    return st.builds(
+        "{}://{}{}{}".format,
+        any_case("http") | any_case("https"),
+        st.sampled_from(("example.org", "WWW.Example.org:80", "u%41%7e@EXAMPLE.org", "%65x.org")),
+        st.lists(
+            st.sampled_from(("", ".", "..", "a", "b%2f", "%7Ejcma", "%2e%2E", "C")), max_size=5
+        ).map(lambda segments: "".join(f"/{segment}" for segment in segments)),
+        st.sampled_from(("", "?", "?a=%3a&b=../c", "#%41")),
+    )
+
+
+def uids() -> st.SearchStrategy[str]:
+    """Unique-ids: serial numbers, digits, names, encapsulated identifiers."""
+    return st.one_of(
+        serials(),
+        st.text("0123456789", min_size=1, max_size=5),
+        _run("abcXYZ019()-:;$_!'"),
+        foreign().map(Pdi.encapsulate),
+    )
+
+
+def formats() -> st.SearchStrategy[str]:
+    """Formats, among them some that imply a fragment scheme."""
+    token = st.sampled_from(("text", "html", "gif", "au", "mpeg", "pdf", "svg%2Bxml")).flatmap(
+        any_case
+    )
+    return token | _run("abcXYZ019-_") | st.builds("{}+{}".format, token, _run("abcXYZ019-_"))
+
+
+def versions() -> st.SearchStrategy[str]:
+    """Versions, with and without leading zeros."""
+    zeros = st.sampled_from(("", "", "0", "00"))
+    return st.builds("{}{}".format, zeros, st.integers(1, 10**16 - 1))
+
+
+# fragments and citations
+# -----------------------
+
+_SPECIFIER = _run("abcXYZ019-:;$_!'./*?+")
+
+
+def positions() -> st.SearchStrategy[str]:
+    """One position, or a list of them in parentheses."""
+    listed = st.lists(_SPECIFIER, min_size=1, max_size=3).map(lambda those: f"({','.join(those)})")
+    return _SPECIFIER | listed
+
+
+@st.composite
+def fragments(draw: st.DrawFn) -> str:
+    """Fragment specifiers with their scheme and without the `#`."""
+    ordered = st.lists(st.integers(0, 10**18 - 1), min_size=2, max_size=2).map(sorted)
+    (a, b), (x, u), (y, v) = draw(ordered), draw(ordered), draw(ordered)
+    corners = f"({x},{y}),({u},{v})"
+    plain = draw(st.sampled_from(("char", "elt", "byte", "sec", "msec")))
+    text, scheme = draw(
+        st.sampled_from(
+            (
+                (f"{a},{b}", plain),
+                (corners, "rect"),
+                (f"{corners},{draw(st.integers(0, 3))}", "rect"),
+                (f"sec,{a},{b}", "crop"),
+                (f"MSEC,{a},{b},{corners}", "crop"),
+                (f"{draw(_SPECIFIER)},{draw(_SPECIFIER)}", "name"),
+                (",".join(draw(st.lists(positions(), min_size=1, max_size=3))), "x-mine-7"),
+            )
+        )
+    )
+    return f"{draw(any_case(scheme))}={text}"
+
+
+_IMPLIED = {
+    "text": "37,51",
+    "HTML": "0,9",
+    "gif": "(5,10),(25,30),0",
+    "au": "23,57",
+    "mpeg": "sec,23,51",
+    "video+mp4": "MSEC,23,51,(1,1),(2,2)",
+}
+
+
+@st.composite
+def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
+    """Well-formed PDIs in every spelling, with fragments, and with citations down to `depth`.
+
+    Patterns too, unless they are not wanted.
+    """
+    wild = draw(st.booleans()) if patterns else False
+    star = st.just("*") if wild else st.nothing()
+    prefix = draw(any_case("pdi") | any_case("urn:pdi"))
+    begin = f"{prefix}://{draw(series())}/"
+    day = draw(patterns_of_days() | dates() if wild else dates())
+    if wild and depth == 2 and draw(st.booleans()):
+        components = draw(dates()).split("/")[: draw(st.integers(0, 3))]
+        return begin + "".join(f"{component}/" for component in components)
+    text = f"{begin}{day}/{draw(uids() | star)}"
+    has = draw(st.sampled_from(("uid", "format", "version", "version")))
+    if has != "uid":
+        text += f".{draw(formats() | star)}"
+    if has == "version":
+        text += f".{draw(versions() | star)}"
+    match draw(st.sampled_from(("", "", "#", "default", "@"))):
+        case "#":
+            text += f"#{draw(fragments())}"
+        case "default" if has == "uid":
+            token = draw(st.sampled_from(sorted(_IMPLIED)))
+            text += f".{token}#{_IMPLIED[token]}"
+        case "@" if depth:
+            text += f"@{draw(positions())}={draw(texts(depth - 1, patterns=wild))}"
+    return text
+
+
+def values() -> st.SearchStrategy[Pdi]:
+    """PDIs, patterns among them."""
+    return texts().map(parse)
+
+
+def resources() -> st.SearchStrategy[Pdi]:
+    """Generic resources without wildcards: what a store has records of."""
+    return texts(depth=0, patterns=False).map(lambda text: parse(text).resource)

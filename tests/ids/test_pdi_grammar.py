@@ -1,0 +1,235 @@
+"""The reading of PDIs: against the ABNF, in linear time, with errors that point to the place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+import pytest
+from abnf.grammars.misc import load_grammar_rules
+from abnf.parser import ParseError, Rule
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure import testing
+from perdure.errors import MalformedIdentifier
+from perdure.ids.grammar import LONGEST
+from perdure.ids.pdi import parse
+from perdure.testing import pdi as pdis
+
+# the draft's ABNF
+# ----------------
+
+
+@load_grammar_rules()
+class Draft(Rule):
+    """Section 1.2 of the draft, amended as the rulings say that are named behind a line."""
+
+    grammar: ClassVar[list[str] | str] = [
+        'urn = [ "urn:" ] ( pdi / interval )',  # pdi-prefix
+        'pdi = "pdi" ":" nss',
+        "nss = resource-identifier [ citation-specifier / fragment-specifier ]",
+        'resource-identifier = "//" document-series "/" iso-date "/" specifier',
+        'interval = "pdi" ":" "//" document-series "/" [ year "/" [ month "/" [ day "/" ] ] ]',
+        'document-series = component *( "." component ) "." iso-country',
+        "iso-country = 2*ALPHA",  # pdi-series
+        "component = 1*alpha-hyphen-digits",
+        'iso-date = year "/" month "/" day',
+        "year = 4*DIGIT / wildcard",
+        "month = 1*2DIGIT / wildcard",  # pdi-date
+        "day = 1*2DIGIT / wildcard",  # pdi-date
+        'specifier = unique-id [ "." format [ "." version ] ]',
+        "unique-id = 1*unique-id-chars / wildcard",  # pdi-uid
+        'unique-id-chars = ALPHA / DIGIT / other / "%" HEXDIG HEXDIG',
+        "format = media-type-token / wildcard",
+        'media-type-token = 1*token-char [ "+" 1*token-char ]',  # pdi-format
+        'token-char = ALPHA / DIGIT / "-" / "_" / "%" HEXDIG HEXDIG',  # pdi-format
+        "version = 1*DIGIT / wildcard",
+        'wildcard = "*"',
+        'citation-specifier = "@" position "=" [ "urn:" ] pdi',
+        'fragment-specifier = "#" [ fragment-scheme "=" ] position *( "," position )',
+        "fragment-scheme = 1*alpha-hyphen-digits",
+        'position = position-specifier / "(" position-specifier *( "," position-specifier ) ")"',
+        "position-specifier = 1*position-char",  # pdi-position
+        'position-char = ALPHA / DIGIT / free / "%" HEXDIG HEXDIG / "." / "/" / "*" / "?" / "+"',
+        'alpha-hyphen-digits = ALPHA / DIGIT / "-"',
+        'other = "(" / ")" / free',
+        'free = "-" / ":" / ";" / "$" / "_" / "!" / "\'"',
+    ]
+
+
+# What the ABNF says nothing about: the calendar, zero, how long numbers are and which of two is the
+# greater, what each fragment scheme has for positions, how deep citations nest.
+BEYOND_THE_ABNF = (
+    "pdi-date",
+    "pdi-version",
+    "part-range",
+    "section 3.4",
+    "pdi-crop",
+    "pdi-fragment-default",
+    "pdi-citation",
+)
+
+
+def accepted_by_the_abnf(text: str) -> bool:
+    try:
+        Draft("urn").parse_all(text)
+    except ParseError:
+        return False
+    return True
+
+
+def mistake(text: str) -> MalformedIdentifier | None:
+    try:
+        parse(text)
+    except MalformedIdentifier as error:
+        return error
+    return None
+
+
+def agrees_with_the_abnf(text: str) -> None:
+    error = mistake(text)
+    if error is None:
+        assert accepted_by_the_abnf(text)
+    elif accepted_by_the_abnf(text):
+        assert any(rule in error.rule for rule in BEYOND_THE_ABNF), error
+
+
+@settings(max_examples=50)
+@given(pdis.texts(depth=1))
+def test_well_formed_texts_are_so_by_the_abnf(text: str) -> None:
+    assert mistake(text) is None
+    assert accepted_by_the_abnf(text)
+
+
+@settings(max_examples=150)
+@given(testing.spoiled(pdis.texts(depth=1)))
+def test_spoiled_texts_are_judged_as_the_abnf_does(text: str) -> None:
+    agrees_with_the_abnf(text)
+
+
+@settings(max_examples=150)
+@given(
+    st.one_of(
+        st.from_regex(r"pdi://[a.-]{1,4}\.us/2026/1{1,3}/20/1\Z"),
+        st.from_regex(r"pdi://a\.us/2026/11/20/[a1*%4(.]{1,5}\Z"),
+        st.from_regex(r"pdi://a\.us/2026/11/20/1\.[t1*+%2b.]{1,5}\Z"),
+        st.from_regex(r"pdi://a\.us/2026/11/20/1\.text\.1#[x=1,2()%4*]{1,8}\Z"),
+        st.from_regex(r"pdi://a\.us/2026/11/20/1@[1,(=]{1,3}=pdi://a\.us/2026/[1/]{1,7}\Z"),
+        st.from_regex(r"(urn:)?pdi:/{1,3}a\.us/(2026?/(1\*?/)?(\*/)?(1/)?)?\Z"),
+    )
+)
+def test_near_misses_are_judged_as_the_abnf_does(text: str) -> None:
+    agrees_with_the_abnf(text)
+
+
+# where an error points
+# ---------------------
+
+_COMPLETIONS = (
+    *("", "1", "01", "a", "us", "a.us/", ".us/", "us/", "s/", "/", "//a.us/", "/a.us/"),
+    *("2026/", "026/", "26/", "6/", "1/", "0001/", "001/", "1/01/", "/1/", "/1/1", "1/1/1"),
+    *("*", "*/", "/1", "1/1", "1%41", "41", "1a", "=1", ",1", "1,1", "1)", ")", "1),(9,9)"),
+    *("(1,1),(9,9)", "1,1),(9,9)", ",1),(9,9)", "),(9,9)", ",(9,9)", "(9,9)", "9,9)", ",9)"),
+    *("char=1,9", "=1,9", "har=1,9", "sec,1,9", "crop=sec,1,9", "9,9", "9", "99", "x=1", "1=1"),
+    *("=pdi://a.us/1997/1/1/1", "1=pdi://a.us/1997/1/1/1", ")=pdi://a.us/1997/1/1/1"),
+    *("1)=pdi://a.us/1997/1/1/1", "pdi://a.us/1997/1/1/1", "/a/1997/1/1/1", "a/1997/1/1/1"),
+    *("a.us/1997/1/1/1", ".us/1997/1/1/1", "us/1997/1/1/1", "/1997/1/1/1", "1997/1/1/1"),
+)
+
+
+def completions(beginning: str) -> list[str]:
+    """Texts that go on from `beginning`, one of which is well-formed if any text is."""
+    rests = list(_COMPLETIONS)
+    begun = max(beginning.rfind("="), 0)
+    for prefix in ("pdi://", "urn:pdi://"):
+        for so_far in (beginning, beginning[begun + 1 :]):
+            if prefix.startswith(so_far.lower()):
+                rests += [prefix[len(so_far) :] + "a.us/1997/1/1/1"]
+    return [beginning + rest for rest in rests]
+
+
+@given(testing.spoiled(pdis.texts(depth=1)))
+def test_an_error_points_to_the_first_character_that_cannot_stand_there(text: str) -> None:
+    error = mistake(text)
+    if error is None or error.rule == "ruling pdi-limits":
+        return
+    beginning = text[: error.at]
+    well_formed = [whole for whole in completions(beginning) if mistake(whole) is None]
+    assert well_formed, (beginning, str(error))
+
+
+# Where the whole of a component is at fault, an error points to its beginning.
+_ABOUT_A_COMPONENT = ("pdi-date", "pdi-version", "pdi-fragment-default", "pdi-crop", "part-range")
+
+
+@given(testing.spoiled(pdis.texts(depth=1)))
+def test_no_character_can_stand_where_an_error_points(text: str) -> None:
+    error = mistake(text)
+    if error is None or error.at == len(text):
+        return
+    if not any(rule in error.rule for rule in _ABOUT_A_COMPONENT):
+        assert all(mistake(whole) for whole in completions(text[: error.at + 1]))
+
+
+# time
+# ----
+
+
+def _many(begin: str, middle: str, end: str) -> Callable[[int], str]:
+    return lambda length: begin + middle * (length // len(middle)) + end
+
+
+_BEGIN = "pdi://a.us/2026/11/20/"
+PATHOLOGICAL = {
+    "series": _many("pdi://", "a.", ""),
+    "series-without-country": _many("pdi://", "a.", "1/"),
+    "series-of-dots": _many("pdi://a", ".", ".us/"),
+    "year": _many("pdi://a.us/", "9", ""),
+    "uid": _many(_BEGIN, "a", "."),
+    "uid-escapes": _many(_BEGIN, "%41", "%"),
+    "uid-mixed": _many(_BEGIN, "a%2e", "/"),
+    "uid-uri": _many(_BEGIN + "http:%2f%2fa%2f", "%2e%2e%2f", ""),
+    "format": _many(_BEGIN + "1.", "a%2b", "+"),
+    "version-zeros": _many(_BEGIN + "1.text.", "0", ""),
+    "version": _many(_BEGIN + "1.text.", "9", ""),
+    "positions": _many(_BEGIN + "1.text.1#", "1,", ""),
+    "lists": _many(_BEGIN + "1.text.1#x=", "(1,1),", "("),
+    "parentheses": _many(_BEGIN + "1.text.1#", "(", ""),
+    "name": _many(_BEGIN + "1.html.1#name=", "%41", ",%4"),
+    "scheme": _many(_BEGIN + "1.text.1#", "a-", "=1"),
+    "citations": _many("", _BEGIN + "1@1=", ""),
+    "origin": _many(_BEGIN + "1@(", "1,", "1"),
+}
+
+
+def read(text: str) -> str | None:
+    try:
+        return parse(text).key
+    except MalformedIdentifier:
+        return None
+
+
+def processor_seconds(text: str) -> float:
+    def once() -> float:
+        start = time.process_time()
+        for _ in range(20):
+            read(text)
+        return time.process_time() - start
+
+    return min(once() for _ in range(5))
+
+
+@pytest.mark.parametrize("name", PATHOLOGICAL)
+def test_time_is_linear_in_the_text(name: str) -> None:
+    """Eight times the text takes some eight times as long; were it quadratic, it would be 64."""
+    longest = LONGEST - 100
+    short, long = (PATHOLOGICAL[name](length) for length in (longest // 8, longest))
+    assert processor_seconds(long) < 30 * processor_seconds(short)
+
+
+def test_a_text_beyond_the_limit_is_not_read() -> None:
+    error = mistake(_BEGIN + "a" * 10_000_000)
+    assert error is not None
+    assert error.at == LONGEST

@@ -1,0 +1,115 @@
+"""How a text finds its scheme, and a package its place among the schemes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.ids import LONGEST, Scheme, parse, schemes
+
+
+@pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
+def test_examples_parse(scheme: Scheme) -> None:
+    assert scheme.examples
+    assert {parse(example).kind for example in scheme.examples} == {scheme.name}
+
+
+@pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
+def test_prefixes_are_lower_case_and_have_a_colon(scheme: Scheme) -> None:
+    for prefix in scheme.prefixes:
+        assert prefix == prefix.lower()
+        assert prefix.isascii()
+        assert ":" in prefix
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("urn:pdi://a.us/2026/11/20/1", "pdi"),
+        ("Urn:Pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk", "pwid"),
+        ("URN:IANA:42117::x:::", "urn1993"),
+        ("URN:isbn_publisher_id:0_201_12::x1:::", "urn1993"),
+        ("urn:isbn:0451450523", "urn"),
+        ("urn:pdia:x", "urn"),
+        ("DOI:10.1000/182", "handle"),
+        ("ark:/12345/x", "ark"),
+    ],
+)
+def test_the_longest_prefix_wins(text: str, kind: str) -> None:
+    assert parse(text).kind == kind
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "pdi", "http://example.org/", "ar\u212a:12345/x", ":", "pd\u0131://a.us/"]
+)
+def test_no_prefix_no_scheme(text: str) -> None:
+    with pytest.raises(UnknownScheme) as caught:
+        parse(text)
+    assert {"pdi:", "urn:", "ark:"} <= set(caught.value.known)
+
+
+@pytest.mark.parametrize("prefix", [p for s in schemes().values() for p in s.prefixes] + [""])
+@pytest.mark.parametrize(
+    ("rest", "at"),
+    [("a b", 1), ("\r\nX: 1", 0), ("\x00", 0), ("a\x7f", 1), ("\u2028", 0), ("\ud800", 0)],
+)
+def test_no_scheme_sees_controls_or_spaces(prefix: str, rest: str, at: int) -> None:
+    with pytest.raises(MalformedIdentifier) as caught:
+        parse(prefix + rest)
+    assert caught.value.at == len(prefix) + at
+
+
+@pytest.mark.parametrize("prefix", [p for s in schemes().values() for p in s.prefixes] + [""])
+def test_no_scheme_sees_too_long_a_text(prefix: str) -> None:
+    with pytest.raises(MalformedIdentifier) as caught:
+        parse(prefix.ljust(LONGEST + 1, "a"))
+    assert caught.value.at == LONGEST
+    assert caught.value.rule == "ruling pdi-limits"
+
+
+OTHER_PACKAGE = """
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Scheme
+from perdure.ids.urn import parse
+
+SCHEME = Scheme(
+    name={name!r}, prefixes=({prefix!r},), spec="none", parse=parse,
+    equivalent=lambda a, b: False, examples=(),
+)
+"""
+
+
+def run_with_another_package(directory: Path, name: str, prefix: str, code: str) -> str:
+    """What `code` prints where another package brings a scheme along."""
+    (directory / "other_package.py").write_text(OTHER_PACKAGE.format(name=name, prefix=prefix))
+    metadata = directory / "other_package-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[perdure.schemes]\nother = other_package:SCHEME\n")
+    code = f"import sys; sys.path.insert(0, {str(directory)!r}); {code}"
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    ).stdout
+
+
+def test_another_package_brings_a_scheme_along(tmp_path: Path) -> None:
+    code = "from perdure.ids import parse; print(parse('urn:other:x'), parse('pdi://a.us/'))"
+    printed = run_with_another_package(tmp_path, "other", "urn:other:", code)
+    assert printed == "urn:other:x pdi://a.us/\n"
+
+
+@pytest.mark.parametrize(("name", "prefix"), [("other", "pdi:"), ("pdi", "other:")])
+def test_a_tie_names_both_packages(tmp_path: Path, name: str, prefix: str) -> None:
+    code = (
+        "from perdure import errors, ids\n"
+        "try: ids.parse('urn:a')\n"
+        "except errors.BadSettings as error: print(error)"
+    )
+    code = code.replace("\n", "\\n")
+    printed = run_with_another_package(tmp_path, name, prefix, f'exec("{code}")')
+    assert "of perdure" in printed
+    assert "of other-package" in printed
