@@ -28,7 +28,9 @@ from uvicorn.server import ServerState
 from perdure.server.doctor import echo_answer
 from perdure.server.http import RawTargetH11Protocol, RawTargetProtocol, raw_target
 
-VECTORS = Path(__file__).parents[2] / "vectors" / "targets.json"
+TABLE: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "vectors" / "targets.json").read_text()
+)
 
 
 class Answer(msgspec.Struct, frozen=True):

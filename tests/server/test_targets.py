@@ -16,12 +16,11 @@ import httptools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.server.conftest import VECTORS, Answer, Protocol, Running, drive
+from tests.server.conftest import TABLE, Answer, Protocol, Running, drive
 
 from perdure.server.head import header_fields, why_refused, why_refused_so_far
 from perdure.server.http import RawTargetH11Protocol, RawTargetProtocol
 
-TABLE = json.loads(VECTORS.read_text())
 BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 BEFORE = b"GET /before HTTP/1.1\r\nHost: a\r\n\r\n"
 WITH_LENGTH = b"PUT /before HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nb\r\n\r\ndy"

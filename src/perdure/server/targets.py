@@ -1,0 +1,196 @@
+"""From a request target to an identifier, and from an identifier to a request target. Pure.
+
+How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
+or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). What
+has no colon in its path is a page of the server. A query is split off by the rule of the scheme:
+
+- PWID: never. All of the target is the identifier: an archived address has queries of its own.
+- other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
+- all others (PDI, ARK, Handle …): at the first `?`.
+
+Percent-escapes stay as they are, for they are a part of the identifier, with three exceptions:
+the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI where none can belong
+to it is the `#` in front of a part (ruling: fragment-transport); an identifier whose first colon is
+escaped was escaped as a whole.
+
+What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote as escape
+from urllib.parse import unquote, unquote_to_bytes
+
+import msgspec
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.ids import Identifier, parse
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+
+_OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
+_PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
+_URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
+_HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
+_PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
+_KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
+_FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
+
+ABOUT = frozenset(("", "?", "info"))
+"""What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
+_VERBS = ("info", "locations", "history")
+_PARAMETERS = ("part", "cursor", "limit")
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A request target, taken apart."""
+
+    text: str
+    """An identifier as it was sent, or the path of a page without the slash in front."""
+    question: str | None
+    """What follows the `?`; None where there is none, which differs from an empty one."""
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is a page of the server: no identifier is without a colon."""
+        head = self.text.partition("?")[0]
+        return ":" not in head and "%3a" not in head.lower()
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked about an identifier."""
+
+    verb: str = ""
+    """`info`, `locations`, `history` or, of a POST, an operation; empty for the thing itself."""
+    part: str | None = None
+    cursor: str | None = None
+    limit: int | None = None
+
+
+def read_target(raw: bytes) -> Target:
+    """Take a target apart: visible ASCII, as the server's protocol classes give it."""
+    text = raw.decode("ascii")
+    if text[0] == "/":
+        text = text[1:]
+    elif address := _OUR_ADDRESS.match(text):
+        text = text[address.end() :].removeprefix("/")
+    at = text.find("?")
+    if (
+        at < 0
+        or _PWID.match(text)
+        or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text))
+    ):
+        return Target(text, None)
+    return Target(text[:at], text[at + 1 :])
+
+
+def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:
+    """Read what follows the `?`. Raises InvalidRequest for a word that asks nothing.
+
+    Unknown `name=value` pairs are passed over: whoever shares a link appends such things.
+    """
+    if text is None:
+        return Question()
+    if text in ABOUT and "info" in verbs:
+        return Question(verb="info")
+    found: dict[str, str] = {}
+    for piece in text.split("&"):
+        name, equals, value = piece.partition("=")
+        if name in verbs and not value:
+            found["verb"] = name
+        elif name in _PARAMETERS and equals:
+            found[name] = unquote(value)
+        elif name and not equals:
+            raise InvalidRequest(
+                what=f"question {quote('?' + text)}",
+                reason=f"known are {', '.join(f'?{verb}' for verb in verbs)}",
+                rule="docs/reference/http.md",
+            )
+    return Question(
+        verb=found.get("verb", ""),
+        part=found.get("part"),
+        cursor=found.get("cursor"),
+        limit=_positive(found["limit"]) if "limit" in found else None,
+    )
+
+
+def _positive(text: str) -> int:
+    if re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
+        return int(text)
+    raise InvalidRequest(what=f"limit {quote(text)}", reason="a positive number is needed", rule=None)
+
+
+# identifiers
+# -----------
+
+
+def identify(text: str, part: str | None = None) -> Identifier:
+    """The identifier that stands in a target, with its part where that was given apart.
+
+    Raises MalformedIdentifier or UnknownScheme.
+    """
+    if ":" not in text.partition("/")[0]:
+        text = _decoded(text)
+    if "%" in text:
+        if _HANDLE.match(text):
+            text = text[:4] + _decoded(text[4:])
+        elif _PDI.match(text):
+            text = _with_hash(text)
+    if part is not None:
+        text = f"{text}#{part}"
+    try:
+        return parse(text)
+    except MalformedIdentifier:
+        if "%23" not in text or "#" in text or not _PDI.match(text):
+            raise
+        start = _innermost(text)
+        return parse(text[:start] + text[start:].replace("%23", "#", 1))
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_to_bytes(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedIdentifier(
+            text=text, at=0, expected="escaped UTF-8", rule="RFC 3986 section 2.5"
+        ) from error
+
+
+def _innermost(text: str) -> int:
+    """Where the PDI begins that a part belongs to: the one that is cited last."""
+    return text.lower().rindex("pdi:")
+
+
+def _with_hash(text: str) -> str:
+    """A PDI with `#` for the first `%23` behind the dot of its format, where no `%23` can be."""
+    start = _innermost(text)
+    before = text[start:].split("/", _FIRST_LEVELS)
+    if "#" in text or len(before) <= _FIRST_LEVELS:
+        return text
+    last = before.pop()
+    dot = last.find(".")
+    if dot < 0:
+        return text
+    last = last[:dot] + last[dot:].replace("%23", "#", 1)
+    return text[:start] + "/".join((*before, last))
+
+
+def path_of(identifier: Identifier) -> str:
+    """How an identifier is written in a target, behind the slash: a piece of a URI."""
+    if isinstance(identifier, Pdi):
+        return str(identifier).replace("#", "%23").replace("?", "%3f")
+    if isinstance(identifier, Pwid):
+        return identifier.urn  # the form in which nothing of the item can be taken for a query
+    if isinstance(identifier, Handle):
+        text = str(identifier)
+        return text[:4] + escape(text[4:], safe=_KEPT_IN_PATH)
+    return str(identifier).replace("#", "%23")
+
+
+def uri_of(identifier: Identifier) -> str:
+    """An identifier as a URI: what `path_of` gives, with the `#` of a part as it is."""
+    if isinstance(identifier, Pdi):
+        return str(identifier)
+    return path_of(identifier)
