@@ -106,7 +106,7 @@ def _rebuild_segment(root: Path, writer: SqliteWriter, number: int, now: str) ->
                 count, end = count + 1, found.end
         except Corrupt as error:
             problem = str(error)
-    writer.save_segment(number, end, now)
+    writer.save_segment(number, end, now, grows=False)
     writer.commit()
     return Rebuilt(number, count, problem)
 
@@ -137,10 +137,6 @@ def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> No
         changed = with_representations(record, block.version, (one,), block.at)
     writer.put(identifier.key, _encode(changed).decode())
     writer.refer((reference_hash(one), identifier.key) for one in references(changed))
-    if isinstance(identifier, Pdi) and identifier.serial is not None:
-        series, date = identifier.series, str(identifier.date)
-        last = writer.last_serial(series, date)
-        writer.save_serial(series, date, max(last, identifier.serial))
 
 
 def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:

@@ -20,14 +20,15 @@ import apsw
 import msgspec
 
 from perdure import rules
-from perdure.blobs import segments, warc
+from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
-from perdure.errors import InvalidRequest, StorageFailed
+from perdure.errors import Conflict, InvalidRequest, StorageFailed
 from perdure.generation import Generation
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import resource_key
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
-from perdure.stores.sqlite import SqliteWriter, reference_hash
+from perdure.stores.sqlite import SERIALS_END, SqliteWriter, reference_hash
 
 _encode = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(Record).decode
@@ -47,21 +48,25 @@ class Ledger:
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], int] = {}
-        self._grown: set[tuple[str, str]] = set()
         self._added: dict[str, bytes] = {}
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         self._generation = Generation(root)
         self._generation.grow()  # an earlier writer may have died between a commit and the count
-        known = self.store.segments()
-        self._move_strays({number for number, _, _ in known})
-        self._appender, self._segment_day = self._open_segment(known)
+        known = [number for number, _, _ in self.store.segments()]
+        self._move_strays(set(known))
+        highest = max([*segments.numbers(root), *known], default=0)
+        self._appender, self._segment_day = self._open_segment(highest + 1)
 
-    def _open_segment(self, known: list[tuple[int, int, str]]) -> tuple[Appender, str]:
-        loose = [row for row in known if segments.segment_path(self._root, row[0]).exists()]
-        number, end, opened = loose[-1] if loose else (0, 0, self.now)
-        highest = max([*segments.numbers(self._root), *(row[0] for row in known)], default=0)
-        appender = Appender(self._root, number=number, end=end, next_number=highest + 1)
+    def _open_segment(self, following: int) -> tuple[Appender, str]:
+        number, end, opened = self.store.growing_segment() or (0, 0, self.now)
+        sealed = number and (
+            ocfl.object_path(self._root, number).exists()
+            or not segments.segment_path(self._root, number).exists()
+        )
+        if sealed:  # what an archive holds is never written to, not even through a second link
+            number, end = 0, 0
+        appender = Appender(self._root, number=number, end=end, next_number=following)
         return appender, opened[:10]
 
     def _move_strays(self, known: set[int]) -> None:
@@ -87,37 +92,33 @@ class Ledger:
         """Makes the batch durable: bytes first, then the records that speak of them."""
         self._appender.flush()
         for number, length in self._appender.lengths():
-            self.store.save_segment(number, length, self.now)
-        for place in self._grown:
-            self.store.save_serial(*place, self._serials[place])
+            self.store.save_segment(number, length, self.now, grows=number == self._appender.number)
         self._flush_records()
         self.store.commit()
+        self._appender.committed()
         if self._revised:
             self._generation.grow()
             self._revised = False
-        self._appender.committed()
-        self._grown.clear()
 
     def undo(self, error: Exception) -> StorageFailed:
-        """Takes the batch back. Nothing is accepted any more unless the disk was merely full."""
-        full = isinstance(error, apsw.FullError) or (
-            isinstance(error, OSError)
-            and not isinstance(error, FlushFailed)
-            and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        )
+        """Takes the batch back. Nothing is accepted any more unless what was in the way may pass.
+
+        Where the disk is failing the files stay as they are: a commit that was reported as failed
+        may have come to pass, and its bytes must then lie where it says. The next start finds out.
+        """
         failure = StorageFailed(what="the write", reason=str(error))
         self._added.clear()
         self._refers.clear()
-        self._grown.clear()
         self._serials.clear()
         self._revised = False
-        self._generation.grow()  # a commit that was reported as failed may have come to pass
+        self._generation.grow()
+        if not _may_pass(error):
+            self.broken = failure
         try:
             self.store.rollback()
-            self._appender.rewind()
+            if not self.broken:
+                self._appender.rewind()
         except (OSError, apsw.Error):
-            full = False
-        if not full:
             self.broken = failure
         return failure
 
@@ -150,6 +151,7 @@ class Ledger:
         self._flush_records()
         self.store.add(records)
         self.store.stage(refers)
+        self.recount_serials()
 
     def incoming(self, name: str) -> Path:
         """A file in `incoming`. Raises InvalidRequest where the name leads elsewhere."""
@@ -193,24 +195,27 @@ class Ledger:
     # --------------
 
     def next_serial(self, series: str, date: str) -> int:
-        """The next number of a series on a day, from 1 (section 2.4); `save_serial` uses it up."""
-        return self._last_serial(series, date) + 1
+        """The next number of a series on a day, from 1 (section 2.4); `use_serial` uses it up.
 
-    def save_serial(self, series: str, date: str, last: int) -> None:
-        """Numbers up to `last` are taken."""
-        self._serials[series, date] = last
-        self._grown.add((series, date))
-
-    def note_serial(self, identifier: Identifier) -> None:
-        """A serial number that came from elsewhere is not handed out again."""
-        if isinstance(identifier, Pdi) and identifier.serial is not None:
-            series, date = identifier.series, str(identifier.date)
-            if identifier.serial > self._last_serial(series, date):
-                self.save_serial(series, date, identifier.serial)
-
-    def _last_serial(self, series: str, date: str) -> int:
+        Raises Conflict where the last one has been taken.
+        """
         last = self._serials.get((series, date))
-        return self.store.last_serial(series, date) if last is None else last
+        if last is None:
+            self._flush_records()
+            last = self.store.last_serial(resource_key(series, date, None))
+            self._serials[series, date] = last
+        if last + 1 == SERIALS_END:
+            name = f"pdi://{series}/{date}/{last}"
+            raise Conflict(identifier=name, reason="no number is left after it", current=None)
+        return last + 1
+
+    def use_serial(self, series: str, date: str, number: int) -> None:
+        """The number and those before it are taken."""
+        self._serials[series, date] = number
+
+    def recount_serials(self) -> None:
+        """Serial numbers may have come from elsewhere: none of them is handed out again."""
+        self._serials.clear()
 
     # Bytes
     # -----
@@ -271,6 +276,14 @@ class Ledger:
     def _start_segment(self) -> None:
         self._appender.start_segment()
         self._segment_day = self.now[:10]
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether what made a write fail is over once there is space, or another process is done."""
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        return full and not isinstance(error, FlushFailed)
+    return isinstance(error, (apsw.FullError, apsw.BusyError, apsw.LockedError))
 
 
 def _typed(content: Content) -> str:

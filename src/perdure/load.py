@@ -48,16 +48,16 @@ _decode = msgspec.json.Decoder(Record).decode
 Refused = tuple[int, str]
 
 
-def load(ledger: Ledger, command: Load, day: str) -> Receipt:
-    """Carries out a load; `day` is today's date as it stands in a PDI.
+def load(ledger: Ledger, command: Load) -> Receipt:
+    """Carries out a load.
 
     The receipt counts the rows that hold now, new or not. Raises InvalidRequest where rows are not
     in order, OSError where the file of an atomic load cannot be read.
     """
     if command.spilled is None:
-        count, changed, refused = _take(ledger, command.rows, day, command.by)
+        count, changed, refused = _take(ledger, command.rows, command.by)
     else:
-        count, changed, refused = _take_all(ledger, command.spilled, day, command.by)
+        count, changed, refused = _take_all(ledger, command.spilled, command.by)
     if command.last:
         ledger.merge_staged()
     return Receipt(
@@ -67,7 +67,7 @@ def load(ledger: Ledger, command: Load, day: str) -> Receipt:
     )
 
 
-def _take(ledger: Ledger, rows: Sequence[Row], day: str, by: str) -> tuple[int, int, list[Refused]]:
+def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[Refused]]:
     """Adds rows, or joins them with what is known: how many there were, changed, were refused."""
     keys = [row.key for row in rows]
     if not all(map(lt, keys, keys[1:])):
@@ -75,7 +75,7 @@ def _take(ledger: Ledger, rows: Sequence[Row], day: str, by: str) -> tuple[int, 
             what="a bulk load", reason="rows come in the order of keys, each key once", rule=None
         )
     if not rows or ledger.is_empty(keys[0], keys[-1]):
-        _add(ledger, rows, day)
+        _add(ledger, rows)
         return len(rows), len(rows), []
     fresh: list[Row] = []
     refused: list[Refused] = []
@@ -89,11 +89,11 @@ def _take(ledger: Ledger, rows: Sequence[Row], day: str, by: str) -> tuple[int, 
             changed += _join(ledger, held, row, by)
         except Conflict as error:
             refused.append((row.line, str(error)))
-    _add(ledger, fresh, day)
+    _add(ledger, fresh)
     return len(rows), changed + len(fresh), refused
 
 
-def _take_all(ledger: Ledger, spilled: str, day: str, by: str) -> tuple[int, int, list[Refused]]:
+def _take_all(ledger: Ledger, spilled: str, by: str) -> tuple[int, int, list[Refused]]:
     """All rows of a file, or none of them."""
     with _opened(ledger.incoming(spilled)) as file:
         refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows))
@@ -103,7 +103,7 @@ def _take_all(ledger: Ledger, spilled: str, day: str, by: str) -> tuple[int, int
         file.seek(0)
         count = changed = 0
         for rows in read_rows(file):
-            taken, grown, _ = _take(ledger, rows, day, by)
+            taken, grown, _ = _take(ledger, rows, by)
             count, changed = count + taken, changed + grown
     return count, changed, []
 
@@ -129,15 +129,12 @@ def _refusals(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Refused]:
                 yield row.line, str(error)
 
 
-def _add(ledger: Ledger, rows: Sequence[Row], day: str) -> None:
+def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
     """New identifiers."""
-    today = f"/{day.replace('/', '')}/"
     records: list[tuple[str, str]] = []
     refers: list[tuple[int, str]] = []
     for row in rows:
         key, text = row.key, row.record
-        if today in key:
-            ledger.note_serial(rules.identify(key, _decode(text)))
         if row.contents or b'"tombstone"' in text:
             text = _with_bytes(ledger, row)
             refers += (

@@ -14,7 +14,6 @@ import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -139,7 +138,7 @@ class Registrar:
             case Withdraw():
                 return self._withdraw(command)
             case Load():
-                return load(self._ledger, command, self._day)
+                return load(self._ledger, command)
             case SaveToken():
                 self._ledger.store.save_token(command.token)
                 return Receipt(outcome=Outcome.CREATED, identifier=command.token.name)
@@ -166,14 +165,14 @@ class Registrar:
         rules.check_series(series, self._settings.series)
         number = self._ledger.next_serial(series, self._day)
         format = command.contents[0].format if command.contents else command.format
-        name = f"pdi://{series}/{self._day}/{number}.{_canonical_format(format)}.1"
+        name = f"pdi://{series}/{self._day}/{number}.{rules.canonical_format(format)}.1"
         if command.contents or command.locations:
             receipt = self._create(pdi.parse(name), command, format=format)
         else:
             key = resource_key(series, self._day, str(number))
             self._ledger.add(key, self._reserved(command, format))
             receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
-        self._ledger.save_serial(series, self._day, number)
+        self._ledger.use_serial(series, self._day, number)
         return receipt
 
     def _reserved(self, command: Mint | Register, format: str) -> Record:
@@ -185,7 +184,7 @@ class Registrar:
         record = self._ledger.record(identifier.key)
         if record is not None:
             return self._add_to(identifier, record, command)
-        self._ledger.note_serial(identifier)
+        self._ledger.recount_serials()
         _, format = rules.wanted(identifier)
         return self._create(identifier, command, format=format or "")
 
@@ -356,12 +355,6 @@ def fingerprint(command: Command) -> str:
         else:
             seen.append(f"{name}={value}")
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1024)
-def _canonical_format(format: str) -> str:
-    """The format as it stands in a PDI. Raises MalformedIdentifier. Cached: formats are few."""
-    return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
 def _with_check(name: str) -> str:

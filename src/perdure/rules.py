@@ -12,7 +12,7 @@ returns a record with fewer versions, fewer representations or other digests tha
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 import pycountry
@@ -63,6 +63,12 @@ def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
     if isinstance(identifier, Pdi) and (identifier.version, identifier.format) != (version, format):
         return identifier.at(version=version, format=format)
     return identifier.whole
+
+
+@lru_cache(maxsize=1024)
+def canonical_format(format: str) -> str:
+    """The format as it stands in a PDI. Raises MalformedIdentifier. Cached: formats are few."""
+    return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
 def spelled(identifier: Identifier) -> str:

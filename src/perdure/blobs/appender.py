@@ -20,7 +20,7 @@ from perdure.blobs import warc
 from perdure.blobs.durable import sync_directory
 from perdure.blobs.segments import segment_path
 from perdure.blobs.spool import HEAD_ROOM
-from perdure.errors import Corrupt
+from perdure.errors import Corrupt, Incomplete
 from perdure.model import Content
 
 _MOST_BUFFERED = 8 * 1024 * 1024
@@ -51,11 +51,7 @@ class Appender:
 
     def _open(self, number: int, end: int) -> None:
         path = segment_path(self._root, number)
-        created = not path.exists()
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        if created:
-            sync_directory(path.parent)
-        size = os.fstat(self._fd).st_size
+        size = path.stat().st_size
         if size < end:
             raise Corrupt(
                 identifier=path.name,
@@ -63,6 +59,7 @@ class Appender:
                 promised=f"{end} bytes",
                 found=f"{size} bytes",
             )
+        self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         if size > end:
             self._set_aside(path, end, size)
 
@@ -81,12 +78,23 @@ class Appender:
         os.fsync(self._fd)
 
     def start_segment(self) -> int:
-        """Closes the open segment and opens a new one; gives its number."""
-        if self._fd >= 0:
-            os.close(self._fd)
-        self.number, self.end, self._written, self._position = self._take_number(), 0, 0, 0
-        self._open(self.number, 0)
-        return self.number
+        """Closes the open segment and opens a new one; gives its number.
+
+        Raises OSError, and then the open segment is still the one that it was.
+        """
+        number = self._take_number()
+        path = segment_path(self._root, number)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            with _flushing():
+                sync_directory(path.parent)
+        except FlushFailed:
+            os.close(fd)
+            raise
+        self.close()
+        self._fd = fd
+        self.number, self.end, self._written, self._position = number, 0, 0, 0
+        return number
 
     def append(self, block: warc.Block, data: bytes, *, type: str = "resource") -> tuple[int, int]:
         """Queues a record; gives the segment and the offset of its first content byte.
@@ -102,14 +110,23 @@ class Appender:
         return self.number, offset
 
     def adopt(self, block: warc.Block, content: Content) -> tuple[int, int]:
-        """Makes a spooled file a segment of its own, durable at once."""
+        """Makes a spooled file a segment of its own, durable at once.
+
+        Raises Incomplete where the file is not what was spooled, OSError where writing fails.
+        """
         source = self._root / "incoming" / str(content.spooled)
         number = self._take_number()
         target = segment_path(self._root, number)
-        fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            os.pwrite(fd, warc.head(block, size=HEAD_ROOM), 0)
-            os.pwrite(fd, warc.TRAILER, HEAD_ROOM + content.length)
+            fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise Incomplete(expected=content.length, received=0) from None
+        try:
+            spooled = os.fstat(fd).st_size - HEAD_ROOM
+            if spooled != content.length:
+                raise Incomplete(expected=content.length, received=max(spooled, 0))
+            _write_all(fd, warc.head(block, size=HEAD_ROOM), 0)
+            _write_all(fd, warc.TRAILER, HEAD_ROOM + content.length)
             with _flushing():
                 os.fsync(fd)
         finally:
@@ -133,12 +150,10 @@ class Appender:
             os.fdatasync(self._fd)
 
     def _write(self) -> None:
-        view = memoryview(b"".join(self._buffer))
+        data = b"".join(self._buffer)
         self._buffer.clear()
-        while view:
-            written = os.pwrite(self._fd, view, self._written)
-            view = view[written:]
-            self._written += written
+        _write_all(self._fd, data, self._written)
+        self._written += len(data)
 
     def lengths(self) -> list[tuple[int, int]]:
         """Number and new length of every segment that this batch adds to."""
@@ -169,6 +184,14 @@ class Appender:
         number = self._next
         self._next += 1
         return number
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
 
 
 @contextmanager

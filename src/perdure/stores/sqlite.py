@@ -23,9 +23,13 @@ import blake3
 import msgspec
 
 from perdure.errors import StorageFailed, Unavailable
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import counted
 from perdure.model import Record, Token
 
 FILE = "registry.sqlite"
+SERIALS_END = 10**18
+"""Where serial numbers end."""
 _FORMAT = 1
 _WAL_PAGES = 2048  # 8 MiB: a log that is overwritten is flushed faster than one that grows
 _MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
@@ -38,10 +42,9 @@ CREATE TABLE refers (
   hash INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)
 ) WITHOUT ROWID;
 CREATE TABLE staged_refers (hash INTEGER NOT NULL, key TEXT NOT NULL);
-CREATE TABLE serials (
-  authority TEXT NOT NULL, day TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (authority, day)
-) WITHOUT ROWID;
-CREATE TABLE segments (number INTEGER PRIMARY KEY, length INTEGER NOT NULL, opened TEXT NOT NULL);
+CREATE TABLE segments (
+  number INTEGER PRIMARY KEY, length INTEGER NOT NULL, opened TEXT NOT NULL, grows INTEGER NOT NULL
+);
 CREATE TABLE tokens (name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, token TEXT NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE answered (
@@ -248,20 +251,31 @@ class SqliteWriter(SqliteRecords):
     def has_staged(self) -> bool:
         return self._only.execute("SELECT 1 FROM staged_refers LIMIT 1").get is not None
 
-    def last_serial(self, authority: str, day: str) -> int:
+    def last_serial(self, day: str) -> int:
+        """The highest serial number under the key of a day; 0 where there is none yet.
+
+        Numbers from 10^18 on are names like any other: nothing is counted from them.
+        """
+        low, high = counted("1"), counted(str(SERIALS_END))
         row = self._only.execute(
-            "SELECT last FROM serials WHERE authority=? AND day=?", (authority, day)
+            "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key DESC LIMIT 1",
+            (f"{day}/{low}", f"{day}/{high}"),
         ).fetchone()
-        return row[0] if row else 0
+        return Pdi.from_key(row[0]).serial or 0 if row else 0
 
-    def save_serial(self, authority: str, day: str, last: int) -> None:
-        self._only.execute("INSERT OR REPLACE INTO serials VALUES(?,?,?)", (authority, day, last))
+    def growing_segment(self) -> tuple[int, int, str] | None:
+        """Number, committed length and opening time of the last segment that is appended to."""
+        row = self._only.execute(
+            "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        return (row[0], row[1], row[2]) if row else None
 
-    def save_segment(self, number: int, length: int, opened: str) -> None:
+    def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
+        """Remembers what is committed of a segment, and whether more can be appended to it."""
         self._only.execute(
-            "INSERT INTO segments VALUES(?,?,?) "
+            "INSERT INTO segments VALUES(?,?,?,?) "
             "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
-            (number, length, opened),
+            (number, length, opened, grows),
         )
 
     def save_token(self, token: Token) -> None:
