@@ -30,24 +30,28 @@ class Committer(Door):
         self._registrar = registrar
         self._waiting: queue.SimpleQueue[tuple[Command, Deliver] | None] = queue.SimpleQueue()
         self._at_work = threading.Lock()
+        self._taking = threading.Lock()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="perdure-committer", daemon=True)
         self._thread.start()
 
     def execute(self, command: Command) -> Receipt:
-        if self._closing or not self._waiting.empty() or not self._at_work.acquire(blocking=False):
+        if not self._waiting.empty() or not self._at_work.acquire(blocking=False):
             return super().execute(command)
         try:
+            if self._closing:
+                raise _stopping()
             answer = self._registrar.execute((command,))[0]
         finally:
             self._at_work.release()
         return receipt(answer)
 
     def enqueue(self, command: Command, deliver: Deliver) -> None:
-        if self._closing:
-            deliver(Unavailable(what="the write door", reason="this process is stopping"))
-        else:
-            self._waiting.put((command, deliver))
+        with self._taking:
+            if not self._closing:
+                self._waiting.put((command, deliver))
+                return
+        deliver(_stopping())
 
     @property
     def broken(self) -> PerdureError | None:
@@ -59,25 +63,22 @@ class Committer(Door):
             return self._registrar.sealable()
 
     def close(self) -> None:
-        self._closing = True
-        self._waiting.put(None)
+        with self._taking:  # after the None, nothing is put any more that would wait for ever
+            self._closing = True
+            self._waiting.put(None)
         self._thread.join()
         with self._at_work:
             self._registrar.close()
 
     def _run(self) -> None:
-        while True:
-            batch = self._take()
-            if batch:
-                with self._at_work:
-                    answers = self._registrar.execute([command for command, _ in batch])
-                for (_, deliver), answer in zip(batch, answers, strict=True):
-                    deliver(answer)
-            elif self._closing and self._waiting.empty():
-                return
+        while batch := self._take():
+            with self._at_work:
+                answers = self._registrar.execute([command for command, _ in batch])
+            for (_, deliver), answer in zip(batch, answers, strict=True):
+                deliver(answer)
 
     def _take(self) -> list[tuple[Command, Deliver]]:
-        """All that waits, after waiting for the first; empty when woken to stop."""
+        """All that waits, after waiting for the first; nothing at the end."""
         first = self._waiting.get()
         if first is None:
             return []
@@ -92,3 +93,7 @@ class Committer(Door):
                 break
             batch.append(following)
         return batch
+
+
+def _stopping() -> Unavailable:
+    return Unavailable(what="the write door", reason="this process is stopping")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -83,9 +84,10 @@ class _Replies:
 
     def add(self, future: asyncio.Future[Answer], answer: Answer) -> None:
         self._ready.append((future, answer))
-        if not self._woken and not self._loop.is_closed():
+        if not self._woken:
             self._woken = True
-            self._loop.call_soon_threadsafe(self._resolve)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._resolve)
 
     def _resolve(self) -> None:
         # Cleared before the queue is emptied: an answer that comes later wakes the loop again.

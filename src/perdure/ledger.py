@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -22,7 +23,8 @@ import msgspec
 from perdure import rules
 from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
-from perdure.errors import Conflict, InvalidRequest, StorageFailed
+from perdure.blobs.spool import HEAD_ROOM
+from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.generation import Generation
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
@@ -39,23 +41,33 @@ class Ledger:
 
     What lies beyond the last committed byte of the open segment is set aside, and so are segment
     files that no committed batch knows: they hold nothing that was acknowledged.
+
+    Raises Corrupt where a segment is shorter than the registry remembers, StorageFailed or
+    Unavailable where the registry cannot be opened, OSError where a file cannot.
     """
 
     def __init__(self, root: Path, *, segment_bytes: int, now: str) -> None:
         self._root = root
         self._segment_bytes = segment_bytes
-        self.store = SqliteWriter(root)
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], int] = {}
         self._added: dict[str, bytes] = {}
         self._refers: list[tuple[int, str]] = []
         self._revised = False
-        self._generation = Generation(root)
+        with ExitStack() as opened:
+            self.store = SqliteWriter(root)
+            opened.callback(self.store.close)
+            self._generation = Generation(root)
+            opened.callback(self._generation.close)
+            self._recover()
+            opened.pop_all()
+
+    def _recover(self) -> None:
         self._generation.grow()  # an earlier writer may have died between a commit and the count
         known = [number for number, _, _ in self.store.segments()]
         self._move_strays(set(known))
-        highest = max([*segments.numbers(root), *known], default=0)
+        highest = max([*segments.numbers(self._root), *known], default=0)
         self._appender, self._segment_day = self._open_segment(highest + 1)
 
     def _open_segment(self, following: int) -> tuple[Appender, str]:
@@ -100,11 +112,12 @@ class Ledger:
             self._generation.grow()
             self._revised = False
 
-    def undo(self, error: Exception) -> StorageFailed:
-        """Takes the batch back. Nothing is accepted any more unless what was in the way may pass.
+    def undo(self, error: Exception) -> StorageFailed | None:
+        """Takes the batch back; says why it had to, unless the disk had nothing to do with it.
 
-        Where the disk is failing the files stay as they are: a commit that was reported as failed
-        may have come to pass, and its bytes must then lie where it says. The next start finds out.
+        Where the disk is not merely full nothing is accepted any more, and the files stay as they
+        are: a commit that was reported as failed may have come to pass, and its bytes must then
+        lie where it says. The next start finds out.
         """
         failure = StorageFailed(what="the write", reason=str(error))
         self._added.clear()
@@ -112,7 +125,7 @@ class Ledger:
         self._serials.clear()
         self._revised = False
         self._generation.grow()
-        if not _may_pass(error):
+        if _of_storage(error) and not _may_pass(error):
             self.broken = failure
         try:
             self.store.rollback()
@@ -120,7 +133,15 @@ class Ledger:
                 self._appender.rewind()
         except (OSError, apsw.Error):
             self.broken = failure
-        return failure
+        return failure if self.broken or _of_storage(error) else None
+
+    def tidy(self) -> None:
+        """Keeps the log of the registry short, after a batch that is durable already."""
+        try:
+            self.store.tidy()
+        except apsw.Error as error:
+            if not _may_pass(error):
+                self.broken = StorageFailed(what="the next write", reason=str(error))
 
     def close(self) -> None:
         self._appender.close()
@@ -220,6 +241,21 @@ class Ledger:
     # Bytes
     # -----
 
+    def check_spooled(self, contents: tuple[Content, ...]) -> None:
+        """Raises Incomplete where a file in `incoming` is not what a content says it is.
+
+        Bytes that are placed cannot be taken back for one command alone: all is checked before.
+        """
+        for content in contents:
+            if content.spooled is not None:
+                expected = content.length
+                try:
+                    received = self.incoming(content.spooled).stat().st_size - HEAD_ROOM
+                except FileNotFoundError:
+                    received = 0
+                if received != expected:
+                    raise Incomplete(expected=expected, received=max(received, 0))
+
     def place(self, identifier: Identifier, version: int, content: Content) -> Representation:
         """Queues bytes, and says where they will lie."""
         block = warc.Block(
@@ -234,7 +270,7 @@ class Ledger:
             language=content.language,
         )
         if content.spooled is not None:
-            number, offset = self._appender.adopt(block, content)
+            number, offset = self._appender.adopt(block, self.incoming(content.spooled))
         else:
             number, offset = self._append(block, content.data or b"", type="resource")
         return Representation(
@@ -276,6 +312,12 @@ class Ledger:
     def _start_segment(self) -> None:
         self._appender.start_segment()
         self._segment_day = self.now[:10]
+
+
+def _of_storage(error: Exception) -> bool:
+    """Whether it was the disk or the database file that failed, and not what was asked of them."""
+    asked = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+    return isinstance(error, (OSError, apsw.Error)) and not isinstance(error, asked)
 
 
 def _may_pass(error: Exception) -> bool:

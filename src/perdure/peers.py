@@ -3,9 +3,10 @@
 How it works: every process that may write opens a `SharedDoor`. The first command takes the lock
 file `writer.lock`; who gets it opens the registrar and listens on the socket `writer.sock`, who
 does not connects there. When a leader ends, the next command of any other process elects again.
-Commands travel as MessagePack in frames of a four-byte length; identifiers travel as text. Commands
-of one connection are answered in the order in which they came, so that a follower whose leader
-stops in good order knows which commands were not taken, and hands those to the next leader.
+Commands travel as MessagePack in frames of a four-byte length; identifiers travel as text. A
+connection counts once the leader has said that it is ready. Commands of one connection are answered
+in the order in which they came, so that a follower whose leader stops in good order knows which
+commands were not taken, and hands those to the next leader.
 
 What must stay true: two processes never hold a registrar of one directory; a command whose fate is
 unknown (the leader was killed) is never repeated in secret: the caller is told to repeat it with
@@ -32,7 +33,7 @@ import msgspec
 from perdure import errors, model
 from perdure.committer import Committer
 from perdure.door import Deliver, Door
-from perdure.errors import InvalidRequest, PerdureError, Unavailable
+from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
 from perdure.ids import Identifier, parse
 from perdure.model import Command, Receipt
 from perdure.registrar import Answer
@@ -42,7 +43,8 @@ SOCKET = "writer.sock"
 _LENGTH = struct.Struct("!I")
 _LARGEST_FRAME = 256 << 20
 _ELECTION_SECONDS = 10.0
-_STOPPED = b""
+_READY, _STOPPED = b"ready", b""
+_PATIENCE = struct.pack("ll", 10, 0)  # seconds, microseconds: for a follower that does not read
 _SAME = "all processes of one registry run the same release"
 
 
@@ -141,9 +143,7 @@ class _Listener:
 
     def __init__(self, root: Path, committer: Committer) -> None:
         self._committer = committer
-        self._stopping = False
-        self._connections: set[socket.socket] = set()
-        self._threads: list[threading.Thread] = []
+        self._connections: dict[socket.socket, threading.Thread] = {}
         self._path = root / SOCKET
         self._path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -157,14 +157,14 @@ class _Listener:
         self._accepting.start()
 
     def _accept(self) -> None:
-        while not self._stopping:
+        while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            self._connections.add(connection)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _PATIENCE)
             thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
-            self._threads.append(thread)
+            self._connections[connection] = thread
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -173,42 +173,51 @@ class _Listener:
 
         def deliver(answer: Answer) -> None:
             nonlocal outstanding
-            with contextlib.suppress(OSError):  # the follower is gone; its command was carried out
+            try:
                 _send(connection, encode_answer(answer))
+            except OSError:  # the follower is gone, or does not read; its command was carried out
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
             with answers:
                 outstanding -= 1
                 answers.notify_all()
 
+        def wait_until_answered() -> None:
+            with answers:
+                answers.wait_for(lambda: not outstanding)
+
         with contextlib.suppress(OSError):
+            _send(connection, _READY)
             while frame := _receive(connection):
-                with answers:
-                    outstanding += 1
                 try:
                     command = decode_command(frame)
                 except (KeyError, msgspec.MsgspecError) as error:
+                    wait_until_answered()
+                    outstanding += 1
                     deliver(InvalidRequest(what="a command", reason=str(error), rule=_SAME))
-                else:
-                    self._committer.enqueue(command, deliver)
-        with answers:
-            answers.wait_for(lambda: not outstanding)
+                    continue
+                with answers:
+                    outstanding += 1
+                self._committer.enqueue(command, deliver)
+        wait_until_answered()
         with contextlib.suppress(OSError):
-            connection.sendall(_LENGTH.pack(0))  # in good order: nothing more was taken
+            _send(connection, _STOPPED)  # in good order: nothing more was taken
         connection.close()
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
 
     def close(self) -> None:
         """Takes no more commands, and answers those that were taken."""
-        self._stopping = True
         self._path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for connection in list(self._connections):
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RD)
-        for thread in self._threads:
-            thread.join()
         self._accepting.join()
+        self._socket.close()
+        serving = list(self._connections.items())
+        for connection, _ in serving:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)  # what was sent before can still be read
+        for _, thread in serving:
+            thread.join()
 
 
 # A follower's side
@@ -226,11 +235,21 @@ class _Link:
         self._sending = threading.Lock()
         self._sent: deque[tuple[Command, Deliver]] = deque()
         self.ended = False
-        threading.Thread(target=self._listen, name="perdure-link", daemon=True).start()
+        self._thread = threading.Thread(target=self._listen, name="perdure-link", daemon=True)
+        self._thread.start()
 
     def send(self, command: Command, deliver: Deliver) -> bool:
-        """Whether the command was sent; if not, another leader must be found."""
-        frame = encode_command(command)
+        """Whether the command was sent; if not, another leader must be found.
+
+        Raises InvalidRequest or TooLarge for a command that cannot be sent at all.
+        """
+        try:
+            frame = encode_command(command)
+        except UnicodeEncodeError:
+            reason = "it has characters that no encoding can carry"
+            raise InvalidRequest(what="text", reason=reason, rule=None) from None
+        if len(frame) > _LARGEST_FRAME:
+            raise TooLarge(what="the command", limit=_LARGEST_FRAME)
         with self._sending:
             if self.ended:
                 return False
@@ -241,13 +260,19 @@ class _Link:
 
     def _listen(self) -> None:
         orderly = False
-        with contextlib.suppress(OSError):
-            while (frame := _receive(self._connection)) is not None:
-                if frame == _STOPPED:
-                    orderly = True
-                    break
-                _, deliver = self._sent.popleft()
-                deliver(decode_answer(frame))
+        try:
+            with contextlib.suppress(OSError):
+                while (frame := _receive(self._connection)) is not None:
+                    if frame == _STOPPED:
+                        orderly = True
+                        break
+                    answer = decode_answer(frame)
+                    self._sent.popleft()[1](answer)
+        finally:
+            self._settle(orderly=orderly)
+
+    def _settle(self, *, orderly: bool) -> None:
+        """Answers what the leader has not answered, or has the next one do it."""
         with self._sending:
             self.ended = True
             rest = list(self._sent)
@@ -266,8 +291,10 @@ class _Link:
                 )
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._connection.shutdown(socket.SHUT_WR)
+        """Waits for the answers that are missing."""
+        with self._sending, contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR if self._sent else socket.SHUT_RDWR)
+        self._thread.join()
 
 
 # The door
@@ -285,6 +312,7 @@ class SharedDoor(Door):
         self._root = root
         self._lead = lead
         self._electing = threading.Lock()
+        self._closed = False
         self._committer: Committer | None = None
         self._listener: _Listener | None = None
         self._link: _Link | None = None
@@ -316,18 +344,23 @@ class SharedDoor(Door):
             if self._committer is not None:
                 return self._committer.enqueue(command, deliver)
             link = self._link
-            if link is not None and link.send(command, deliver):
-                return None
             try:
+                if link is not None and link.send(command, deliver):
+                    return None
                 self.elect()
             except PerdureError as error:
                 return deliver(error)
 
     def elect(self) -> None:
-        """Becomes the leader or finds it. Raises Unavailable after ten seconds without either."""
+        """Becomes the leader or finds it.
+
+        Raises Unavailable after ten seconds without either, and what opening the registry raises.
+        """
         deadline = time.monotonic() + _ELECTION_SECONDS
         with self._electing:
             while self._committer is None and (self._link is None or self._link.ended):
+                if self._closed:
+                    raise Unavailable(what="the write door", reason="this process is stopping")
                 if self._take_lock():
                     self._become_leader()
                 elif not self._connect():
@@ -339,7 +372,12 @@ class SharedDoor(Door):
                     time.sleep(0.01)
 
     def _take_lock(self) -> bool:
-        fd = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = self._root / LOCK
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            reason = f"{path}: {error.strerror}"
+            raise Unavailable(what="the write door", reason=reason) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -349,21 +387,33 @@ class SharedDoor(Door):
         return True
 
     def _become_leader(self) -> None:
-        try:
+        with contextlib.ExitStack() as opened:
+            opened.callback(self._unlock)
             committer = self._lead()
-            self._listener = _Listener(self._root, committer)
-        except BaseException:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
-            raise
+            opened.callback(committer.close)
+            try:
+                self._listener = _Listener(self._root, committer)
+            except OSError as error:
+                raise Unavailable(what="the write door", reason=str(error)) from error
+            opened.pop_all()
         self._committer = committer
+
+    def _unlock(self) -> None:
+        fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # a forked child may hold the file open, too
+        os.close(self._lock_fd)
+        self._lock_fd = -1
 
     def _connect(self) -> bool:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            connection.settimeout(_ELECTION_SECONDS)
             with _socket_path(self._root) as path:
                 connection.connect(path)
+            ready = _receive(connection) == _READY
+            connection.settimeout(None)
         except OSError:
+            ready = False
+        if not ready:
             connection.close()
             return False
         self._link = _Link(connection, self.enqueue)
@@ -371,10 +421,15 @@ class SharedDoor(Door):
 
     def close(self) -> None:
         """Answers what was accepted; a leader gives the lock to the next process."""
-        if self._listener:
-            self._listener.close()
-        if self._committer:
-            self._committer.close()
-            os.close(self._lock_fd)
-        if self._link:
-            self._link.close()
+        if self._closed:
+            return
+        self._closed = True
+        with self._electing:
+            listener, committer, link = self._listener, self._committer, self._link
+        if listener:
+            listener.close()
+        if committer:
+            committer.close()
+            self._unlock()
+        if link:
+            link.close()

@@ -11,17 +11,25 @@ used by one thread at a time; a receipt is given only for what a power cut canno
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
-import apsw
 import msgspec
 
 from perdure import rules
-from perdure.errors import Conflict, InvalidRequest, PerdureError, StorageFailed, UnknownAuthority
+from perdure.errors import (
+    Conflict,
+    InvalidRequest,
+    PerdureError,
+    StorageFailed,
+    Unavailable,
+    UnknownAuthority,
+)
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
@@ -33,6 +41,7 @@ from perdure.model import (
     Break,
     Command,
     Commit,
+    Content,
     Load,
     Mint,
     Outcome,
@@ -44,12 +53,14 @@ from perdure.model import (
     Withdraw,
 )
 from perdure.settings import Settings
+from perdure.stores.sqlite import storage_errors
 
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
 _BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
 _RANDOM_LENGTH = 9  # 29^9 strings: 14 million million
 
+_log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
@@ -76,11 +87,15 @@ class Registrar:
         self._clock = clock
         self._day = ""
         now = clock()
-        self._ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
-        self._ledger.store.begin()
-        self._ledger.merge_staged()
-        self._ledger.store.forget_answers(timestamp(now - ANSWERS_KEPT))
-        self._ledger.store.commit()
+        with storage_errors("the registry"), ExitStack() as opened:
+            ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
+            opened.callback(ledger.close)
+            ledger.store.begin()
+            ledger.merge_staged()
+            ledger.store.forget_answers(timestamp(now - ANSWERS_KEPT))
+            ledger.store.commit()
+            opened.pop_all()
+        self._ledger = ledger
 
     def execute(self, commands: Sequence[Command]) -> list[Answer]:
         """Carries out commands in order; gives a receipt or an error for each.
@@ -96,10 +111,21 @@ class Registrar:
             ledger.begin(timestamp(moment))
             answers = [self._answer(command) for command in commands]
             ledger.write()
-        except (OSError, apsw.Error, StorageFailed) as error:
-            return [ledger.undo(error)] * len(commands)
-        ledger.store.tidy()
+        except Exception as error:  # whatever it is: everybody who waits gets an answer
+            failure = ledger.undo(error)
+            return [failure] * len(commands) if failure else self._one_by_one(commands, error)
+        ledger.tidy()
         return answers
+
+    def _one_by_one(self, commands: Sequence[Command], error: Exception) -> list[Answer]:
+        """A command that trips over a mistake of ours does not take the others along."""
+        if len(commands) > 1:
+            return [self.execute((command,))[0] for command in commands]
+        if isinstance(error, UnicodeEncodeError):
+            reason = "it has characters that no encoding can carry"
+            return [InvalidRequest(what="text", reason=reason, rule=None)]
+        _log.error("command failed", exc_info=error)
+        return [Unavailable(what="this write", reason=f"{type(error).__name__}: {error}")]
 
     @property
     def broken(self) -> StorageFailed | None:
@@ -116,10 +142,12 @@ class Registrar:
     def _answer(self, command: Command) -> Answer:
         try:
             return self._carry_out(command)
-        except StorageFailed:
-            raise
         except PerdureError as error:
             return error
+        finally:
+            for content in _contents(command):
+                if content.spooled is not None:  # handed over with the command: kept or dropped
+                    self._ledger.incoming(content.spooled).unlink(missing_ok=True)
 
     def _carry_out(self, command: Command) -> Receipt:
         match command:
@@ -286,6 +314,7 @@ class Registrar:
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
+        self._ledger.check_spooled(plan.fresh)
         added = tuple(
             self._ledger.place(identifier, plan.version, content) for content in plan.fresh
         )
@@ -343,6 +372,15 @@ class Registrar:
             command.by, once, request, _encode(receipt).decode(), self._ledger.now
         )
         return receipt
+
+
+def _contents(command: Command) -> tuple[Content, ...]:
+    match command:
+        case Mint() | Commit() | Register():
+            return command.contents
+        case Break(content=Content() as content):
+            return (content,)
+    return ()
 
 
 def fingerprint(command: Command) -> str:

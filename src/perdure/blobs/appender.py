@@ -20,8 +20,7 @@ from perdure.blobs import warc
 from perdure.blobs.durable import sync_directory
 from perdure.blobs.segments import segment_path
 from perdure.blobs.spool import HEAD_ROOM
-from perdure.errors import Corrupt, Incomplete
-from perdure.model import Content
+from perdure.errors import Corrupt
 
 _MOST_BUFFERED = 8 * 1024 * 1024
 
@@ -109,24 +108,14 @@ class Appender:
             self._write()
         return self.number, offset
 
-    def adopt(self, block: warc.Block, content: Content) -> tuple[int, int]:
-        """Makes a spooled file a segment of its own, durable at once.
-
-        Raises Incomplete where the file is not what was spooled, OSError where writing fails.
-        """
-        source = self._root / "incoming" / str(content.spooled)
+    def adopt(self, block: warc.Block, source: Path) -> tuple[int, int]:
+        """Makes a spooled file a segment of its own, durable at once. Raises OSError."""
         number = self._take_number()
         target = segment_path(self._root, number)
+        fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise Incomplete(expected=content.length, received=0) from None
-        try:
-            spooled = os.fstat(fd).st_size - HEAD_ROOM
-            if spooled != content.length:
-                raise Incomplete(expected=content.length, received=max(spooled, 0))
             _write_all(fd, warc.head(block, size=HEAD_ROOM), 0)
-            _write_all(fd, warc.TRAILER, HEAD_ROOM + content.length)
+            _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
             with _flushing():
                 os.fsync(fd)
         finally:
@@ -134,7 +123,7 @@ class Appender:
         source.replace(target)
         with _flushing():
             sync_directory(target.parent)
-        self._adopted[number] = HEAD_ROOM + content.length + len(warc.TRAILER)
+        self._adopted[number] = HEAD_ROOM + block.length + len(warc.TRAILER)
         return number, HEAD_ROOM
 
     def flush(self) -> None:

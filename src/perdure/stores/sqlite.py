@@ -13,10 +13,13 @@ nothing in `records` or `history` is ever deleted.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import apsw
 import blake3
@@ -54,6 +57,14 @@ CREATE TABLE answered (
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
 
+_UNUSABLE = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.LockedError,
+    apsw.NotADBError,
+)
+
 _decode_record = msgspec.json.Decoder(Record).decode
 _decode_token = msgspec.json.Decoder(Token).decode
 
@@ -69,9 +80,9 @@ def storage_errors(what: str) -> Iterator[None]:
     """Says in our terms that the disk is full or failing, or the file is not a registry."""
     try:
         yield
-    except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+    except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
-    except (apsw.NotADBError, apsw.CorruptError, apsw.CantOpenError) as error:
+    except _UNUSABLE as error:
         raise Unavailable(what=what, reason=str(error)) from error
 
 
@@ -88,6 +99,22 @@ def create(root: Path) -> None:
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
         finally:
             connection.close()
+
+
+def _opened(name: str, flags: int) -> apsw.Connection:
+    """A connection to a registry of our format. Raises Unavailable where it is of another."""
+    connection = apsw.Connection(name, flags=flags)
+    try:
+        connection.set_busy_timeout(5000)
+        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+        version = connection.execute("PRAGMA user_version").get
+        if version != _FORMAT:
+            reason = f"its format is {version}, and this release knows {_FORMAT} only"
+            raise Unavailable(what="the registry", reason=reason)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class SqliteRecords:
@@ -108,69 +135,77 @@ class SqliteRecords:
 
     def _connect(self) -> apsw.Connection:
         with storage_errors("the registry"):
-            connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-            connection.set_busy_timeout(5000)
-            connection.execute(f"PRAGMA query_only=1; PRAGMA mmap_size={_MAPPED}")
-            version = connection.execute("PRAGMA user_version").get
-        if version != _FORMAT:
-            raise Unavailable(what="the registry", reason=f"its format {version} is not known here")
+            connection = self._open()
+        connection.execute("PRAGMA query_only=1")
         return connection
+
+    def _open(self) -> apsw.Connection:
+        try:
+            return _opened(str(self._path), apsw.SQLITE_OPEN_READWRITE)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            log = self._path.with_name(f"{FILE}-wal")
+            if os.access(self._path.parent, os.W_OK) or log.exists():
+                raise
+        # A copy that nobody can write to: there is no log to read and none can be made.
+        name = f"file:{quote(str(self._path))}?immutable=1"
+        return _opened(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+    def _all(self, statement: str, bindings: tuple[str | int, ...] = ()) -> list[Any]:
+        try:
+            return self.connection.execute(statement, bindings).fetchall()
+        except (apsw.IOError, *_UNUSABLE) as error:
+            raise Unavailable(what="the registry", reason=str(error)) from error
 
     def raw(self, key: str) -> str | None:
         """The current revision as the JSON that is stored; for the hot path."""
-        row = self.connection.execute("SELECT record FROM records WHERE key=?", (key,)).fetchone()
-        return row[0] if row else None
+        rows = self._all("SELECT record FROM records WHERE key=?", (key,))
+        return rows[0][0] if rows else None
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
         return None if text is None else _decode_record(text)
 
     def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
-        rows = self.connection.execute(
+        rows = self._all(
             "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
             (low, high, limit),
         )
         return [(key, _decode_record(text)) for key, text in rows]
 
     def first_key(self, low: str, high: str) -> str | None:
-        row = self.connection.execute(
+        rows = self._all(
             "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key LIMIT 1", (low, high)
-        ).fetchone()
-        return row[0] if row else None
+        )
+        return rows[0][0] if rows else None
 
     def referring(self, reference: str) -> list[str]:
-        rows = self.connection.execute(
+        rows = self._all(
             "SELECT key FROM refers WHERE hash=? ORDER BY key", (reference_hash(reference),)
         )
         return [key for (key,) in rows]
 
     def history(self, key: str) -> list[Record]:
-        rows = self.connection.execute(
-            "SELECT record FROM history WHERE key=? ORDER BY revision", (key,)
-        )
+        rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
         past = [_decode_record(text) for (text,) in rows]
         current = self.record(key)
         return [*past, current] if current else past
 
     def token(self, digest: str) -> Token | None:
-        row = self.connection.execute(
-            "SELECT token FROM tokens WHERE digest=?", (digest,)
-        ).fetchone()
-        return _decode_token(row[0]) if row else None
+        rows = self._all("SELECT token FROM tokens WHERE digest=?", (digest,))
+        return _decode_token(rows[0][0]) if rows else None
 
     def tokens(self) -> list[Token]:
-        rows = self.connection.execute("SELECT token FROM tokens ORDER BY name")
-        return [_decode_token(text) for (text,) in rows]
+        return [
+            _decode_token(text) for (text,) in self._all("SELECT token FROM tokens ORDER BY name")
+        ]
 
     def count(self) -> int:
         """How many identifiers there are. Costs a pass over the index."""
-        return int(self.connection.execute("SELECT count(*) FROM records").get)
+        return int(self._all("SELECT count(*) FROM records")[0][0])
 
     def segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
-        return list(
-            self.connection.execute("SELECT number, length, opened FROM segments ORDER BY 1")
-        )
+        return self._all("SELECT number, length, opened FROM segments ORDER BY 1")
 
     def close(self) -> None:
         for connection in self._connections:
@@ -187,11 +222,10 @@ class SqliteWriter(SqliteRecords):
 
     def _connect(self) -> apsw.Connection:
         with storage_errors("the registry"):
-            connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
-            connection.set_busy_timeout(5000)
+            connection = _opened(str(self._path), apsw.SQLITE_OPEN_READWRITE)
             connection.execute(
-                "PRAGMA synchronous=FULL; PRAGMA cache_size=-65536;"
-                f"PRAGMA mmap_size={_MAPPED}; PRAGMA wal_autocheckpoint=0"
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
+                "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
         return connection
 
@@ -205,6 +239,10 @@ class SqliteWriter(SqliteRecords):
     @property
     def connection(self) -> apsw.Connection:
         return self._only
+
+    def _all(self, statement: str, bindings: tuple[str | int, ...] = ()) -> list[Any]:
+        """Leaves errors as they are: an error that ends a transaction ends the whole batch."""
+        return self._only.execute(statement, bindings).fetchall()
 
     def begin(self) -> None:
         self._only.execute("BEGIN IMMEDIATE")
@@ -311,9 +349,12 @@ class SqliteWriter(SqliteRecords):
 
 def backup(root: Path, target: Path) -> Iterator[float]:
     """Copies the registry while it is in use; yields the share done, 0 to 1."""
-    source = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READONLY)
-    copy = apsw.Connection(str(target))
+    with storage_errors("the backup"):
+        source = _opened(str(root / FILE), apsw.SQLITE_OPEN_READWRITE)
+        copy = apsw.Connection(str(target))
     try:
+        # Held to the end: a copy starts again from the beginning when what it reads is changed.
+        source.execute("BEGIN; SELECT count(*) FROM meta")
         with storage_errors("the backup"), copy.backup("main", source, "main") as work:
             while not work.done:
                 work.step(4096)
