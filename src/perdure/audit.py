@@ -24,7 +24,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model import Finding, Record, Representation, Tombstone
 from perdure.ports import Records
-from perdure.rules import identify, qualified, references, spelled, with_representations
+from perdure.rules import buried, identify, qualified, references, spelled, with_representations
 from perdure.stores.sqlite import SqliteWriter, reference_hash
 
 _PAGE = 1000
@@ -140,10 +140,7 @@ def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> No
 
 
 def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
+    """A withdrawal may be met before the bytes, which can lie in a segment of their own."""
     if not version:
         return msgspec.structs.replace(record, tombstone=tombstone)
-    versions = tuple(
-        msgspec.structs.replace(one, tombstone=tombstone) if one.number == version else one
-        for one in record.versions
-    )
-    return msgspec.structs.replace(record, versions=versions)
+    return buried(record, version, tombstone)

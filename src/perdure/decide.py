@@ -28,7 +28,7 @@ from perdure.model import (
     Version,
     Want,
 )
-from perdure.rules import qualified, same_format, wanted
+from perdure.rules import qualified, same_format, version_numbers, wanted
 
 
 def decide(query: Query, record: Record | None) -> Step:
@@ -93,26 +93,31 @@ def _candidates(
     identifier: Identifier, record: Record
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
     """Representations and locations that the identifier can mean, best first."""
-    number, format = wanted(identifier)
-    version = _version(identifier, record, number)
+    named, format = wanted(identifier)
+    highest = _highest(record)
+    number = highest if named is None else named
+    if named is not None:
+        _check_known(identifier, record, named)
+    version = record.version(number) if number is not None else None
     if version is not None and version.tombstone:
         return version.tombstone
     held = version.representations if version else ()
-    fetches = tuple(
+    fetches = [
         Fetch(
             identifier=qualified(identifier, version.number if version else 1, one.format),
             representation=one,
-            pinned=number is not None,
+            pinned=named is not None,
             negotiated=format is None and len(held) > 1,
         )
         for one in held
         if format in (None, "*") or same_format(one.format, str(format))
-    )
-    newest = number if number is not None else (version.number if version else None)
+    ]
+    fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
+    superseded = number is not None and highest is not None and number < highest
     matching = [
         location
         for location in record.locations
-        if (location.version is None or newest is None or location.version == newest)
+        if (not superseded if location.version is None else location.version == number)
         and (
             not location.format
             or format in (None, "*")
@@ -124,28 +129,26 @@ def _candidates(
         raise NotAcceptable(
             identifier=str(identifier), asked=str(format), offered=_formats(record, version)
         )
-    return fetches, tuple(matching)
+    return tuple(fetches), tuple(matching)
 
 
-def _version(identifier: Identifier, record: Record, number: int | None) -> Version | None:
-    """The version named or, where none is named, the highest (section 3.6.3)."""
-    if number is None:
-        newest = record.newest
-        if newest is None and record.versions:
-            return record.versions[-1]  # all of them withdrawn: its tombstone tells
-        return newest
-    found = record.version(number)
-    if found is None:
-        bound = {location.version for location in record.locations}
-        if number in bound or None in bound:
-            return None
-        if number == 1 and record.minted and not record.versions:
-            return None
-        known = {one.number for one in record.versions} | {one for one in bound if one}
-        raise NoSuchVersion(
-            identifier=str(identifier), version=number, versions=tuple(sorted(known))
-        )
-    return found
+def _highest(record: Record) -> int | None:
+    """The highest version there is, here or elsewhere, and not withdrawn (section 3.6.3).
+
+    Where all are withdrawn, the last one, so that its tombstone tells; None where none is known.
+    """
+    numbers = version_numbers(record)
+    withdrawn = {one.number for one in record.versions if one.tombstone}
+    return max(set(numbers) - withdrawn or numbers, default=None)
+
+
+def _check_known(identifier: Identifier, record: Record, number: int) -> None:
+    """Raises NoSuchVersion for one that was neither committed nor bound nor reserved."""
+    numbers = version_numbers(record)
+    anywhere = any(location.version is None for location in record.locations)
+    reserved = number == 1 and record.minted and not record.versions
+    if number not in numbers and not anywhere and not reserved:
+        raise NoSuchVersion(identifier=str(identifier), version=number, versions=numbers)
 
 
 def _quality(held: Representation, query: Query) -> float:

@@ -229,9 +229,8 @@ class Registrar:
         if command.locations:
             record, _ = rules.bind(identifier, record, command.locations)
         if command.contents:
-            plan = rules.plan_commit(identifier, Record(), command.contents, None)
-            plan = rules.Plan(version, plan.fresh)
-            rules.check_promises(identifier, record, plan)
+            contents = rules.checked_contents(identifier, command.contents)
+            plan = rules.plan_version(identifier, record, contents, version)
             record = self._with_bytes(identifier, record, plan)
             format = plan.fresh[0].format
         self._ledger.add(identifier.key, record)
@@ -246,12 +245,11 @@ class Registrar:
         if command.locations:
             changed, outcome = rules.bind(identifier, record, command.locations)
         if command.contents:
-            number = rules.wanted(identifier)[0] or 1
-            if record.version(number) is None and not record.tombstone:
-                plan = rules.Plan(number, command.contents)
-            else:
-                plan = rules.plan_commit(identifier, record, command.contents, number)
-            rules.check_promises(identifier, record, plan)
+            number = (
+                rules.wanted(identifier)[0] or 1
+            )  # which may leave a gap: it came from elsewhere
+            contents = rules.checked_contents(identifier, command.contents)
+            plan = rules.plan_version(identifier, changed, contents, number)
             if plan.fresh:
                 changed = self._with_bytes(identifier, changed, plan)
                 outcome = Outcome.CREATED
@@ -262,7 +260,6 @@ class Registrar:
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
-        rules.check_promises(identifier, record, plan)
         changed, outcome = record, Outcome.UNCHANGED
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)

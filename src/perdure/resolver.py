@@ -108,17 +108,19 @@ class Resolver:
         while waiting and len(found) < _MOST_NAMES:
             name = waiting.pop(0)
             record = self.record(name)
-            said = [parse(alias) for alias in record.aliases] if record else []
-            resource = name.resource if isinstance(name, Pdi) else name
-            for other in (
-                *said,
-                *self._referring(f"alias:{resource}"),
-                *self._referring(f"alias:{name}"),
-            ):
+            for other in (*_aliases(record), *self._said_by_others(name)):
                 if other.key not in found:
                     found[other.key] = other
                     waiting.append(other)
         return tuple(found.values())
+
+    def _said_by_others(self, name: Identifier) -> list[Identifier]:
+        """The identifiers of records that give this one as an alias."""
+        return [
+            other
+            for other in self._referring(f"alias:{name.key}")
+            if any(alias.key == name.key for alias in _aliases(self.record(other)))
+        ]
 
     def named(self, uri: str) -> tuple[Identifier, ...]:
         """The identifiers that are bound to a location."""
@@ -149,6 +151,10 @@ class Resolver:
             for key in self.records.referring(reference)
             if (record := self.records.record(key)) is not None
         ]
+
+
+def _aliases(record: Record | None) -> list[Identifier]:
+    return [parse(alias) for alias in record.aliases] if record else []
 
 
 def _exact(name: Identifier, location: Location) -> Identifier:

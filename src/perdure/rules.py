@@ -45,6 +45,8 @@ OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _LONGEST_URI = 8192  # characters
+_SHA512 = re.compile("[0-9a-f]{128}")
+_TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
 
 
 # What an identifier names
@@ -97,7 +99,7 @@ def references(record: Record) -> set[str]:
     return {
         *(f"location:{location.uri}" for location in record.locations),
         *(f"sha512:{location.sha512}" for location in record.locations if location.sha512),
-        *(f"alias:{alias}" for alias in record.aliases),
+        *(f"alias:{parse(alias).key}" for alias in record.aliases),
         *(f"sha512:{held.sha512}" for one in record.versions for held in one.representations),
     }
 
@@ -148,6 +150,28 @@ class Plan(msgspec.Struct, frozen=True):
     fresh: tuple[Content, ...]
 
 
+def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> tuple[Content, ...]:
+    """The contents, with their formats in canonical form.
+
+    Raises InvalidRequest for what must not get into a header or would give one format twice,
+    MalformedIdentifier for a format that no PDI can have.
+    """
+    if not contents:
+        raise _refused(identifier, "there are no bytes to commit", None)
+    checked: list[Content] = []
+    for content in contents:
+        format = canonical_format(content.format)
+        if format == "*":
+            raise _refused(identifier, "a wildcard is the format of no bytes", "section 3.6.1")
+        if any(same_format(format, other.format) for other in checked):
+            raise _refused(identifier, "a format stands twice in one version", "section 2.6")
+        formats.MediaType.parse(content.media_type)
+        _check_token("charset", content.charset)
+        _check_token("language", content.language)
+        checked.append(msgspec.structs.replace(content, format=format))
+    return tuple(checked)
+
+
 def plan_commit(
     identifier: Identifier, record: Record, contents: tuple[Content, ...], version: int | None
 ) -> Plan:
@@ -157,53 +181,89 @@ def plan_commit(
     changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
     incremented" (section 2.6).
     """
-    if not contents:
-        raise _refused(identifier, "there are no bytes to commit", None)
-    named = [content.format for content in contents]
-    if len(set(named)) != len(named):
-        raise _refused(identifier, "a format stands twice in one version", "section 2.6")
-    if record.tombstone:
-        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    numbers = [held.number for held in record.versions]
+    contents = checked_contents(identifier, contents)
+    numbers = version_numbers(record)
     highest = max(numbers, default=0)
     if version is None:
-        newest = record.version(highest)
-        if newest and all(_holds(newest, content) for content in contents):
-            return Plan(highest, ())
-        return Plan(highest + 1, contents)
+        repeated = highest and all(_promised(record, highest, one) for one in contents)
+        return plan_version(identifier, record, contents, highest if repeated else highest + 1)
     if version > highest + 1:
-        raise NoSuchVersion(identifier=str(identifier), version=version, versions=tuple(numbers))
-    target = record.version(version)
-    if target is None:
-        return Plan(version, contents)
-    if target.tombstone:
-        raise Conflict(
-            identifier=str(identifier), reason=f"version {version} was withdrawn", current=None
-        )
+        raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
+    return plan_version(identifier, record, contents, version)
+
+
+def plan_version(
+    identifier: Identifier, record: Record, contents: tuple[Content, ...], number: int
+) -> Plan:
+    """The contents become formats of this version. Raises Conflict or InvalidRequest."""
+    if number < 1:
+        raise _refused(identifier, "versions are counted from 1", "section 2.6")
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    version = record.version(number)
+    if version and version.tombstone:
+        reason = f"version {number} was withdrawn"
+        raise Conflict(identifier=str(identifier), reason=reason, current=None)
+    fresh = []
     for content in contents:
-        held = target.find(content.format)
-        if held and held.sha512 != content.sha512:
+        held = _held(version, content.format)
+        if held is None:
+            fresh.append(content)
+        elif held.sha512 != content.sha512:
             raise Conflict(
-                identifier=str(qualified(identifier, version, content.format)),
+                identifier=str(qualified(identifier, number, content.format)),
                 reason="it is bound to other bytes for ever; commit the new bytes as a new version",
                 current=f"sha512 {held.sha512}",
             )
-    return Plan(version, tuple(c for c in contents if not target.find(c.format)))
+    plan = Plan(number, tuple(fresh))
+    check_promises(identifier, record, plan)
+    return plan
 
 
-def _holds(version: Version, content: Content) -> bool:
-    held = version.find(content.format)
-    return held is not None and held.sha512 == content.sha512
+def version_numbers(record: Record) -> tuple[int, ...]:
+    """The versions that are known, here or elsewhere, in order."""
+    held = {version.number for version in record.versions}
+    elsewhere = {location.version for location in record.locations if location.version}
+    return tuple(sorted(held | elsewhere))
+
+
+def _held(version: Version | None, format: str) -> Representation | None:
+    """The representation in this format, whichever of its names was used to commit it."""
+    if version is None:
+        return None
+    aliases = (one for one in version.representations if same_format(one.format, format))
+    return version.find(format) or next(aliases, None)
+
+
+def _promised(record: Record, number: int, content: Content) -> bool:
+    """Whether these bytes are those of a version already, held here or at a location."""
+    version = record.version(number)
+    if version and version.tombstone:
+        return False
+    held = _held(version, content.format)
+    if held is not None:
+        return held.sha512 == content.sha512
+    return any(
+        location.sha512 == content.sha512 and _holds(location, number, content.format)
+        for location in record.locations
+    )
+
+
+def _holds(location: Location, number: int, format: str) -> bool:
+    """Whether a location is bound as this version and format."""
+    return (
+        location.version == number
+        and location.format is not None
+        and same_format(location.format, format)
+    )
 
 
 def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
     """Raises Conflict where a location has promised other bytes for what is committed."""
     for content in plan.fresh:
         for location in record.locations:
-            if (
-                location.sha512 not in (None, content.sha512)
-                and location.version == plan.version
-                and location.format == content.format
+            if location.sha512 not in (None, content.sha512) and _holds(
+                location, plan.version, content.format
             ):
                 raise Conflict(
                     identifier=str(qualified(identifier, plan.version, content.format)),
@@ -232,22 +292,44 @@ def with_representations(
 
 
 def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
-    """The locations themselves. Raises InvalidRequest for what must not be sent to a browser."""
-    for location in locations:
-        match = _URI.fullmatch(location.uri)
-        if match is None or len(location.uri) > _LONGEST_URI:
-            raise InvalidRequest(
-                what=f"location {location.uri[:100]!a}",
-                reason="an absolute URI in ASCII of at most 8192 characters is needed",
-                rule="RFC 3986 section 4.3: escape other characters as %hh",
-            )
-        if match[1].lower() in _ACTIVE_SCHEMES:
-            raise InvalidRequest(
-                what=f"location {location.uri[:100]!a}",
-                reason=f"{match[1]}: URIs locate nothing that others can fetch",
-                rule=None,
-            )
-    return locations
+    """The locations, with their formats in canonical form.
+
+    Raises InvalidRequest for what must not get into a header or be sent to a browser,
+    MalformedIdentifier for a format that no PDI can have.
+    """
+    return tuple(map(_checked, locations))
+
+
+def _checked(location: Location) -> Location:
+    what = f"location {location.uri[:100]!a}"
+    match = _URI.fullmatch(location.uri)
+    if match is None or len(location.uri) > _LONGEST_URI:
+        raise InvalidRequest(
+            what=what,
+            reason="an absolute URI in ASCII of at most 8192 characters is needed",
+            rule="RFC 3986 section 4.3: escape other characters as %hh",
+        )
+    if match[1].lower() in _ACTIVE_SCHEMES:
+        reason = f"{match[1]}: URIs locate nothing that others can fetch"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+    if location.version is not None and location.version < 1:
+        reason = "versions are counted from 1"
+        raise InvalidRequest(what=what, reason=reason, rule="section 2.6")
+    if location.sha512 is not None and not _SHA512.fullmatch(location.sha512):
+        reason = "a SHA-512 digest is 128 lower-case hexadecimal digits"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+    for name in ("language", "region", "role"):
+        _check_token(name, getattr(location, name))
+    if location.format is None:
+        return location
+    return msgspec.structs.replace(location, format=canonical_format(location.format))
+
+
+def _check_token(name: str, value: str | None) -> None:
+    """Raises InvalidRequest for a value that could not stand in a header as it is."""
+    if value is not None and not _TOKEN.fullmatch(value):
+        reason = "letters, digits and -._:+/ are allowed, 100 at most"
+        raise InvalidRequest(what=f"{name} {value[:100]!a}", reason=reason, rule=None)
 
 
 def bind(
@@ -258,15 +340,22 @@ def bind(
         raise _refused(identifier, "no location is given", None)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    version, format = wanted(identifier)
+    number, format = wanted(identifier)
     result = {_place(location): location for location in record.locations}
     for location in checked(locations):
         full = msgspec.structs.replace(
             location,
-            version=location.version if location.version is not None else version,
+            version=location.version if location.version is not None else number,
             format=location.format if location.format is not None else format,
         )
-        _check_promise(identifier, record, tuple(result.values()), full)
+        version = record.version(full.version) if full.version else None
+        if version and version.tombstone:
+            reason = f"version {full.version} was withdrawn"
+            raise Conflict(identifier=str(identifier), reason=reason, current=None)
+        before = result.get(_place(full))
+        if before and full.sha512 is None:  # what was promised once stays promised
+            full = msgspec.structs.replace(full, sha512=before.sha512)
+        _check_promise(identifier, version, tuple(result.values()), full)
         result[_place(full)] = full
     bound = tuple(result.values())
     if bound == record.locations:
@@ -280,12 +369,11 @@ def _place(location: Location) -> tuple[str, int | None, str | None]:
 
 
 def _check_promise(
-    identifier: Identifier, record: Record, others: tuple[Location, ...], new: Location
+    identifier: Identifier, version: Version | None, others: tuple[Location, ...], new: Location
 ) -> None:
     if new.sha512 is None:
         return
-    version = record.version(new.version) if new.version else None
-    held = version.find(new.format) if version and new.format else None
+    held = _held(version, new.format) if new.format else None
     promised = [held.sha512] if held else []
     promised += [
         other.sha512
@@ -323,26 +411,27 @@ def plan_break(
     representation associated directly with the PDI" (section 3.6.2). Raises Conflict where the
     original bytes are promised, not held here and not given.
     """
-    number = location.version or 1
-    version = record.version(number)
-    if location.sha512 is None and content is None:
+    if content is not None:
+        if location.sha512 not in (None, content.sha512):
+            raise Conflict(
+                identifier=str(identifier),
+                reason="the bytes given are not those that the location promised",
+                current=f"sha512 {location.sha512}",
+            )
+        return plan_commit(identifier, record, (content,), location.version)
+    kept = {
+        one.sha512
+        for version in record.versions
+        if location.version in (None, version.number)
+        for one in version.representations
+    }
+    if location.sha512 is None or location.sha512 in kept:
         return None
-    if content is None:
-        held = version.representations if version else ()
-        if any(one.sha512 == location.sha512 for one in held):
-            return None
-        raise Conflict(
-            identifier=str(identifier),
-            reason="the original bytes are not held here; give them, so that they are kept",
-            current=f"sha512 {location.sha512}",
-        )
-    if location.sha512 not in (None, content.sha512):
-        raise Conflict(
-            identifier=str(identifier),
-            reason="the bytes given are not those that the location promised",
-            current=f"sha512 {location.sha512}",
-        )
-    return plan_commit(identifier, record, (content,), number)
+    raise Conflict(
+        identifier=str(identifier),
+        reason="the original bytes are not held here; give them, so that they are kept",
+        current=f"sha512 {location.sha512}",
+    )
 
 
 def without(record: Record, location: Location) -> Record:
@@ -352,12 +441,11 @@ def without(record: Record, location: Location) -> Record:
 
 
 def alias(identifier: Identifier, record: Record, other: Identifier) -> tuple[Record, Outcome]:
-    """The record with another name of the same resource."""
-    if other.key == identifier.key:
+    """The record with another name of the same resource, whatever its formats and versions."""
+    known = {identifier.key, *(parse(name).key for name in record.aliases)}
+    if other.key in known:
         return record, Outcome.UNCHANGED
-    name = str(other)
-    if name in record.aliases:
-        return record, Outcome.UNCHANGED
+    name = str(other.resource if isinstance(other, Pdi) else other)
     return msgspec.structs.replace(record, aliases=(*record.aliases, name)), Outcome.CREATED
 
 
@@ -375,17 +463,22 @@ def withdraw(
         return record, Outcome.UNCHANGED
     if version is None:
         return msgspec.structs.replace(record, tombstone=tombstone), Outcome.CHANGED
-    held = record.version(version)
-    if held is None:
-        numbers = tuple(one.number for one in record.versions)
+    numbers = version_numbers(record) or ((1,) if record.minted else ())
+    if version not in numbers:
         raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
-    if held.tombstone:
+    held = record.version(version)
+    if held and held.tombstone:
         return record, Outcome.UNCHANGED
-    versions = tuple(
-        msgspec.structs.replace(one, tombstone=tombstone) if one is held else one
-        for one in record.versions
-    )
-    return msgspec.structs.replace(record, versions=versions), Outcome.CHANGED
+    return buried(record, version, tombstone), Outcome.CHANGED
+
+
+def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
+    """The record with a tombstone on a version, whether bytes of it are held here or not."""
+    held = record.version(number) or Version(number=number, at=tombstone.at)
+    others = tuple(one for one in record.versions if one.number != number)
+    gone = msgspec.structs.replace(held, tombstone=tombstone)
+    versions = tuple(sorted((*others, gone), key=lambda one: one.number))
+    return msgspec.structs.replace(record, versions=versions)
 
 
 # Who may
