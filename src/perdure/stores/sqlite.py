@@ -359,7 +359,7 @@ def backup(root: Path, target: Path) -> Iterator[float]:
             while not work.done:
                 work.step(4096)
                 yield 1 - work.remaining / max(work.page_count, 1)
-        copy.execute("PRAGMA journal_mode=DELETE")
+        copy.execute("PRAGMA journal_mode=WAL")  # as wherever it is served; closing ends the log
     finally:
         copy.close()
         source.close()

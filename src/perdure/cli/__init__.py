@@ -1,0 +1,91 @@
+"""The command line: every function of perdure, for people and for scripts.
+
+How it works: `perdure` is one group of commands; each module here holds those of one theme and is
+imported to list them, which costs nothing because what a command needs it imports when it runs.
+Options that every command has (`--json`, `-C`) are added in `perdure.cli.command`. Writes go
+through the write door, so they work beside a running server.
+
+What must stay true: stdout carries data and nothing else; an error is one line on stderr and the
+exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help` starts in a blink.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from perdure.cli import about, binding, exits, keeping, minting, moving, reading, setup, tokens
+from perdure.cli.command import Group
+from perdure.errors import PerdureError
+
+_SECTIONS = (
+    (setup.init, setup.serve, setup.doctor, tokens.token),
+    (minting.mint, minting.commit),
+    (binding.bind, binding.break_, binding.alias, binding.withdraw),
+    (reading.get, reading.resolve, reading.list_, reading.describe),
+    (keeping.verify, keeping.rebuild, keeping.backup),
+    (moving.import_, moving.export, moving.dedupe),
+    (about.version, about.completion),
+)
+
+
+class Perdure(Group):
+    """The group, and what becomes of what its commands raise."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(self.commands)  # as written above, not by the alphabet
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader, `head` say, has had enough
+            _stop_writing()
+            raise click.exceptions.Exit(exits.BROKEN_PIPE) from None
+        return result
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Runs a command line and exits."""
+        words = extra.get("args", args[0] if args else None)
+        as_json = "--json" in (sys.argv[1:] if words is None else words)
+        try:
+            code = super().main(*args, **extra | {"standalone_mode": False})
+        except PerdureError as error:
+            exits.report(error, as_json=as_json)
+            code = exits.code_of(error)
+        except click.ClickException as error:
+            exits.report_usage(error, as_json=as_json)
+            code = exits.USAGE
+        except click.Abort:
+            code = exits.INTERRUPTED
+        except OSError as error:
+            exits.report_system(error, as_json=as_json)
+            code = exits.SYSTEM
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop_writing() -> None:
+    """Sends what is still in the buffer of stdout nowhere, so that the interpreter ends quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=Perdure, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="perdure", message="perdure %(version)s")
+def perdure() -> None:
+    """Persistent identifiers that keep, prove and point inside what they name.
+
+    Every command has --help. Exit codes and examples: docs/reference/cli.md.
+    """
+
+
+for _section in _SECTIONS:
+    for _command in _section:
+        perdure.add_command(_command)
+
+
+def main() -> None:
+    """The entry point of the program `perdure`."""
+    perdure.main(prog_name="perdure")

@@ -1,0 +1,162 @@
+"""Where a thing can be had and what else it is called: `bind`, `break`, `alias`, `withdraw`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+import click
+
+from perdure.cli import options
+from perdure.cli.command import Command, here
+from perdure.cli.deposit import About, deposited, opened
+from perdure.cli.receipts import answer
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.ids import Identifier
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--register", is_flag=True, help="Take an identifier that is not known yet.")
+@click.option(
+    "--digest",
+    type=options.DIGEST,
+    help="Promise that the content never changes: sha512:HEX or sha-512=:BASE64:.",
+)
+@click.option(
+    "--digest-of", type=options.FILE, metavar="FILE", help="The same, with the digest of a file."
+)
+@click.option("--version", type=click.IntRange(min=1), help="Version that lies there.")
+@click.option("--format", help="Format that lies there.")
+@click.option("--language", help="Language of what lies there.")
+@click.option("--region", help="Part of the world that it serves, such as eu.")
+@click.option("--role", help="What the location is, such as mirror.")
+@click.option("--weight", type=click.IntRange(min=0), help="Higher comes first; 1 if not given.")
+@options.expect
+def bind(
+    identifier: Identifier,
+    urls: tuple[str, ...],
+    register: bool,
+    digest: str | None,
+    digest_of: str | None,
+    expect: int | None,
+    **where: Any,
+) -> None:
+    """Say that what IDENTIFIER names can be had at each URL.
+
+    A URL that is bound already takes what is said now. Version and format are those of IDENTIFIER
+    where it names them and they are not given.
+    """
+    from perdure.model import Bind
+    from perdure.transfer.lines import place
+
+    if digest and digest_of:
+        raise click.UsageError("--digest and --digest-of exclude each other")
+    said = {name: value for name, value in where.items() if value is not None}
+    if digest or digest_of:
+        said["sha512"] = digest or _sha512(str(digest_of))
+    locations = tuple(place({"uri": uri} | said) for uri in urls)
+    with here().registry() as registry:
+        command = Bind(identifier=identifier, locations=locations, register=register, expect=expect)
+        receipt = registry.door.execute(command)
+    answer(receipt)
+
+
+def _sha512(file: str) -> str:
+    import hashlib
+
+    digest = hashlib.sha512()
+    with opened(file) as source:
+        while piece := source.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+@click.command("break", cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("url")
+@click.option(
+    "--bytes",
+    "file",
+    type=options.FILE,
+    metavar="FILE",
+    help="The original content, to be kept here instead.",
+)
+@options.expect
+@options.about_files
+def break_(
+    identifier: Identifier,
+    url: str,
+    file: str | None,
+    expect: int | None,
+    **about: Unpack[About],
+) -> None:
+    """Take back that what IDENTIFIER names can be had at URL.
+
+    Where the content was promised not to change, it must be held here or be given now: what was
+    promised once can be had for ever (PDI section 3.6.2).
+    """
+    from perdure.model import Break
+
+    files = () if file is None else (file,)
+    with here().registry() as registry:
+        format = _bound_format(registry, identifier, url)
+        if format and not about["format"]:
+            about["format"] = (format,) if files else ()
+        with deposited(registry, files, about) as contents:
+            content = contents[0] if contents else None
+            command = Break(identifier=identifier, uri=url, content=content, expect=expect)
+            receipt = registry.door.execute(command)
+    answer(receipt)
+
+
+def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
+    """The format that lies at a location, by what the record says."""
+    from perdure import rules
+
+    record = rules.known(identifier, registry.resolver.record(identifier))
+    return rules.find_location(identifier, record, url).format
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("other", type=options.IDENTIFIER)
+@options.expect
+def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None:
+    """Say that IDENTIFIER and OTHER name the same resource."""
+    from perdure.model import Alias
+
+    with here().registry() as registry:
+        command = Alias(identifier=identifier, other=other, expect=expect)
+        receipt = registry.door.execute(command)
+    answer(receipt)
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option("--reason", required=True, help="Shown to everybody who asks for it from now on.")
+@click.option("--by", help="Who withdraws it; else who runs the command.")
+@click.option("--version", type=click.IntRange(min=1), help="Withdraw this version only.")
+@options.expect
+def withdraw(
+    identifier: Identifier,
+    reason: str,
+    by: str | None,
+    version: int | None,
+    expect: int | None,
+) -> None:
+    """Serve the bytes of IDENTIFIER no more, for ever.
+
+    The name stays, with a tombstone that gives the reason. Where IDENTIFIER names a version, only
+    that is withdrawn.
+    """
+    from perdure.model import Withdraw
+
+    with here().registry() as registry:
+        command = Withdraw(
+            identifier=identifier, reason=reason, version=version, expect=expect, by=by or "local"
+        )
+        receipt = registry.door.execute(command)
+    answer(receipt)

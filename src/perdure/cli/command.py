@@ -1,0 +1,115 @@
+"""What all commands have in common: `--json`, `-C`, and where they find the registry.
+
+How it works: `Command` and `Group` add the shared options to whatever is made with them, so that
+they may stand before or behind the name of a command. What was chosen is kept in the context;
+`here()` gives it to the running command as one value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+
+_JSON = "perdure.json"
+_ROOT = "perdure.registry"
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            ctx.meta[name] = value
+
+    return keep
+
+
+def _shared(*, top: bool) -> list[click.Option]:
+    registry = click.Option(
+        ["-C", "--registry"],
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        envvar="PERDURE_REGISTRY" if top else None,
+        expose_value=False,
+        callback=_keep(_ROOT),
+        help="Directory of the registry; else $PERDURE_REGISTRY, else the current one.",
+    )
+    as_json = click.Option(
+        ["--json"],
+        is_flag=True,
+        expose_value=False,
+        callback=_keep(_JSON),
+        help="Answer in JSON, and tell errors in JSON on stderr.",
+    )
+    return [registry, as_json]
+
+
+class Command(click.Command):
+    """A command with the shared options."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params += _shared(top=False)
+
+
+class Group(click.Group):
+    """A group with the shared options, whose commands have them too."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.params += _shared(top=True)
+
+
+class Here:
+    """Where a command runs and how it answers."""
+
+    def __init__(self, *, root: Path, as_json: bool) -> None:
+        self.root = root
+        self.as_json = as_json
+
+    def registry(self) -> Registry:
+        """The registry, to be opened with `with`. Raises BadSettings where there is none."""
+        from perdure.app import Registry
+
+        return Registry(self.root)
+
+    def answer(self, value: Any, text: str) -> None:
+        """One line of data on stdout: `value` as JSON if that was asked for, else `text`."""
+        if self.as_json:
+            click.echo(to_json(value))
+        elif text:
+            click.echo(text)
+
+    def summary(self, value: Any, text: str) -> None:
+        """What was done: on stdout where scripts want it, else a remark for people."""
+        self.answer(value, "")
+        self.note(text)
+
+    def fail(self, value: Any, text: str) -> None:
+        """One line on stderr: why there is no data."""
+        click.echo(to_json(value) if self.as_json else f"perdure: {text}", err=True)
+
+    def note(self, text: str) -> None:
+        """A remark on stderr, for people only."""
+        if not self.as_json:
+            click.echo(f"perdure: {text}", err=True)
+
+
+def here() -> Here:
+    """The surroundings of the running command."""
+    meta = click.get_current_context().meta
+    return Here(root=meta.get(_ROOT, Path()), as_json=meta.get(_JSON, False))
+
+
+def to_json(value: Any) -> str:
+    """Any value of ours as one line of JSON; identifiers as text."""
+    import msgspec
+
+    return json.dumps(msgspec.to_builtins(value, enc_hook=str))

@@ -1,0 +1,80 @@
+"""Files on the command line, as the contents of a command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypedDict
+
+import click
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.model import Content
+    from perdure.transfer.contents import Said
+
+
+class About(TypedDict):
+    """The options of `perdure.cli.options.about_files`."""
+
+    format: tuple[str, ...]
+    media_type: tuple[str, ...]
+    charset: tuple[str, ...]
+    language: tuple[str, ...]
+    crlf: bool
+
+
+@contextmanager
+def deposited(
+    registry: Registry, files: Sequence[str], about: About
+) -> Iterator[tuple[Content, ...]]:
+    """The contents of files, `-` being stdin; those that wait in files go when they were refused.
+
+    The first --type belongs to the first file, and so on; a single --language belongs to all.
+    """
+    from perdure.transfer.contents import take_in
+
+    taken: list[Content] = []
+    try:
+        for file, said in zip(files, _said(files, about), strict=True):
+            with opened(file) as source, registry.spool() as spool:
+                name = None if file == "-" else Path(file).name
+                taken.append(take_in(source, spool, name=name, said=said, crlf=about["crlf"]))
+        yield tuple(taken)
+    finally:
+        for content in taken:
+            if content.spooled:  # what was committed does not lie there any more
+                (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
+
+
+def _said(files: Sequence[str], about: About) -> list[Said]:
+    from perdure.transfer.contents import Said
+
+    count = len(files)
+    languages = about["language"] * count if len(about["language"]) == 1 else about["language"]
+    columns = []
+    for name, given in (
+        ("--format", about["format"]),
+        ("--type", about["media_type"]),
+        ("--charset", about["charset"]),
+        ("--language", languages),
+    ):
+        if len(given) > count:
+            raise click.UsageError(f"{name} is given more often than there are files")
+        columns.append((*given, *(None for _ in range(count - len(given)))))
+    return [
+        Said(format=format, media_type=media_type, charset=charset, language=language)
+        for format, media_type, charset, language in zip(*columns, strict=True)
+    ]
+
+
+@contextmanager
+def opened(file: str) -> Iterator[BinaryIO]:
+    """A file, or stdin where it is `-`."""
+    if file == "-":
+        yield sys.stdin.buffer
+    else:
+        with Path(file).open("rb") as source:
+            yield source

@@ -1,0 +1,94 @@
+"""Exit codes: one table of them, and how errors are told.
+
+How it works: each class of `perdure.errors` has a code of its own; tens group them by what the
+caller can do: 3 mend the text or the settings, 10 look elsewhere, 20 try again, 30 get the right
+to, 40 resolve the conflict, 50 distrust the bytes. A class of a plug-in takes the code of the
+nearest class above it.
+
+What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
+an error is told in one line.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import click
+
+from perdure import errors
+from perdure.errors import PerdureError, quote
+
+FINDINGS = 1
+"""The command did its work and found something wrong: bad lines, corrupt bytes, duplicates."""
+USAGE = 2
+SYSTEM = 6
+GONE = 16
+ELSEWHERE = 17
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+OTHERS = {
+    0: "done",
+    FINDINGS: "done, and something was found: bad lines, damaged bytes, a damaged deployment",
+    USAGE: "the command line cannot be understood",
+    SYSTEM: "the operating system refused (a file cannot be read or written)",
+    GONE: "`get`: it was withdrawn; the tombstone is on stderr",
+    ELSEWHERE: "`get`: it lies elsewhere; `--follow` goes there",
+    INTERRUPTED: "interrupted with Ctrl-C",
+    BROKEN_PIPE: "the reader of stdout went away",
+}
+"""What codes mean that no error has."""
+
+CODES: dict[type[PerdureError], int] = {
+    PerdureError: 70,
+    errors.MalformedIdentifier: 3,
+    errors.UnknownScheme: 3,
+    errors.MalformedPart: 3,
+    errors.InvalidRequest: 4,
+    errors.BadSettings: 5,
+    errors.NotFound: 10,
+    errors.NoSuchVersion: 11,
+    errors.UnknownAuthority: 12,
+    errors.NotAcceptable: 13,
+    errors.PartNotFound: 14,
+    errors.PartNotSupported: 15,
+    errors.Unavailable: 20,
+    errors.StorageFailed: 21,
+    errors.Unauthenticated: 30,
+    errors.Forbidden: 31,
+    errors.Conflict: 40,
+    errors.PreconditionFailed: 41,
+    errors.DigestMismatch: 50,
+    errors.Incomplete: 51,
+    errors.TooLarge: 52,
+    errors.Corrupt: 53,
+}
+
+
+def code_of(error: PerdureError) -> int:
+    return next(CODES[kind] for kind in type(error).__mro__ if kind in CODES)
+
+
+def report(error: PerdureError, *, as_json: bool) -> None:
+    """One line on stderr: the sentence, or code and fields as JSON."""
+    _tell(str(error), error.as_dict() | {"message": str(error)}, as_json=as_json)
+
+
+def report_usage(error: click.ClickException, *, as_json: bool) -> None:
+    message = error.format_message().replace("\n", " ")
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
+    if path:
+        message = f"{message.rstrip('.')}; see '{path} --help'"
+    _tell(message, {"code": "usage", "message": message}, as_json=as_json)
+
+
+def report_system(error: OSError, *, as_json: bool) -> None:
+    where = f": {quote(error.filename)}" if error.filename is not None else ""
+    message = f"{error.strerror or type(error).__name__}{where}"
+    name = errno.errorcode.get(error.errno or 0, "")
+    _tell(message, {"code": "system", "errno": name, "message": message}, as_json=as_json)
+
+
+def _tell(message: str, fields: dict[str, object], *, as_json: bool) -> None:
+    click.echo(json.dumps(fields) if as_json else f"perdure: {message}", err=True)

@@ -1,0 +1,295 @@
+"""Where the bytes of `get` come from: the registry, a resolver, or a location; checked on the way.
+
+How it works: each source gives a `Delivery`: bytes still to be read, with the digests that they
+must have, or the news that there are none. `write` copies them piece by piece, hashing, and ends
+with an error where they are not what was promised; a file takes its name only after that.
+
+What must stay true: bytes that are not those promised never look like success; a redirect is
+followed only where the caller said so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import os
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from email.message import Message
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import http_sf
+import msgspec
+
+from perdure import errors
+from perdure.app import Registry
+from perdure.errors import (
+    Corrupt,
+    DigestMismatch,
+    InvalidRequest,
+    PartNotSupported,
+    PerdureError,
+    Unavailable,
+    quote,
+)
+from perdure.ids import Identifier
+from perdure.model import Choices, Description, Fetch, Gone, Query, Redirect
+
+_PIECE = 256 * 1024
+_TIMEOUT = 60.0  # seconds
+_LONGEST_PROBLEM = 64 * 1024  # bytes
+
+
+class Bytes(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes to be read, and what they must be."""
+
+    identifier: str
+    pieces: Iterator[bytes]
+    sha512: str | None = None
+    sha256: str | None = None
+    length: int | None = None
+    where: str = "this registry"
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """It lies at a location."""
+
+    identifier: str
+    uri: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.identifier} is at {self.uri}; --follow fetches it"
+
+
+class Withdrawn(msgspec.Struct, frozen=True, kw_only=True):
+    """It is served no more."""
+
+    identifier: str
+    tombstone: dict[str, Any]
+
+    @property
+    def sentence(self) -> str:
+        said = self.tombstone
+        reason = quote(said.get("reason", ""))
+        return f"{self.identifier} was withdrawn {said.get('at')} by {said.get('by')}: {reason}"
+
+
+Delivery = Bytes | Elsewhere | Withdrawn
+
+
+# From the registry
+# -----------------
+
+
+def from_registry(registry: Registry, query: Query, *, follow: bool) -> Delivery:
+    """Raises what `Resolver.resolve` raises, and Unavailable for what is known by name only."""
+    identifier = query.identifier
+    step = registry.resolver.resolve(query)
+    name = str(step.identifier)
+    match step:
+        case Fetch(representation=held):
+            if identifier != identifier.whole:
+                raise PartNotSupported(
+                    media_type=held.media_type, selector=_part(identifier), install=None
+                )
+            pieces = registry.segments.chunks(held.segment, held.offset, held.length)
+            return Bytes(identifier=name, pieces=pieces, sha512=held.sha512, length=held.length)
+        case Redirect(location=location):
+            if follow:
+                return from_location(name, location.uri, location.sha512)
+            return Elsewhere(identifier=name, uri=location.uri)
+        case Gone(tombstone=tombstone):
+            return Withdrawn(identifier=name, tombstone=msgspec.to_builtins(tombstone))
+        case Choices() | Description():
+            reason = "it is known by name only: no bytes are held, and no location is bound"
+            raise Unavailable(what=name, reason=reason)
+
+
+def _part(identifier: Identifier) -> str:
+    return str(identifier).removeprefix(str(identifier.whole))
+
+
+# From a resolver or a location
+# -----------------------------
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Hands a redirect back instead of following it."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def from_resolver(
+    resolver: str, identifier: Identifier, accept: tuple[str, ...], *, follow: bool
+) -> Delivery:
+    """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
+    name = str(identifier)
+    url = f"{resolver.rstrip('/')}/{_escaped(name)}"
+    asked = {"Want-Repr-Digest": "sha-512=10, sha-256=5"}
+    if accept:
+        asked["Accept"] = ", ".join(
+            f"{range};q={1 - place / 1000:.3f}" for place, range in enumerate(accept[:999])
+        )
+    with _speaking(resolver):
+        opener = urllib.request.build_opener(_NoRedirect)
+        try:
+            response = opener.open(_request(url, asked), timeout=_TIMEOUT)
+        except urllib.error.HTTPError as answer:
+            return _other_answer(resolver, name, answer, follow=follow)
+    return _received(name, response, url)
+
+
+def from_location(name: str, uri: str, sha512: str | None) -> Bytes:
+    """The bytes at a location, which may have promised a digest. Raises Unavailable."""
+    with _speaking(uri):
+        response = urllib.request.urlopen(_request(uri, {}), timeout=_TIMEOUT)  # noqa: S310 - see _request
+    found = _received(name, response, uri)
+    return msgspec.structs.replace(found, sha512=sha512 or found.sha512)
+
+
+def _request(url: str, headers: dict[str, str]) -> urllib.request.Request:
+    if not url.lower().startswith(("http://", "https://")):
+        scheme = url.partition(":")[0]
+        raise InvalidRequest(what=url[:200], reason=f"{scheme}: is not fetched here", rule=None)
+    return urllib.request.Request(url, headers={"User-Agent": "perdure"} | headers)  # noqa: S310
+
+
+@contextlib.contextmanager
+def _speaking(where: str) -> Iterator[None]:
+    """Says in our terms that a server cannot be reached or does not answer."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        raise Unavailable(what=quote(where), reason=f"it answers {error.code}") from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise Unavailable(what=quote(where), reason=str(reason)) from error
+
+
+def _received(name: str, response: Any, url: str) -> Bytes:
+    headers: Message = response.headers
+    length = headers["Content-Length"]
+    digests = _digests(headers["Repr-Digest"])
+    return Bytes(
+        identifier=headers["Content-Location"] or name,
+        pieces=_pieces(response, url),
+        sha512=digests.get("sha-512"),
+        sha256=digests.get("sha-256"),
+        length=int(length) if length and length.isdigit() else None,
+        where=url,
+    )
+
+
+def _pieces(response: Any, url: str) -> Iterator[bytes]:
+    with _speaking(url), response:
+        while piece := response.read(_PIECE):
+            yield piece
+
+
+def _digests(field: str | None) -> dict[str, str]:
+    """A digest field (RFC 9530 section 3) in hexadecimal; empty where it cannot be read."""
+    try:
+        found: Any = http_sf.parse((field or "").encode("ascii"), tltype="dictionary")
+    except ValueError:
+        return {}
+    return {name: value[0].hex() for name, value in found.items() if isinstance(value[0], bytes)}
+
+
+def _other_answer(
+    resolver: str, name: str, answer: urllib.error.HTTPError, *, follow: bool
+) -> Delivery:
+    """What an answer without the bytes means. Raises the error that it tells of."""
+    location = answer.headers["Location"]
+    if answer.code in (301, 302, 303, 307, 308) and location:
+        return (
+            from_location(name, location, None)
+            if follow
+            else Elsewhere(identifier=name, uri=location)
+        )
+    try:
+        told = msgspec.json.decode(answer.read(_LONGEST_PROBLEM), type=dict[str, Any])
+    except msgspec.MsgspecError:
+        told = {}
+    if answer.code == 410:
+        return Withdrawn(identifier=name, tombstone=told.get("tombstone") or told)
+    error = _as_error(told)
+    if error is None:
+        reason = f"it answers {answer.code} {told.get('title', answer.reason)}"
+        raise Unavailable(what=quote(resolver), reason=reason)
+    raise error
+
+
+def _as_error(told: dict[str, Any]) -> PerdureError | None:
+    """The error that a problem document speaks of, if it is one of ours."""
+    for kind in vars(errors).values():
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, PerdureError)
+            and kind.code == told.get("code")
+            and set(kind.fields) <= set(told)
+        ):
+            return kind(**{field: told[field] for field in kind.fields})
+    return None
+
+
+def _escaped(name: str) -> str:
+    """An identifier as the path of a URL: only a part's `#` and what no URL can hold is escaped."""
+    return urllib.parse.quote(name, safe="%/:?@!$&'()*+,;=[]~")
+
+
+# Writing
+# -------
+
+
+def write(found: Bytes, output: str) -> int:
+    """Copies the bytes, checks them, and gives their number.
+
+    Raises Unavailable where they break off; where they are not those promised, Corrupt for our own
+    and DigestMismatch for those of others.
+    """
+    if output == "-":
+        return _copy(found, sys.stdout.buffer)
+    target = Path(output)
+    if target.exists() and not target.is_file():  # a device or a pipe
+        with target.open("wb") as file:
+            return _copy(found, file)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with beside.open("xb") as file:
+            length = _copy(found, file)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return length
+
+
+def _copy(found: Bytes, file: BinaryIO) -> int:
+    sha512, sha256 = hashlib.sha512(), hashlib.sha256()
+    length = 0
+    for piece in found.pieces:
+        sha512.update(piece)
+        if found.sha256:
+            sha256.update(piece)
+        length += len(piece)
+        file.write(piece)
+    if found.length is not None and length != found.length:
+        reason = f"it broke off after {length} of {found.length} bytes"
+        raise Unavailable(what=found.identifier, reason=reason)
+    for algorithm, promised, seen in (
+        ("sha-512", found.sha512, sha512.hexdigest()),
+        ("sha-256", found.sha256, sha256.hexdigest()),
+    ):
+        if promised is not None and promised != seen:
+            if found.where == "this registry":
+                raise Corrupt(
+                    identifier=found.identifier, where=found.where, promised=promised, found=seen
+                )
+            raise DigestMismatch(algorithm=algorithm, promised=promised, found=seen)
+    return length

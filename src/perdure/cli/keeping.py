@@ -1,0 +1,102 @@
+"""Keeping what was promised: `verify`, `rebuild`, `backup`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, here
+from perdure.cli.progress import progress
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.ids.pdi import Pdi
+
+
+@click.command(cls=Command)
+@click.argument("pattern", required=False, type=options.PATTERN)
+def verify(pattern: Pdi | None) -> None:
+    """Read all bytes held here again, or those of PATTERN, and compare their digests.
+
+    What is not as it was promised is printed, one line each. Ends with 1 where there is any.
+    """
+    with here().registry() as registry:
+        _verify(registry, pattern)
+
+
+def _verify(registry: Registry, pattern: Pdi | None) -> None:
+    from perdure import audit
+
+    total = None if pattern else sum(length for _, length, _ in registry.records.segments())
+    count = size = bad = 0
+    with progress("verifying", total=total) as bar:
+        for found in audit.verify(registry.records, registry.segments, within=pattern):
+            count, size = count + 1, size + found.length
+            bar(size)
+            if found.problem:
+                bad += 1
+                here().answer(found, f"{found.identifier}: {found.problem}")
+    here().summary(
+        {"checked": count, "bytes": size, "problems": bad},
+        f"{count} representations with {size} bytes checked, {bad} problems",
+    )
+    if bad:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@click.command(cls=Command)
+def rebuild() -> None:
+    """Make the registry file anew from the segments, when it is damaged or lost.
+
+    What no segment tells (locations, metadata, history, tokens) is taken over from the old file,
+    as far as that can be read; the old file is kept in aside/. Nothing may serve or write
+    meanwhile. Ends with 1 where something could not be read.
+    """
+    from perdure.registrar import timestamp, utc_now
+    from perdure.transfer.renewal import rebuild as renew
+
+    root = here().root
+    problems = []
+    done = {"segments": 0, "records": 0}
+    with progress("segments", total=None, unit="steps") as bar:
+        for step in renew(root, now=timestamp(utc_now())):
+            bar(step.done, step.phase)
+            done[step.phase] = step.done
+            if step.problem:
+                problems.append(step.problem)
+                here().fail({"problem": step.problem}, step.problem)
+    here().summary(
+        done | {"problems": problems},
+        f"{done['segments']} segments read, {done['records']} records of the old file taken over",
+    )
+    if problems:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@click.command(cls=Command)
+@click.argument("target", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--link",
+    is_flag=True,
+    help="Hard links of complete segments, on the same disk, instead of copies.",
+)
+@click.option("--check", is_flag=True, help="Verify the copy, as 'perdure -C TARGET verify' does.")
+def backup(target: Path, link: bool, check: bool) -> None:
+    """Copy the registry to TARGET while it is in use.
+
+    Into an earlier backup only what is new is copied. The copy is a registry directory itself: to
+    restore, serve it or copy it back (docs/how-to/back-up.md).
+    """
+    from perdure.app import Registry
+    from perdure.transfer.backup import back_up
+
+    with here().registry() as registry, progress("registry", total=1000) as bar:
+        for step in back_up(registry.root, target, link=link):
+            bar(step.done / max(step.total, 1) * 1000, step.phase)
+    here().summary({"backup": str(target)}, f"backed up to {target}")
+    if check:
+        with Registry(target) as copy:
+            _verify(copy, None)

@@ -1,0 +1,132 @@
+"""Arguments and options that several commands take, read into values at once.
+
+How it works: a parameter type parses with the library, so that a malformed identifier on the
+command line is the same error, with the same code, as anywhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import click
+
+from perdure.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from perdure.ids import Identifier
+    from perdure.ids.pdi import Pdi
+
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class _Read(click.ParamType[_T], Generic[_T]):
+    """A value that a function of the library reads from text; its errors are told as they are."""
+
+    def __init__(self, name: str, read: Callable[[str], _T]) -> None:
+        self.name = name
+        self._read = read
+
+    def convert(self, value: Any, *_: object) -> _T:
+        return self._read(value) if isinstance(value, str) else value
+
+
+def _identifier(text: str) -> Identifier:
+    from perdure.ids import parse
+
+    return parse(text)
+
+
+def _pattern(text: str) -> Pdi:
+    from perdure.ids import parse
+    from perdure.ids.pdi import Pdi
+
+    pattern = parse(text)
+    if not isinstance(pattern, Pdi):
+        rule = "ruling pdi-wildcard"
+        raise InvalidRequest(what=str(pattern)[:200], reason="only PDIs are listed", rule=rule)
+    return pattern
+
+
+def _series(text: str) -> str:
+    from perdure.ids import pdi
+
+    return pdi.parse(f"pdi://{text}/").series
+
+
+def _naming_authority(text: str) -> str:
+    from perdure.ids import urn1993
+
+    return urn1993.parse(f"URN:{text}::x:::").authority
+
+
+def _shoulder(text: str) -> str:
+    from perdure.ids import ark
+
+    label = "" if text.lower().startswith("ark:") else "ark:"
+    return str(ark.parse(label + text)).removeprefix("ark:")
+
+
+def _digest(text: str) -> str:
+    """The digits of `sha512:` with 128 hexadecimal digits, or of `sha-512=:…:` (RFC 9530)."""
+    base = re.fullmatch("sha-512=:([A-Za-z0-9+/]{86}==):", text)
+    found = base64.b64decode(base[1]).hex() if base else text.removeprefix("sha512:").lower()
+    if not re.fullmatch("[0-9a-f]{128}", found):
+        raise click.BadParameter(f"{text[:40]!r} is neither sha512:HEX nor sha-512=:BASE64:")
+    return found
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise click.BadParameter(f"{text[:40]!r} is not of the form NAME=VALUE")
+    return name, value
+
+
+IDENTIFIER = _Read("identifier", _identifier)
+PATTERN = _Read("pattern", _pattern)
+SERIES = _Read("series", _series)
+NAMING_AUTHORITY = _Read("authority", _naming_authority)
+SHOULDER = _Read("shoulder", _shoulder)
+DIGEST = _Read("digest", _digest)
+PAIR = _Read("name=value", _pair)
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+expect = click.option(
+    "--expect",
+    type=click.IntRange(min=1),
+    metavar="REVISION",
+    help="Refuse if the record has another revision by now.",
+)
+once = click.option(
+    "--idempotency-key",
+    "once",
+    metavar="KEY",
+    help="Repeating the command with the same key gives the same answer and writes nothing.",
+)
+
+
+def about_files(command: _F) -> _F:
+    """Adds the options that say what files are; `perdure.cli.deposit.Said` takes them."""
+    for option in (
+        click.option(
+            "--crlf", is_flag=True, help="Turn line ends of texts into CRLF before committing."
+        ),
+        click.option("--language", multiple=True, help="Language of the content, such as en-GB."),
+        click.option("--charset", multiple=True, help="Charset of a text; else it is detected."),
+        click.option(
+            "--type",
+            "media_type",
+            multiple=True,
+            metavar="MEDIA/TYPE",
+            help="Media type; else it is detected from content and name.",
+        ),
+        click.option(
+            "--format", multiple=True, metavar="TOKEN", help="Format, where not that of the type."
+        ),
+    ):
+        command = option(command)
+    return command

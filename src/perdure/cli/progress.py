@@ -1,0 +1,46 @@
+"""Progress bars: on stderr, and only where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+
+class Bar(Protocol):
+    """Something that is told how far the work has come."""
+
+    def __call__(self, done: float, what: str | None = None) -> None:
+        """`done` of the total so far, and what is being done where that changes."""
+
+
+@contextmanager
+def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
+    """A bar for `total` bytes (None: nobody knows how many), items or another `unit`."""
+    if not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=total)
+
+        def advance(done: float, what: str | None = None) -> None:
+            shown.update(task, completed=done, description=what)
+
+        yield advance
+
+
+def _silent(done: float, what: str | None = None) -> None:
+    """Nobody is watching."""

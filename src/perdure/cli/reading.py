@@ -1,0 +1,171 @@
+"""Asking: `get` the bytes, `resolve` a name, `list` names, `describe` what is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, here
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.cli.fetching import Delivery
+    from perdure.ids import Identifier
+    from perdure.ids.pdi import Pdi
+    from perdure.model import Query, Want
+
+_accept = click.option(
+    "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
+)
+_WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    help="Write there; the file appears once its digest was checked.",
+)
+@click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
+@click.option("--follow", is_flag=True, help="Fetch from its location what is not held here.")
+@_accept
+def get(
+    identifier: Identifier,
+    output: str,
+    resolver: str | None,
+    follow: bool,
+    accept: tuple[str, ...],
+) -> None:
+    """Write the bytes that IDENTIFIER names to stdout, checking them on the way.
+
+    Bytes that do not have their promised digest end the command with an error, and with --output
+    leave no file. With --json a description of what was written goes to stdout, so that --output is
+    needed.
+    """
+    from perdure.cli import fetching
+
+    if here().as_json and output == "-":
+        raise click.UsageError("--json describes what was written: --output is needed")
+    if resolver is not None:
+        _deliver(fetching.from_resolver(resolver, identifier, accept, follow=follow), output)
+        return
+    with here().registry() as registry:
+        _deliver(
+            fetching.from_registry(registry, _query(identifier, accept), follow=follow), output
+        )
+
+
+def _deliver(delivery: Delivery, output: str) -> None:
+    """Writes bytes, or says why there are none."""
+    from perdure.cli.fetching import Bytes, Elsewhere, write
+
+    if isinstance(delivery, Bytes):
+        length = write(delivery, output)
+        if not delivery.sha512 and not delivery.sha256:
+            here().note("no digest was promised, so none was checked")
+        if here().as_json:
+            about = {"identifier": delivery.identifier, "length": length}
+            here().answer(about | {"sha512": delivery.sha512}, "")
+        return
+    here().fail(delivery, delivery.sentence)
+    gone = not isinstance(delivery, Elsewhere)
+    click.get_current_context().exit(exits.GONE if gone else exits.ELSEWHERE)
+
+
+def _query(identifier: Identifier, accept: tuple[str, ...], want: Want | None = None) -> Query:
+    from perdure.model import Preference, Query, Want
+
+    # Each a little less welcome than the one before, and none not at all.
+    ranges = (Preference(range, 1 - place / 1000) for place, range in enumerate(accept[:999]))
+    return Query(identifier=identifier, want=want or Want.RESOURCE, accept=tuple(ranges))
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option(
+    "--want",
+    multiple=True,
+    type=click.Choice(_WANTS, case_sensitive=False),
+    default=("I2R",),
+    help="Service of RFC 2483, I2R if not given; may be repeated.",
+)
+@_accept
+def resolve(identifier: Identifier, want: tuple[str, ...], accept: tuple[str, ...]) -> None:
+    """Tell what IDENTIFIER leads to.
+
+    \b
+    I2L   one location            I2R   what a reader would be given
+    I2Ls  all locations           I2Rs  all that a reader could choose
+    I2C   what is known about it  I2Ns  all names of the same resource
+    """
+    from perdure.cli import steps
+    from perdure.model import Want
+
+    with here().registry() as registry:
+        for one in map(Want, want):
+            step = registry.resolver.resolve(_query(identifier, accept, one))
+            if one is Want.NAMES:
+                names = [str(name) for name in registry.resolver.names(identifier)]
+                here().answer({"want": one.value, "names": names}, "\n".join(names))
+                continue
+            base = registry.settings.base_url
+            fields = {"want": one.value} | steps.fields(step)
+            here().answer(fields, steps.text(step, one, base=base))
+
+
+@click.command("list", cls=Command)
+@click.argument("pattern", type=options.PATTERN)
+@click.option("--limit", type=click.IntRange(min=1), help="One page of so many; else everything.")
+@click.option("--cursor", help="Go on behind the page that gave this cursor.")
+@click.option("--intervals", is_flag=True, help="The years, months or days that hold identifiers.")
+def list_(pattern: Pdi, limit: int | None, cursor: str | None, intervals: bool) -> None:
+    """List the identifiers that match PATTERN or lie in an interval, in the order of time.
+
+    \b
+    pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
+    pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions in plain text of it
+    """
+    with here().registry() as registry:
+        if intervals:
+            found = registry.resolver.interval(pattern)
+            members = [str(one) for one in found.members]
+            here().answer({"pattern": str(pattern), "members": members}, "\n".join(members))
+        else:
+            _print_pages(registry, pattern, limit, cursor)
+
+
+def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: str | None) -> None:
+    """One page where a limit is given, else all of them."""
+    size = limit or registry.settings.page_size
+    while True:
+        page = registry.resolver.listing(pattern, cursor=cursor, limit=size)
+        cursor = page.cursor
+        names = [str(one) for one in page.identifiers]
+        here().answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
+        if cursor is None:
+            return
+        if limit is not None:
+            here().note(f"there is more: --cursor '{cursor}'")
+            return
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option("--history", is_flag=True, help="All revisions of the record, the oldest first.")
+def describe(identifier: Identifier, history: bool) -> None:
+    """Tell what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
+    from perdure import rules
+    from perdure.cli import steps
+
+    with here().registry() as registry:
+        record = rules.known(identifier, registry.resolver.record(identifier))
+        revisions = registry.records.history(identifier.key) if history else [record]
+        for one in revisions:
+            name = rules.identify(identifier.key, one)
+            here().answer(steps.described(name, one), steps.description(name, one))

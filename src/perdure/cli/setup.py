@@ -1,0 +1,78 @@
+"""Making a registry, serving it, and looking at it from outside: `init`, `serve`, `doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, here
+
+
+@click.command(cls=Command)
+@click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--series", multiple=True, type=options.SERIES, help="Document series to mint in.")
+@click.option(
+    "--naming-authority",
+    multiple=True,
+    type=options.NAMING_AUTHORITY,
+    help="Naming authority of the URN of 1993, such as IANA:42117.",
+)
+@click.option("--shoulder", multiple=True, type=options.SHOULDER, help="ARK shoulder: 99999/fk4.")
+def init(
+    directory: Path | None,
+    series: tuple[str, ...],
+    naming_authority: tuple[str, ...],
+    shoulder: tuple[str, ...],
+) -> None:
+    """Make a registry in DIRECTORY, or add to what the one there mints for."""
+    from perdure.app import initialise
+
+    root = directory or here().root
+    settings = initialise(
+        root, series=series, naming_authorities=naming_authority, shoulders=shoulder
+    )
+    owned = {
+        "series": settings.series,
+        "naming_authorities": settings.naming_authorities,
+        "shoulders": settings.shoulders,
+    }
+    names = ", ".join(name for names in owned.values() for name in names)
+    here().answer({"registry": str(root)} | owned, f"{root} mints for {names or 'nobody yet'}")
+
+
+@click.command(cls=Command)
+@click.option("--host", help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 finds a free one."
+)
+@click.option("--workers", type=click.IntRange(1, 256), help="Server processes.")
+def serve(host: str | None, port: int | None, workers: int | None) -> None:
+    """Serve the registry over HTTP until interrupted.
+
+    What is not given comes from perdure.toml. Commands that write go on working meanwhile.
+    """
+    from perdure.server.serve import run
+
+    run(here().root, host=host, port=port, workers=workers)
+
+
+@click.command(cls=Command)
+@click.argument("url")
+@click.option("--timeout", type=click.FloatRange(min=0.1), default=10.0, help="Seconds, each.")
+def doctor(url: str, timeout: float) -> None:
+    """Ask the resolver at URL what proxies in between make of identifiers, and how to mend it.
+
+    Ends with 1 where identifiers arrive damaged.
+    """
+    from perdure.server.doctor import probe
+
+    worst = False
+    for found in probe(url, timeout=timeout):
+        mark = "ok" if found.ok else found.severity
+        advice = f"\n    {found.advice}" if found.advice and not found.ok else ""
+        here().answer(found, f"{mark:8} {found.name}: {found.sent}{advice}")
+        worst = worst or found.severity in ("error", "warning")
+    if worst:
+        click.get_current_context().exit(exits.FINDINGS)

@@ -1,0 +1,108 @@
+"""What the resolver decided, as fields for scripts and as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from perdure.ids import Identifier
+from perdure.model import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Location,
+    Record,
+    Redirect,
+    Representation,
+    Step,
+    Tombstone,
+    Version,
+    Want,
+)
+
+Fields = dict[str, Any]
+
+
+def fields(step: Step) -> Fields:
+    """A step for JSON."""
+    name = str(step.identifier)
+    plain = msgspec.to_builtins
+    match step:
+        case Fetch(representation=held):
+            return {"step": "fetch", "identifier": name, "representation": plain(held)}
+        case Redirect(location=location, others=others):
+            places = {"location": plain(location), "others": plain(others)}
+            return {"step": "redirect", "identifier": name} | places
+        case Choices(fetches=fetches, locations=locations):
+            choices = {"fetches": [*map(fields, fetches)], "locations": plain(locations)}
+            return {"step": "choices", "identifier": name} | choices
+        case Gone(tombstone=tombstone):
+            return {"step": "gone", "identifier": name, "tombstone": plain(tombstone)}
+        case Description(identifier=identifier, record=record):
+            return {"step": "description"} | described(identifier, record)
+
+
+def described(identifier: Identifier, record: Record) -> Fields:
+    return {"identifier": str(identifier), "record": msgspec.to_builtins(record)}
+
+
+def text(step: Step, want: Want, *, base: str) -> str:
+    """A step for people. `base` is the public URL of the resolver, where it has one."""
+    match step:
+        case Fetch(identifier=identifier, representation=held):
+            return f"held {identifier} {_held(held)}"
+        case Redirect(location=location):
+            return location.uri if want is Want.LOCATION else f"redirect {location.uri}"
+        case Choices(fetches=fetches, locations=locations):
+            here = [f"{base}/{one.identifier}" if base else str(one.identifier) for one in fetches]
+            urls = [*here, *(location.uri for location in locations)]
+            return "\n".join(urls[:1] if want is Want.LOCATION else urls)
+        case Gone(identifier=identifier, tombstone=tombstone):
+            return f"gone {identifier} {_tombstone(tombstone)}"
+        case Description(identifier=identifier, record=record):
+            return description(identifier, record)
+
+
+def description(identifier: Identifier, record: Record) -> str:
+    """A record in lines: what it is about, then one fact in each."""
+    return "\n".join((str(identifier), *(f"  {line}" for line in _facts(record))))
+
+
+def _facts(record: Record) -> Iterator[str]:
+    yield f"revision {record.revision} of {record.at}, by {record.by or 'nobody known'}"
+    if record.tombstone:
+        yield _tombstone(record.tombstone)
+    if record.minted and not record.versions and not record.locations:
+        yield f"reserved as {record.minted}"
+    for version in record.versions:
+        yield from _version(version)
+    yield from (f"at {_location(location)}" for location in record.locations)
+    yield from (f"also {name}" for name in record.aliases)
+    yield from (f"{name}: {value!a}" for name, value in record.metadata.items())
+
+
+def _version(version: Version) -> Iterator[str]:
+    yield f"version {version.number} of {version.at}"
+    if version.tombstone:
+        yield f"  {_tombstone(version.tombstone)}"
+    for held in version.representations:
+        yield f"  {held.format}: {_held(held)}"
+
+
+def _held(held: Representation) -> str:
+    charset = f";charset={held.charset}" if held.charset else ""
+    language = f" in {held.language}" if held.language else ""
+    return f"{held.media_type}{charset}{language}, {held.length} bytes, sha512 {held.sha512}"
+
+
+def _location(location: Location) -> str:
+    extra = msgspec.to_builtins(location)
+    uri = extra.pop("uri")
+    return " ".join((uri, *(f"{name}={value}" for name, value in extra.items())))
+
+
+def _tombstone(tombstone: Tombstone) -> str:
+    return f"withdrawn {tombstone.at} by {tombstone.by}: {tombstone.reason!a}"

@@ -1,0 +1,122 @@
+"""Tokens: who may write over HTTP, and what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import options
+from perdure.cli.command import Group, here
+from perdure.errors import Conflict, NotFound
+
+if TYPE_CHECKING:
+    from perdure.model import Token
+
+# `perdure.rules.OPERATIONS`, written out so that --help need not load the rules; a test compares.
+OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw")
+_DAY = click.DateTime(("%Y-%m-%d",))
+_TIME = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"))
+
+
+@click.group(cls=Group)
+def token() -> None:
+    """Tokens that let programs write over HTTP."""
+
+
+@token.command()
+@click.argument("name")
+@click.option(
+    "--operation",
+    "operations",
+    multiple=True,
+    type=click.Choice(OPERATIONS),
+    help="What it may do; may be repeated. If not given, everything but withdraw.",
+)
+@click.option("--series", multiple=True, type=options.SERIES, help="Series that it may write in.")
+@click.option(
+    "--authority",
+    "authorities",
+    multiple=True,
+    help="Other authority; * for all, and a * at the end for all that begin so.",
+)
+@click.option("--first-day", type=_DAY, help="Only identifiers from this date on.")
+@click.option("--last-day", type=_DAY, help="Only identifiers up to this date.")
+@click.option("--expires", type=_TIME, help="Useless from this time on (UTC).")
+def create(
+    name: str,
+    operations: tuple[str, ...],
+    series: tuple[str, ...],
+    authorities: tuple[str, ...],
+    first_day: datetime | None,
+    last_day: datetime | None,
+    expires: datetime | None,
+) -> None:
+    """Make a token called NAME and print it, once; only its hash is kept."""
+    from perdure.model import SaveToken, Token
+    from perdure.registrar import timestamp, utc_now
+    from perdure.tokens import new_token
+
+    scopes = (*series, *authorities)
+    if not scopes:
+        raise click.UsageError("--series or --authority is needed; --authority '*' for all")
+    text, digest = new_token()
+    made = Token(
+        name=name,
+        digest=digest,
+        operations=operations or tuple(one for one in OPERATIONS if one != "withdraw"),
+        authorities=scopes,
+        first_day=first_day.strftime("%Y-%m-%d") if first_day else None,
+        last_day=last_day.strftime("%Y-%m-%d") if last_day else None,
+        created=timestamp(utc_now()),
+        expires=timestamp(expires) if expires else None,
+    )
+    with here().registry() as registry:
+        if any(known.name == name for known in registry.records.tokens()):
+            raise Conflict(identifier=name, reason="a token of this name exists", current=None)
+        registry.door.execute(SaveToken(token=made))
+    here().answer({"name": name, "token": text}, text)
+    here().note("keep it safe: it is not shown again")
+
+
+@token.command("list")
+def list_() -> None:
+    """List all tokens, also those that were revoked; never their secrets."""
+    import msgspec
+
+    with here().registry() as registry:
+        for one in registry.records.tokens():
+            fields = msgspec.to_builtins(one)
+            del fields["digest"]
+            here().answer(fields, _text(one))
+
+
+def _text(one: Token) -> str:
+    parts = [one.name, ",".join(one.operations), "on", ",".join(one.authorities)]
+    if one.first_day or one.last_day:
+        parts += ["dated", f"{one.first_day or ''}/{one.last_day or ''}"]
+    if one.expires:
+        parts += ["expires", one.expires]
+    if one.revoked:
+        parts += ["revoked", one.revoked]
+    return " ".join(parts)
+
+
+@token.command()
+@click.argument("name")
+def revoke(name: str) -> None:
+    """Make the token called NAME useless, at once and for ever."""
+    import msgspec
+
+    from perdure.model import SaveToken
+    from perdure.registrar import timestamp, utc_now
+
+    with here().registry() as registry:
+        found = next((one for one in registry.records.tokens() if one.name == name), None)
+        if found is None:
+            raise NotFound(identifier=name)
+        if not found.revoked:
+            found = msgspec.structs.replace(found, revoked=timestamp(utc_now()))
+            registry.door.execute(SaveToken(token=found))
+    here().answer({"name": name, "revoked": found.revoked}, f"{name} revoked {found.revoked}")

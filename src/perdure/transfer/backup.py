@@ -1,0 +1,142 @@
+"""A copy of a whole registry, made while it is in use.
+
+How it works: first the registry file is copied by SQLite, which gives one moment of it; then the
+segments that it knows, each up to the length that it remembers. What is in a segment beyond that
+was written later and is left out. A copy into the directory of an earlier one copies only what is
+new, since a segment never changes but at its end. The result is itself a registry directory: it
+can be verified, read and, after a disaster, served.
+
+What must stay true: each file is whole and durable before the registry file that speaks of it takes
+its place; so an interrupted backup leaves the earlier one usable.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from perdure import settings
+from perdure.blobs import ocfl
+from perdure.blobs.durable import replace_durably, sync_directory
+from perdure.blobs.segments import segment_path
+from perdure.errors import Corrupt, InvalidRequest
+from perdure.stores import sqlite
+from perdure.stores.sqlite import SqliteRecords
+
+_PIECE = 1 << 20
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a backup has come."""
+
+    phase: str
+    done: int
+    total: int
+    """Bytes, of segments; per thousand, of the registry file."""
+
+
+def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]:
+    """Copies the registry in `root` to `target`; must be iterated to its end.
+
+    `link` makes hard links of sealed segments instead of copies: quick, on the same disk, and no
+    protection against that disk. Raises InvalidRequest where `target` is something else, Corrupt
+    where a segment is missing or too short, StorageFailed where the disk is full.
+    """
+    _check_target(root, target)
+    with sqlite.storage_errors("the backup"):
+        for name in ("segments", "archive", "incoming", "aside"):
+            (target / name).mkdir(parents=True, exist_ok=True)
+        work = target / "incoming"
+        fresh = work / sqlite.FILE
+        fresh.unlink(missing_ok=True)
+        for share in sqlite.backup(root, fresh):
+            yield Copied(phase="registry", done=int(share * 1000), total=1000)
+        copy = SqliteRecords(work)
+        known = copy.segments()
+        copy.close()
+        ocfl.make_storage_root(target)
+        total, done = sum(length for _, length, _ in known), 0
+        for number, length, _ in known:
+            _copy_segment(root, target, number, length, link=link)
+            done += length
+            yield Copied(phase="segments", done=done, total=total)
+        _copy(root / settings.FILE, target / settings.FILE)
+        _sync(fresh)
+        replace_durably(fresh, target / sqlite.FILE)
+
+
+def _check_target(root: Path, target: Path) -> None:
+    if target.resolve().is_relative_to(root.resolve()):
+        raise InvalidRequest(what=str(target), reason="it lies in the registry itself", rule=None)
+    strange = target.exists() and any(target.iterdir()) and not (target / "incoming").is_dir()
+    if strange:
+        raise InvalidRequest(
+            what=str(target), reason="it is neither empty nor an earlier backup", rule=None
+        )
+
+
+def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
+    """Copies one segment, wherever it lies just now. Raises Corrupt."""
+    sealed = ocfl.object_path(target, number)
+    if sealed.exists():
+        return
+    loose = segment_path(target, number)
+    source = segment_path(root, number)
+    try:
+        if not _has_length(loose, length):
+            _copy(source, loose, length=length)
+    except FileNotFoundError:  # it was sealed, perhaps a moment ago
+        _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
+        loose.unlink(missing_ok=True)
+
+
+def _has_length(path: Path, length: int) -> bool:
+    return path.exists() and path.stat().st_size == length
+
+
+def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None:
+    if not source.exists():
+        name = f"segment {number}"
+        raise Corrupt(identifier=name, where="segments/", promised="a file", found="none")
+    beside = target.with_name(f".{target.name}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, beside, copy_function=os.link if link else shutil.copy2)
+    for directory, _, names in os.walk(beside):
+        for name in names:
+            _sync(Path(directory, name))
+        sync_directory(Path(directory))
+    replace_durably(beside, target)
+
+
+def _copy(source: Path, target: Path, *, length: int | None = None) -> None:
+    """Copies a file, or its first bytes, and makes the copy durable. Raises Corrupt."""
+    beside = target.with_name(f".{target.name}")
+    with source.open("rb") as reading, beside.open("wb") as writing:
+        left = length if length is not None else os.fstat(reading.fileno()).st_size
+        while left:
+            piece = reading.read(min(left, _PIECE))
+            if not piece:
+                raise Corrupt(
+                    identifier=source.name,
+                    where=str(source.parent),
+                    promised=f"{left} more bytes",
+                    found="the end of the file",
+                )
+            writing.write(piece)
+            left -= len(piece)
+        writing.flush()
+        os.fsync(writing.fileno())
+    replace_durably(beside, target)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

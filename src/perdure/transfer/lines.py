@@ -1,0 +1,130 @@
+"""The JSON Lines that identifiers are moved in: one identifier with all that is known of it a line.
+
+How it works: each object of a line is a struct here, whose types say what is allowed, so that
+reading is checking. docs/reference/jsonl.md tells the same for people.
+
+What must stay true: a field that is not known is an error, never ignored; what `write_line` writes,
+`read_line` reads back equal; nothing that can go into a header has a control character in it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from perdure.errors import InvalidRequest
+from perdure.model import Location
+from perdure.rules import canonical_format
+
+RULE = "docs/reference/jsonl.md"
+
+Number = Annotated[int, Meta(ge=1)]
+Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{128}\Z")]
+Language = Annotated[str, Meta(pattern=r"\A[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")]
+Moment = Annotated[
+    str, Meta(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z\Z")
+]
+Word = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
+
+
+class _Strict(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A part of a line."""
+
+
+class Place(_Strict, frozen=True, kw_only=True):
+    """A location that has more to it than its URI."""
+
+    uri: str
+    version: Number | None = None
+    format: str | None = None
+    sha512: Digest | None = None
+    language: Language | None = None
+    region: Word | None = None
+    role: Word | None = None
+    weight: Annotated[int, Meta(ge=0)] = 1
+
+    def location(self) -> Location:
+        """Raises MalformedIdentifier where the format cannot be one."""
+        fields = msgspec.structs.asdict(self)
+        if self.format is not None:
+            fields["format"] = canonical_format(self.format)
+        return Location(**fields)
+
+
+class Held(_Strict, frozen=True, kw_only=True):
+    """The bytes of one version in one format, given as `path`, `text` or `base64`."""
+
+    version: Number | None = None
+    format: str | None = None
+    type: str | None = None
+    charset: str | None = None
+    language: Language | None = None
+    at: Moment | None = None
+    sha512: Digest | None = None
+    path: str | None = None
+    text: str | None = None
+    base64: bytes | None = None
+
+
+class Withdrawn(_Strict, frozen=True, kw_only=True):
+    """Why a version, or all of the resource, is served no more."""
+
+    version: Number | None = None
+    reason: Annotated[str, Meta(min_length=1)]
+    at: Moment | None = None
+    by: str = ""
+
+
+class Line(_Strict, frozen=True, kw_only=True):
+    """One identifier."""
+
+    id: str
+    locations: tuple[str | Place, ...] = ()
+    content: Held | None = None
+    contents: tuple[Held, ...] = ()
+    metadata: dict[str, str] = {}
+    aliases: tuple[str, ...] = ()
+    minted: str = ""
+    withdrawn: tuple[Withdrawn, ...] = ()
+
+    @property
+    def names_file(self) -> bool:
+        """Whether some of its bytes lie in a file."""
+        return any(
+            one.path is not None for one in (self.content, *self.contents) if one is not None
+        )
+
+
+_decode = msgspec.json.Decoder(Line).decode
+
+
+def read_line(text: bytes) -> Line:
+    """Raises InvalidRequest, whose reason says at which byte or in which field."""
+    try:
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise bad_line(str(error)) from None
+
+
+def bad_line(reason: str) -> InvalidRequest:
+    return InvalidRequest(what="the line", reason=reason, rule=RULE)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def write_line(line: Line) -> bytes:
+    """One line, with its end."""
+    return _encode(line) + b"\n"
+
+
+def place(fields: dict[str, Any]) -> Location:
+    """A location from its fields. Raises InvalidRequest or MalformedIdentifier."""
+    try:
+        return msgspec.convert(fields, Place).location()
+    except msgspec.ValidationError as error:
+        raise InvalidRequest(what="the location", reason=str(error), rule=RULE) from None

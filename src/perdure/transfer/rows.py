@@ -1,0 +1,249 @@
+"""From a line to a row: what the registry loads, checked and encoded.
+
+How it works: most lines of a large import bind a PDI to a URL and say nothing else. They take a
+short way; every other line is put together by the rules that `bind` and `commit` follow too. Both
+ways lead to the same record (a test compares them).
+
+What must stay true: a function of the line, of what lies at its paths and of the time, so that it
+can run in any process; a path never leads out of the directory that was named for paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure import rules
+from perdure.blobs.spool import IN_MEMORY, Spool, content
+from perdure.detect import detect
+from perdure.errors import DigestMismatch, InvalidRequest, quote
+from perdure.formats import python_codec
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.load import joined, representation
+from perdure.model import Content, Location, Record, Row, Tombstone, Version
+from perdure.stores.sqlite import reference_hash
+from perdure.transfer.contents import Said, settle, take_in
+from perdure.transfer.lines import Held, Line, bad_line
+
+BY = "import"
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What holds for a whole import."""
+
+    now: str
+    """`2026-11-21T01:02:03Z`."""
+    incoming: str
+    """Directory of the registry where long content waits."""
+    files: str
+    """Directory in which the paths of lines lie."""
+
+    @property
+    def today(self) -> str:
+        """As it stands in a PDI."""
+        return self.now[:10].replace("-", "/")
+
+
+def row_of(line: Line, number: int, terms: Terms) -> Row:
+    """The row of a line. Raises PerdureError for whatever is wrong with it."""
+    identifier = parse(line.id)
+    if isinstance(identifier, Pdi):
+        _check_day(identifier, terms)
+        if _is_plain(line, identifier):
+            return _plain_row(line, identifier, number, terms)
+    identifier = rules.bindable(identifier)
+    version, format = rules.wanted(identifier)
+    record = Record(
+        name=rules.spelled(identifier),
+        at=terms.now,
+        by=BY,
+        minted=_minted(line, format),
+        metadata=line.metadata,
+    )
+    if line.locations:
+        record, _ = rules.bind(identifier, record, tuple(map(_location, line.locations)))
+    for other in line.aliases:
+        record, _ = rules.alias(identifier, record, rules.bindable(parse(other)))
+    refers = tuple(reference_hash(reference) for reference in sorted(rules.references(record)))
+    taken = [
+        (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
+        for held in _contents(line)
+    ]
+    # Joined with what the locations promise, and with itself: no format twice in one version.
+    for one in _versions(taken):
+        record = joined(identifier, record, Record(versions=(one,)))
+    record = _buried(identifier, record, line, terms)
+    contents = tuple((place, one) for place, _, one in taken)
+    return Row(identifier.key, _encode(record), number, refers, contents)
+
+
+def merged(one: Row, other: Row) -> Row:
+    """One row that says what both say of an identifier. Raises Conflict where they contradict."""
+    first, second = _decode(one.record), _decode(other.record)
+    record = joined(rules.identify(one.key, first), first, second)
+    known = {(version, content.format) for version, content in one.contents}
+    more = tuple(pair for pair in other.contents if (pair[0], pair[1].format) not in known)
+    return Row(
+        one.key,
+        _encode(record),
+        one.line,
+        tuple(dict.fromkeys((*one.refers, *other.refers))),
+        one.contents + more,
+    )
+
+
+def _check_day(identifier: Pdi, terms: Terms) -> None:
+    date = identifier.date or ""
+    if date > terms.today or len(date) > len("YYYY/MM/DD"):
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason="its day has not come yet, and names are minted on their day",
+            rule="section 2.3",
+        )
+
+
+# The short way
+# -------------
+
+
+def _is_plain(line: Line, identifier: Pdi) -> bool:
+    """Whether a line binds a PDI to one URL and says nothing else."""
+    return (
+        len(line.locations) == 1
+        and type(line.locations[0]) is str
+        and line.content is None
+        and not (line.contents or line.metadata or line.aliases or line.withdrawn or line.minted)
+        and identifier.uid is not None
+        and identifier.fragment is None
+        and identifier.citation is None
+        and "*" not in identifier.text
+        and ":" not in identifier.uid  # not encapsulating anything, so that its key spells it
+    )
+
+
+def _plain_row(line: Line, identifier: Pdi, number: int, terms: Terms) -> Row:
+    uri = str(line.locations[0])
+    version = identifier.version
+    bound = Location(uri=uri, version=version if version != "*" else None, format=identifier.format)
+    record = Record(at=terms.now, by=BY, locations=rules.checked((bound,)))
+    refers = (reference_hash(f"location:{uri}"),)
+    return Row(identifier.key, _encode(record), number, refers)
+
+
+# The parts of a record
+# ---------------------
+
+
+def _minted(line: Line, format: str | None) -> str:
+    """The format of a name that has neither bytes nor locations yet."""
+    if line.minted:
+        return rules.canonical_format(line.minted)
+    reserved = not (line.locations or line.content or line.contents)
+    return format if reserved and format and format != "*" else ""
+
+
+def _location(given: object) -> Location:
+    return Location(uri=given) if isinstance(given, str) else given.location()  # type: ignore[attr-defined]
+
+
+def _contents(line: Line) -> Iterable[Held]:
+    return line.contents if line.content is None else (line.content, *line.contents)
+
+
+def _date(given: str | None, terms: Terms) -> str:
+    if given is not None and given > terms.now:
+        raise bad_line(f"{given} has not come yet")
+    return given or terms.now
+
+
+def _versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
+    """One version with one representation for each content, dated as their whole version is."""
+    first = {number: min(at for n, at, _ in taken if n == number) for number, _, _ in taken}
+    for number, at, one in taken:
+        late = at if at != first[number] else ""
+        held = replace(representation(one), at=late)
+        yield Version(number=number, at=first[number], representations=(held,))
+
+
+def _buried(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
+    for one in line.withdrawn:
+        tombstone = Tombstone(reason=one.reason, at=_date(one.at, terms), by=one.by or BY)
+        record, _ = rules.withdraw(identifier, record, tombstone, one.version)
+    return record
+
+
+# Bytes
+# -----
+
+
+def _taken(held: Held, format: str | None, terms: Terms) -> Content:
+    """The content; `format` is the one that the identifier names."""
+    said = Said(
+        format=held.format or format,
+        media_type=held.type,
+        charset=held.charset,
+        language=held.language,
+    )
+    given = [one for one in (held.path, held.text, held.base64) if one is not None]
+    if len(given) != 1:
+        raise bad_line("content needs one of path, text and base64")
+    if held.path is not None:
+        found = _from_file(held.path, said, terms)
+    elif held.text is not None:
+        found = _from_text(held.text, said, terms)
+    else:
+        found = _from_memory(held.base64 or b"", said, terms)
+    if held.sha512 not in (None, found.sha512):
+        discard(found, terms)
+        raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)
+    return found
+
+
+def _from_file(path: str, said: Said, terms: Terms) -> Content:
+    root = Path(terms.files).resolve()
+    try:
+        file = (root / path).resolve()
+        if not file.is_relative_to(root):
+            raise bad_line(f"path {quote(path)} leads out of {quote(root)}")
+        with file.open("rb") as source, Spool(Path(terms.incoming)) as spool:
+            return take_in(source, spool, name=file.name, said=said)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidRequest):
+            raise
+        raise bad_line(f"path {quote(path)}: {error}") from error
+
+
+def _from_text(text: str, said: Said, terms: Terms) -> Content:
+    """Text in the charset that is said, else in ASCII or UTF-8."""
+    charset = said.charset or ("us-ascii" if text.isascii() else "utf-8")
+    codec = python_codec(charset)
+    try:
+        data = text.encode(codec or charset)
+    except (LookupError, UnicodeEncodeError) as error:
+        raise bad_line(f"text in charset {quote(charset)}: {error}") from error
+    media_type = said.media_type or (None if said.format else "text/plain")
+    return _from_memory(data, replace(said, charset=charset, media_type=media_type), terms)
+
+
+def _from_memory(data: bytes, said: Said, terms: Terms) -> Content:
+    kind = settle(said, detect(data))
+    if len(data) <= IN_MEMORY:
+        return content(data, **msgspec.structs.asdict(kind))
+    with Spool(Path(terms.incoming)) as spool:
+        spool.write(data)
+        return spool.finish(**msgspec.structs.asdict(kind))
+
+
+def discard(one: Content, terms: Terms) -> None:
+    """Removes what waits in a file, if it was not committed."""
+    if one.spooled:
+        with suppress(OSError):
+            (Path(terms.incoming) / one.spooled).unlink(missing_ok=True)
