@@ -33,6 +33,7 @@ from uvicorn.server import ServerState
 from perdure.errors import BadSettings
 from perdure.server.head import LONGEST_HEAD, LONGEST_TARGET
 from perdure.server.http import (
+    Fast,
     RawTargetH11Protocol,
     RawTargetProtocol,
     protocol_class,
@@ -130,6 +131,22 @@ def test_idle_connections_are_closed(target: bytes) -> None:
         assert len(running.exchange(b"GET " + target + MORE, b"\r\n")) == 1
 
 
+@pytest.mark.parametrize(
+    "pieces", [[b"GET /fa", b"st" + MORE], [b"GET /fast" + MORE, b"\r", b"\n"]]
+)
+def test_idle_connections_are_not_told_off(pieces: list[bytes]) -> None:
+    """408 is for the head that is wanting, not for one that came in parts or for an empty line."""
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        for piece in pieces:
+            protocol.data_received(piece)
+        while not wire.ended:  # noqa: ASYNC110  (a transport in memory announces nothing)
+            await asyncio.sleep(0.01)
+        assert statuses(parse_answers(bytes(wire.written))) == [302]
+
+    on_wire(mirror, steps, Asked(), timeout_keep_alive=0)
+
+
 # the body
 # --------
 
@@ -206,6 +223,26 @@ def test_expect_continue(targets_server: Running) -> None:
         wire.sendall(b"ab")
         [answer] = parse_answers(received(wire))
     assert answer.seen["body"] == "ab"
+
+
+def test_no_request_line_gets_past_the_protocol() -> None:
+    """Should our count of a body ever differ from llhttp's, that ends the connection."""
+    targets = []
+
+    async def app(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        targets.append(raw_target(scope))
+        await mirror(scope, receive, send)
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+        body = b"hello" + b"GET /smuggled" + MORE
+        protocol._body_left = len(body)  # the miscount
+        protocol.data_received(body)
+        await settle(wire)
+        assert statuses(parse_answers(bytes(wire.written))) == [400]
+
+    on_wire(app, steps)
+    assert targets == [b"/x"]
 
 
 # fast answers
@@ -293,14 +330,19 @@ def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -
 
 
 def on_wire(
-    app: Callable[..., Any], steps: Callable[[RawTargetProtocol, Wire], Any], fast: Any = None
+    app: Callable[..., Any],
+    steps: Callable[[RawTargetProtocol, Wire], Any],
+    fast: Fast | None = None,
+    **settings: Any,
 ) -> None:
     """Run some steps with a protocol on a transport in memory."""
 
     async def run() -> None:
-        config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None, **settings)
         wire = Wire()
-        protocol = protocol_class(fast)(config, ServerState(), {}, asyncio.get_running_loop())
+        protocol = protocol_class(fast, head_seconds=0.1)(
+            config, ServerState(), {}, asyncio.get_running_loop()
+        )
         protocol.connection_made(wire)
         await steps(protocol, wire)
         protocol.connection_lost(None)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import httptools
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.server.conftest import TABLE, Answer, Protocol, Running, drive
 
@@ -252,6 +252,7 @@ def test_framing_is_llhttps_own(stream: bytes) -> None:
     bare = BareLlhttp(stream)
     answers = drive(RawTargetProtocol, [stream])
     let_through = [answer for answer in answers if answer.status == 200]
+    assume({answer.line[0] for answer in let_through} <= {"GET", "POST"})  # llhttp knows these
     bodies = [answer.seen["body"].encode("latin-1") for answer in let_through]
     assert bodies == bare.bodies[: len(bodies)]
     headers = [

@@ -135,7 +135,7 @@ class RawTargetProtocol(HttpToolsProtocol):
         # uvicorn's own parser is lenient about bytes behind the last message; none are fed here
         self.parser = httptools.HttpRequestParser(self)
         self._rest = b""  # received, not yet fed
-        self._deaf = False  # nothing more is read: the last message was taken, or one was refused
+        self._deaf = False  # a message was refused, or the connection lost: nothing more is read
         self._answering = False  # the application owes an answer
         self._head_begun = False  # a part of a head has arrived
         self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
@@ -230,7 +230,6 @@ class RawTargetProtocol(HttpToolsProtocol):
             return Refusal(400, f"one Host field is needed, there are {hosts}")
         if minor == b"0":
             self._persistent = False  # as uvicorn has it, and no loss
-        self._deaf = self._complete and not self._persistent
         return None
 
     def _feed_head(self, head: bytes) -> None:
@@ -283,7 +282,6 @@ class RawTargetProtocol(HttpToolsProtocol):
             self._refuse(Refusal(431, f"trailers are longer than {LONGEST_HEAD} bytes"))
         elif self._complete:
             self._body_left = 0
-            self._deaf = not self._persistent
 
     def _take_chunks(self) -> None:
         """Feed a chunked body up to each CRLFCRLF: only there can it end, be it within a chunk."""
@@ -329,7 +327,7 @@ class RawTargetProtocol(HttpToolsProtocol):
 
     def _answered_at_once(self, method: bytes, target: bytes, fields: bytes) -> bool:
         """Answer without the application, where that can be done."""
-        if self._fast is None or self._deaf or method not in _SAFE:
+        if self._fast is None or not self._persistent or method not in _SAFE:
             return False
         answer = self._fast(method, target, fields)
         if answer is None:
