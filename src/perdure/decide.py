@@ -25,7 +25,6 @@ from perdure.model import (
     Representation,
     Step,
     Tombstone,
-    Version,
     Want,
 )
 from perdure.rules import qualified, same_format, version_numbers, wanted
@@ -55,7 +54,9 @@ def decide(query: Query, record: Record | None) -> Step:
         accepted = tuple(f for f in fetches if _quality(f.representation, query) > 0)
         if accepted or locations:
             return Choices(identifier=identifier, fetches=accepted, locations=locations)
-        raise _not_acceptable(query, record)
+        if fetches:
+            raise _not_acceptable(query, fetches)
+        return Description(identifier=identifier, record=record)
     return _resource(query, record, fetches, locations)
 
 
@@ -70,8 +71,8 @@ def _resource(
         return ranked[0]
     if locations:
         return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
-    if record.versions or record.locations:
-        raise _not_acceptable(query, record)
+    if fetches:
+        raise _not_acceptable(query, fetches)
     # Known by name only: it was reserved, or its locations were broken.
     return Description(identifier=query.identifier, record=record)
 
@@ -114,32 +115,36 @@ def _candidates(
     ]
     fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
     superseded = number is not None and highest is not None and number < highest
-    matching = [
+    elsewhere = [
         location
         for location in record.locations
         if (not superseded if location.version is None else location.version == number)
-        and (
-            not location.format
-            or format in (None, "*")
-            or same_format(location.format, str(format))
-        )
+    ]
+    matching = [
+        location
+        for location in elsewhere
+        if not location.format or format in (None, "*") or same_format(location.format, str(format))
     ]
     matching.sort(key=lambda location: -location.weight)
-    if format not in (None, "*") and not fetches and not matching and _has_any(record):
+    if (held or elsewhere) and not (fetches or matching):
+        offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
         raise NotAcceptable(
-            identifier=str(identifier), asked=str(format), offered=_formats(record, version)
+            identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )
     return tuple(fetches), tuple(matching)
 
 
 def _highest(record: Record) -> int | None:
-    """The highest version there is, here or elsewhere, and not withdrawn (section 3.6.3).
+    """The "highest version available", here or elsewhere (section 3.6.3).
 
-    Where all are withdrawn, the last one, so that its tombstone tells; None where none is known.
+    Where nothing is available, the last version that was, so that its tombstone tells; None where
+    no version is known.
     """
     numbers = version_numbers(record)
-    withdrawn = {one.number for one in record.versions if one.tombstone}
-    return max(set(numbers) - withdrawn or numbers, default=None)
+    held = {one.number for one in record.versions if one.representations}
+    gone = {one.number for one in record.versions if one.tombstone}
+    elsewhere = {one.version for one in record.locations if one.version}
+    return max((held | elsewhere) - gone or numbers, default=None)
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:
@@ -188,18 +193,8 @@ def language_quality(asked: tuple[Preference, ...], language: str) -> float:
     return quality
 
 
-def _has_any(record: Record) -> bool:
-    return bool(record.versions or record.locations)
-
-
-def _formats(record: Record, version: Version | None) -> tuple[str, ...]:
-    held = {one.format for one in version.representations} if version else set()
-    return tuple(sorted(held | {one.format for one in record.locations if one.format}))
-
-
-def _not_acceptable(query: Query, record: Record) -> NotAcceptable:
-    version = record.newest
-    offered = {one.media_type for one in version.representations} if version else set()
+def _not_acceptable(query: Query, fetches: tuple[Fetch, ...]) -> NotAcceptable:
+    offered = {fetch.representation.media_type for fetch in fetches}
     asked = ", ".join(preference.range for preference in query.accept)
     return NotAcceptable(
         identifier=str(query.identifier), asked=asked, offered=tuple(sorted(offered))

@@ -217,15 +217,14 @@ class Registrar:
         return self._create(identifier, command, format=format or "")
 
     def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
-        promised = not (command.contents or command.locations)
+        version = rules.wanted(identifier)[0] or 1
         record = Record(
             name=rules.spelled(identifier),
             at=self._ledger.now,
             by=command.by,
-            minted=format if promised else "",
+            minted=format if version == 1 and not command.contents else "",
             metadata=command.metadata,
         )
-        version = rules.wanted(identifier)[0] or 1
         if command.locations:
             record, _ = rules.bind(identifier, record, command.locations)
         if command.contents:
@@ -287,7 +286,7 @@ class Registrar:
         rules.check_revision(identifier, record, command.expect)
         location = rules.find_location(identifier, record, command.uri)
         plan = rules.plan_break(identifier, record, location, command.content)
-        changed = rules.without(record, location)
+        changed = rules.without(record, location, self._ledger.now)
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, changed, plan)
         return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
@@ -327,7 +326,8 @@ class Registrar:
             rules.check_series(authority, self._settings.series)
             rules.check_unique_id(str(command.uid))
             uid = Pdi.encapsulate(str(command.uid))
-            format = command.contents[0].format if command.contents else command.format
+            asked = command.contents[0].format if command.contents else command.format
+            format = rules.canonical_format(asked)
             return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
         if authority in self._settings.shoulders:
             return self._fresh(command, lambda text: ark.parse(_with_check(f"{authority}{text}")))

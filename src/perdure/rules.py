@@ -22,6 +22,7 @@ from perdure.errors import (
     Conflict,
     Forbidden,
     InvalidRequest,
+    MalformedIdentifier,
     NoSuchVersion,
     NotFound,
     PreconditionFailed,
@@ -69,7 +70,13 @@ def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
 
 @lru_cache(maxsize=1024)
 def canonical_format(format: str) -> str:
-    """The format as it stands in a PDI. Raises MalformedIdentifier. Cached: formats are few."""
+    """The format as it stands in a PDI that is minted. Cached: formats are few.
+
+    Raises MalformedIdentifier, also for a wildcard.
+    """
+    if format == "*":
+        rule = "section 3.6.1: a PDI that is minted contains no wildcards"
+        raise MalformedIdentifier(text=format, at=0, expected="a format", rule=rule)
     return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
@@ -161,8 +168,6 @@ def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> t
     checked: list[Content] = []
     for content in contents:
         format = canonical_format(content.format)
-        if format == "*":
-            raise _refused(identifier, "a wildcard is the format of no bytes", "section 3.6.1")
         if any(same_format(format, other.format) for other in checked):
             raise _refused(identifier, "a format stands twice in one version", "section 2.6")
         formats.MediaType.parse(content.media_type)
@@ -300,18 +305,23 @@ def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
     return tuple(map(_checked, locations))
 
 
-def _checked(location: Location) -> Location:
-    what = f"location {location.uri[:100]!a}"
-    match = _URI.fullmatch(location.uri)
-    if match is None or len(location.uri) > _LONGEST_URI:
+def check_uri(uri: str) -> None:
+    """Raises InvalidRequest for what cannot be a location."""
+    match = _URI.fullmatch(uri)
+    if match is None or len(uri) > _LONGEST_URI:
         raise InvalidRequest(
-            what=what,
+            what=f"location {uri[:100]!a}",
             reason="an absolute URI in ASCII of at most 8192 characters is needed",
             rule="RFC 3986 section 4.3: escape other characters as %hh",
         )
     if match[1].lower() in _ACTIVE_SCHEMES:
         reason = f"{match[1]}: URIs locate nothing that others can fetch"
-        raise InvalidRequest(what=what, reason=reason, rule=None)
+        raise InvalidRequest(what=f"location {uri[:100]!a}", reason=reason, rule=None)
+
+
+def _checked(location: Location) -> Location:
+    check_uri(location.uri)
+    what = f"location {location.uri[:100]!a}"
     if location.version is not None and location.version < 1:
         reason = "versions are counted from 1"
         raise InvalidRequest(what=what, reason=reason, rule="section 2.6")
@@ -434,9 +444,11 @@ def plan_break(
     )
 
 
-def without(record: Record, location: Location) -> Record:
-    """The record without one location."""
+def without(record: Record, location: Location, at: str) -> Record:
+    """The record without one location. The version that it held stays known, if only by number."""
     kept = tuple(one for one in record.locations if one != location)
+    if location.version:
+        record = with_representations(record, location.version, (), at)
     return msgspec.structs.replace(record, locations=kept)
 
 

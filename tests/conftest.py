@@ -1,0 +1,199 @@
+"""What most tests begin with: a registry in a directory of its own, and a clock that tests set.
+
+`desk` is a registry with short ways to write to it and to read what became of it. Its clock stands
+still until a test moves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perdure import audit
+from perdure.app import Registry, initialise
+from perdure.blobs.spool import content
+from perdure.ids import Identifier, parse
+from perdure.model import (
+    Alias,
+    Bind,
+    Break,
+    Commit,
+    Content,
+    Location,
+    Mint,
+    Query,
+    Receipt,
+    Record,
+    Register,
+    Step,
+    Withdraw,
+)
+
+SERIES = "oma.eop.gov.us"
+SHOULDER = "99999/fk4"
+AUTHORITY = "IANA:42117"
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TODAY = f"pdi://{SERIES}/2026/11/21"
+
+
+class Clock:
+    """Tells the time that it was set to."""
+
+    def __init__(self, moment: datetime = NOON) -> None:
+        self.moment = moment
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def set(self, text: str) -> None:
+        """To a time as ISO 8601 writes it, in UTC."""
+        self.moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+    def advance(self, **duration: float) -> None:
+        self.moment += timedelta(**duration)
+
+
+class Desk:
+    """A registry, its clock, and short ways to write and to read."""
+
+    def __init__(self, root: Path, clock: Clock) -> None:
+        self.root = root
+        self.clock = clock
+        self.registry = self._open()
+
+    def _open(self) -> Registry:
+        return Registry(self.root, environment={}, clock=self.clock)
+
+    def reopen(self) -> None:
+        """As after a restart in good order."""
+        self.registry.close()
+        self.registry = self._open()
+
+    # writing
+    # -------
+
+    def mint(self, *contents: Content, **fields: Any) -> Receipt:
+        command = Mint(**{"authority": SERIES, "contents": contents} | fields)
+        return self.registry.door.execute(command)
+
+    def register(self, name: str, *contents: Content, **fields: Any) -> Receipt:
+        return self.registry.door.execute(
+            Register(identifier=parse(name), contents=contents, **fields)
+        )
+
+    def commit(self, name: str, *contents: Content, **fields: Any) -> Receipt:
+        return self.registry.door.execute(
+            Commit(identifier=parse(name), contents=contents, **fields)
+        )
+
+    def bind(self, name: str, *locations: Location | str, **fields: Any) -> Receipt:
+        bound = tuple(Location(uri=one) if isinstance(one, str) else one for one in locations)
+        return self.registry.door.execute(Bind(identifier=parse(name), locations=bound, **fields))
+
+    def break_(self, name: str, uri: str, **fields: Any) -> Receipt:
+        return self.registry.door.execute(Break(identifier=parse(name), uri=uri, **fields))
+
+    def alias(self, name: str, other: str, **fields: Any) -> Receipt:
+        return self.registry.door.execute(
+            Alias(identifier=parse(name), other=parse(other), **fields)
+        )
+
+    def withdraw(self, name: str, reason: str = "a court said so", **fields: Any) -> Receipt:
+        return self.registry.door.execute(Withdraw(identifier=parse(name), reason=reason, **fields))
+
+    # reading
+    # -------
+
+    def record(self, name: str) -> Record:
+        found = self.registry.resolver.record(parse(name))
+        assert found is not None
+        return found
+
+    def history(self, name: str) -> list[Record]:
+        return self.registry.records.history(parse(name).key)
+
+    def resolve(self, name: str, **query: Any) -> Step:
+        return self.registry.resolver.resolve(Query(identifier=parse(name), **query))
+
+    def served(self, name: str, version: int = 1, format: str = "text") -> bytes:
+        """The bytes held of a version in a format."""
+        held = self.record(name).version(version)
+        one = held.find(format) if held else None
+        assert one is not None
+        return self.registry.resolver.read(one)
+
+    def names(self, name: str) -> list[str]:
+        return [str(other) for other in self.registry.resolver.names(parse(name))]
+
+    def problems(self) -> list[str]:
+        """What `verify` finds wrong with a fresh look at the files; empty where all is well."""
+        with Registry(self.root, environment={}, clock=self.clock) as fresh:
+            found = list(audit.verify(fresh.records, fresh.segments))
+        return [f"{one.identifier}: {one.problem}" for one in found if one.problem]
+
+
+def text(data: bytes | str, format: str = "text", media_type: str = "text/plain") -> Content:
+    """Content that came in whole."""
+    encoded = data.encode() if isinstance(data, str) else data
+    return content(encoded, format=format, media_type=media_type)
+
+
+def html(data: bytes | str) -> Content:
+    return text(data, "html", "text/html")
+
+
+def large(registry: Registry, data: bytes, format: str = "octet-stream") -> Content:
+    """Content that came in through a file, because it is too large to be held in memory."""
+    with registry.spool() as spool:
+        for start in range(0, len(data), 1 << 20):
+            spool.write(data[start : start + (1 << 20)])
+        return spool.finish(format=format, media_type="application/octet-stream")
+
+
+def sha512(data: bytes) -> str:
+    return hashlib.sha512(data).hexdigest()
+
+
+def names(identifiers: tuple[Identifier, ...]) -> list[str]:
+    return [str(one) for one in identifiers]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory in memory, where there is one: no power will be cut, and flushing costs most."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty registry, made once and durably; tests work on copies."""
+    place = tmp_path_factory.mktemp("pristine") / "registry"
+    initialise(place, series=(SERIES,), naming_authorities=(AUTHORITY,), shoulders=(SHOULDER,))
+    return place
+
+
+@pytest.fixture
+def root(pristine: Path, place: Path) -> Path:
+    """The directory of an empty registry with a series, a naming authority and a shoulder."""
+    return shutil.copytree(pristine, place / "registry")
+
+
+@pytest.fixture
+def desk(root: Path, clock: Clock) -> Iterator[Desk]:
+    opened = Desk(root, clock)
+    yield opened
+    opened.registry.close()

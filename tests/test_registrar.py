@@ -1,0 +1,713 @@
+"""The write door: what each command does, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, sha512, text
+
+from perdure.app import initialise
+from perdure.errors import (
+    Conflict,
+    InvalidRequest,
+    MalformedIdentifier,
+    NoSuchVersion,
+    NotFound,
+    PreconditionFailed,
+    UnknownAuthority,
+)
+from perdure.ids import ark, parse
+from perdure.ids.ark import Ark
+from perdure.model import (
+    Bind,
+    Commit,
+    Description,
+    Fetch,
+    Gone,
+    Location,
+    Mint,
+    Outcome,
+    Redirect,
+    Withdraw,
+)
+
+# Minting
+# -------
+
+
+def test_serials_start_from_1_and_are_incremented_by_1(desk: Desk) -> None:
+    """ "Serial numbers SHOULD start from 1 and SHOULD be incremented by 1 as each new PDI is
+    minted" (section 2.4)."""
+    minted = [desk.mint(text(f"document {i}")).identifier for i in range(12)]
+    assert minted == [f"{TODAY}/{number}.text.1" for number in range(1, 13)]
+
+
+def test_serials_restart_at_midnight_utc(desk: Desk) -> None:
+    """ "When the calendar day is incremented at midnight GMT, the unique ID of the day SHOULD be
+    reset to start at 1 on the new day" (section 2.4)."""
+    desk.clock.set("2026-12-31T23:59:59")
+    assert desk.mint(text("a")).identifier == f"pdi://{SERIES}/2026/12/31/1.text.1"
+    assert desk.mint(text("b")).identifier == f"pdi://{SERIES}/2026/12/31/2.text.1"
+    desk.clock.set("2027-01-01T00:00:00")
+    assert desk.mint(text("c")).identifier == f"pdi://{SERIES}/2027/01/01/1.text.1"
+
+
+def test_serials_go_on_after_a_restart(desk: Desk) -> None:
+    desk.mint(text("a"))
+    desk.mint()  # a reservation counts too
+    desk.reopen()
+    assert desk.mint(text("b")).identifier == f"{TODAY}/3.text.1"
+
+
+def test_serials_of_two_series_are_counted_apart(desk: Desk) -> None:
+    initialise(desk.root, series=("nara.gov.us",))
+    desk.reopen()
+    desk.mint(text("a"))
+    assert desk.mint(text("b"), authority="nara.gov.us").identifier == (
+        "pdi://nara.gov.us/2026/11/21/1.text.1"
+    )
+
+
+@pytest.mark.parametrize("fields", [{}, {"locations": (Location(uri="https://a.example/"),)}])
+def test_format_and_version_1_are_always_present(desk: Desk, fields: dict[str, object]) -> None:
+    """ "When PDIs are minted, they MUST carry a format and a version number" (section 3.6.1)."""
+    assert desk.mint(**fields).identifier == f"{TODAY}/1.text.1"
+    assert desk.mint(format="HTML", **fields).identifier == f"{TODAY}/2.html.1"
+    assert desk.mint(html("<p>"), **fields).identifier == f"{TODAY}/3.html.1"
+
+
+def test_a_unique_id_that_was_chosen(desk: Desk) -> None:
+    minted = desk.mint(text("a"), uid="memo-7").identifier
+    assert minted == f"{TODAY}/memo-7.text.1"
+    assert desk.served(minted) == b"a"
+    with pytest.raises(Conflict, match="no name is reused"):
+        desk.mint(text("b"), uid="memo-7")
+    desk.clock.advance(days=1)  # unique for a date and a series (section 2.4)
+    assert desk.mint(text("b"), uid="memo-7").identifier != minted
+
+
+def test_an_encapsulated_foreign_identifier(desk: Desk) -> None:
+    """The example of section 2.5, escapes in lower case as section 3.6.4 says."""
+    desk.clock.set("1994-10-20T09:00:00")
+    minted = desk.mint(html("<p>"), uid="http://www.whitehouse.gov/").identifier
+    assert minted == f"pdi://{SERIES}/1994/10/20/http:%2f%2fwww%2ewhitehouse%2egov%2f.html.1"
+    example = parse(f"pdi://{SERIES}/1994/10/20/http%3a%2f%2fwww%2ewhitehouse%2egov%2f.html")
+    assert desk.resolve(str(example)) == desk.resolve(minted.removesuffix(".1"))
+    with pytest.raises(Conflict):  # section 3.6.4, step 4: equivalent as URLs
+        desk.mint(html("<p>"), uid="HTTP://WWW.whitehouse.gov/")
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"authority": "gpo.gov.us"}, UnknownAuthority),
+        ({"authority": "IANA:1"}, UnknownAuthority),
+        ({"authority": "12345/x6"}, UnknownAuthority),
+        ({"authority": ""}, UnknownAuthority),
+        ({"uid": "15"}, InvalidRequest),
+        ({"uid": "015"}, InvalidRequest),
+        ({"uid": ""}, MalformedIdentifier),
+        ({"format": "*"}, MalformedIdentifier),
+        ({"format": "*", "uid": "memo"}, MalformedIdentifier),
+        ({"format": "te xt"}, MalformedIdentifier),
+        ({"format": ""}, MalformedIdentifier),
+        ({"format": "text.1\r\nX: y"}, MalformedIdentifier),
+        ({"metadata": {"title": "\ud800"}}, InvalidRequest),
+        ({"uid": "\ud800"}, MalformedIdentifier),
+        ({"locations": (Location(uri="javascript:alert(1)"),)}, InvalidRequest),
+        ({"locations": (Location(uri="https://a.example/\r\nX: y"),)}, InvalidRequest),
+        ({"locations": (Location(uri="https://a.example/", version=0),)}, InvalidRequest),
+        ({"locations": (Location(uri="https://a.example/", sha512="BEEF"),)}, InvalidRequest),
+        ({"locations": (Location(uri="https://a.example/", role="a\r\nb"),)}, InvalidRequest),
+        ({"contents": (text("a", "te xt"),)}, MalformedIdentifier),
+        ({"contents": (text("a", "*"),)}, MalformedIdentifier),
+        ({"contents": (text("a"), text("b"))}, InvalidRequest),
+        ({"contents": (text("a"), text("b", "TEXT"))}, InvalidRequest),
+        ({"contents": (text("a"), text("b", "b@d"))}, MalformedIdentifier),
+        ({"contents": (text("a", media_type="text/plain\r\nX: y"),)}, InvalidRequest),
+        ({"contents": (text("a", media_type="text"),)}, InvalidRequest),
+    ],
+)
+def test_what_is_refused_uses_up_no_number_and_leaves_no_bytes(
+    desk: Desk, fields: dict[str, object], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        desk.mint(**fields)
+    assert desk.mint(text("sound")).identifier == f"{TODAY}/1.text.1"
+    segment = (desk.root / "segments" / "000001.warc").read_bytes()
+    assert segment.count(b"WARC-Target-URI") == 1
+
+
+def test_a_series_that_ends_in_no_country_is_not_minted_in(desk: Desk) -> None:
+    """ "The right most component of a DOCUMENT-SERIES MUST be a two digit ISO 3166 country code"
+    (section 2.2). The draft's own `oma.eop.gov` can be read, not minted in."""
+    initialise(desk.root, series=("oma.eop.gov", "press.kreml.su"))
+    desk.reopen()
+    with pytest.raises(InvalidRequest, match="'gov' is no ISO 3166 code"):
+        desk.mint(text("a"), authority="oma.eop.gov")
+    minted = desk.mint(text("a"), authority="press.kreml.su").identifier  # a former country
+    assert minted == "pdi://press.kreml.su/2026/11/21/1.text.1"
+
+
+def test_a_urn_of_1993_is_minted_and_never_reused(desk: Desk) -> None:
+    """Opaque strings are unique without regard to case (ruling urn93-equal)."""
+    fresh = {desk.mint(text("a"), authority=AUTHORITY).identifier for _ in range(50)}
+    assert len(fresh) == 50
+    assert all(re.fullmatch(r"URN:IANA:42117::[0-9a-z]+:::", one) for one in fresh)
+    chosen = desk.mint(text("a"), authority=AUTHORITY, uid="Report-1").identifier
+    assert chosen == "URN:IANA:42117::Report-1:::"
+    with pytest.raises(Conflict, match="no name is reused"):
+        desk.mint(text("b"), authority=AUTHORITY, uid="REPORT-1")
+    desk.withdraw(chosen)
+    with pytest.raises(Conflict, match="no name is reused"):
+        desk.mint(text("b"), authority=AUTHORITY, uid="report-1")
+    with pytest.raises(MalformedIdentifier):
+        desk.mint(text("b"), authority=AUTHORITY, uid="with blank")
+
+
+def test_an_ark_is_minted_on_a_shoulder_with_its_check_character(desk: Desk) -> None:
+    fresh = {desk.mint(text("a"), authority=SHOULDER).identifier for _ in range(50)}
+    assert len(fresh) == 50
+    for one in fresh:
+        minted = parse(one)
+        assert isinstance(minted, Ark)
+        assert one.startswith("ark:99999/fk4")
+        assert ark.valid_check(minted)
+    # the example of the noid manual: 13030/xf93gt2 has the check character q
+    chosen = desk.mint(text("a"), authority=SHOULDER, uid="7x").identifier
+    assert chosen == "ark:99999/fk47x" + ark.check_character("99999/fk47x")
+    with pytest.raises(Conflict, match="no name is reused"):
+        desk.mint(text("b"), authority=SHOULDER, uid="7x")
+
+
+def test_a_number_that_was_registered_is_not_handed_out_again(desk: Desk) -> None:
+    desk.mint(text("a"))
+    desk.register(f"{TODAY}/3.text.1", text("from elsewhere"))
+    assert desk.mint(text("b")).identifier == f"{TODAY}/4.text.1"
+    desk.register(f"pdi://{SERIES}/2026/11/22/7", locations=(Location(uri="https://a.example"),))
+    desk.clock.advance(days=1)
+    assert desk.mint(text("c")).identifier == f"pdi://{SERIES}/2026/11/22/8.text.1"
+
+
+def test_numbers_beyond_all_counting_are_names_like_any_other(desk: Desk) -> None:
+    desk.register(f"{TODAY}/{10**30}.text.1", text("a"))
+    assert desk.mint(text("b")).identifier == f"{TODAY}/1.text.1"
+    desk.register(f"{TODAY}/{10**18 - 1}.text.1", text("c"))
+    with pytest.raises(Conflict, match="no number is left"):
+        desk.mint(text("d"))
+    assert desk.mint(text("d"), uid="memo").outcome is Outcome.CREATED
+
+
+# Committing
+# ----------
+
+
+def test_a_commit_becomes_the_next_version_with_all_its_formats(desk: Desk) -> None:
+    """ "When a resource is changed in any format, version numbers for all formats MUST be updated"
+    (section 2.6)."""
+    name = desk.mint(text("one"), html("<p>one")).identifier
+    receipt = desk.commit(name, text("two"), html("<p>two"))
+    assert (receipt.outcome, receipt.identifier) == (Outcome.CREATED, f"{TODAY}/1.text.2")
+    assert [one.number for one in desk.record(name).versions] == [1, 2]
+    assert desk.served(name, 1, "html") == b"<p>one"
+    assert desk.served(name, 2, "html") == b"<p>two"
+    # "PDIs cannot be retracted": the older version is still there, whole
+    assert desk.served(name, 1, "text") == b"one"
+
+
+def test_another_format_of_a_version_is_no_new_version(desk: Desk) -> None:
+    """ "Addition of a new FORMAT with the same semantics as an existing FORMAT for the PDI is not
+    a change and does not require the version to be incremented" (section 2.6)."""
+    name = desk.mint(html("<p>one")).identifier
+    receipt = desk.commit(name, text("one"), version=1)
+    assert (receipt.outcome, receipt.identifier) == (Outcome.CREATED, f"{TODAY}/1.text.1")
+    assert desk.served(name, 1, "text") == b"one"
+    assert len(desk.record(name).versions) == 1
+
+
+def test_a_version_and_format_are_never_bound_to_other_bytes(desk: Desk) -> None:
+    """ "Any machine representation (byte sequence) associated with formats of a versioned PDI
+    never changes" (section 2.1)."""
+    name = desk.mint(text("one")).identifier
+    with pytest.raises(Conflict, match="other bytes for ever"):
+        desk.commit(name, text("other"), version=1)
+    with pytest.raises(Conflict):  # not the one and the other alone, either
+        desk.commit(name, html("<p>"), text("other"), version=1)
+    assert desk.served(name) == b"one"
+    assert [one.format for one in desk.record(name).versions[0].representations] == ["text"]
+
+
+@pytest.mark.parametrize(("one", "other"), [("basic", "au"), ("jpeg", "jpg"), ("html", "HTML")])
+def test_a_format_has_one_representation_whatever_it_is_called(
+    desk: Desk, one: str, other: str
+) -> None:
+    """Ruling pdi-token: "the resolver finds the same representation", so both names of a format
+    cannot have bytes of their own."""
+    name = desk.mint(text("bytes", one)).identifier
+    with pytest.raises(Conflict, match="other bytes for ever"):
+        desk.commit(name, text("other", other), version=1)
+    assert desk.commit(name, text("bytes", other), version=1).outcome is Outcome.UNCHANGED
+    step = desk.resolve(name.replace(f".{one}.", f".{other}."))
+    assert isinstance(step, Fetch)
+    assert desk.registry.resolver.read(step.representation) == b"bytes"
+
+
+def test_identical_bytes_are_a_no_op_that_says_so(desk: Desk) -> None:
+    name = desk.mint(text("one"), html("<p>")).identifier
+    for version in (None, 1):
+        for contents in ((text("one"),), (html("<p>"), text("one"))):
+            receipt = desk.commit(name, *contents, version=version)
+            assert (receipt.outcome, receipt.revision) == (Outcome.UNCHANGED, 1)
+    assert len(desk.history(name)) == 1
+
+
+def test_bytes_of_an_older_version_are_a_new_version_again(desk: Desk) -> None:
+    name = desk.mint(text("one")).identifier
+    desk.commit(name, text("two"))
+    assert desk.commit(name, text("one")).identifier == f"{TODAY}/1.text.3"
+
+
+@pytest.mark.parametrize("version", [3, 7])
+def test_versions_are_dense(desk: Desk, version: int) -> None:
+    name = desk.mint(text("one")).identifier
+    with pytest.raises(NoSuchVersion):
+        desk.commit(name, text("two"), version=version)
+    assert desk.commit(name, text("two"), version=2).identifier == f"{TODAY}/1.text.2"
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_there_is_no_version_0(desk: Desk, version: int) -> None:
+    """ "VERSION is a positive integer greater than 0" (section 2.6)."""
+    name = desk.mint(text("one")).identifier
+    with pytest.raises(InvalidRequest, match="counted from 1"):
+        desk.commit(name, text("two"), version=version)
+    ark = desk.mint(authority=SHOULDER).identifier
+    with pytest.raises(InvalidRequest, match="counted from 1"):
+        desk.commit(ark, text("two"), version=version)
+
+
+def test_a_commit_to_what_was_never_minted(desk: Desk) -> None:
+    with pytest.raises(NotFound):
+        desk.commit(f"{TODAY}/1", text("one"))
+    with pytest.raises(InvalidRequest, match="a pattern names many"):
+        desk.commit(f"{TODAY}/*", text("one"))
+    with pytest.raises(InvalidRequest, match="not to a part"):
+        desk.commit(f"{TODAY}/1.text.1#char=1,2", text("one"))
+    with pytest.raises(InvalidRequest, match="no bytes"):
+        desk.commit(desk.mint().identifier)
+
+
+def test_the_revision_that_the_caller_saw(desk: Desk) -> None:
+    receipt = desk.mint(text("one"))
+    name = receipt.identifier
+    desk.commit(name, text("two"), expect=receipt.revision)
+    with pytest.raises(PreconditionFailed, match="revision 1 was expected"):
+        desk.commit(name, text("three"), expect=receipt.revision)
+    with pytest.raises(PreconditionFailed):
+        desk.bind(name, "https://a.example/", expect=1)
+    with pytest.raises(PreconditionFailed):
+        desk.withdraw(name, expect=1)
+    with pytest.raises(PreconditionFailed):
+        desk.alias(name, "hdl:1/2", expect=1)
+    assert desk.commit(name, text("three"), expect=2).revision == 3
+
+
+def test_a_reservation_gets_its_first_bytes_as_version_1(desk: Desk) -> None:
+    name = desk.mint(format="html").identifier
+    assert isinstance(desk.resolve(name), Description)
+    assert desk.commit(name, html("<p>")).identifier == name
+
+
+# Idempotency
+# -----------
+
+
+def test_a_repeated_request_gets_the_first_receipt(desk: Desk) -> None:
+    first = desk.mint(text("one"), once="k1")
+    for again in (desk.mint(text("one"), once="k1"), desk.mint(text("one"), once="k1")):
+        assert again.replayed
+        assert again.identifier == first.identifier
+    assert desk.mint(text("one"), once="k2").identifier != first.identifier
+    desk.reopen()
+    assert desk.mint(text("one"), once="k1").identifier == first.identifier
+    assert len(desk.history(first.identifier)) == 1
+
+
+def test_a_repeated_commit_makes_one_version(desk: Desk) -> None:
+    name = desk.mint(text("one")).identifier
+    first = desk.commit(name, text("two"), once="k")
+    desk.commit(name, text("three"))
+    assert desk.commit(name, text("two"), once="k").identifier == first.identifier
+    assert len(desk.record(name).versions) == 3
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"contents": (text("other"),)},
+        {"contents": (text("one", "html"),)},
+        {"uid": "memo"},
+        {"metadata": {"title": "b"}},
+        {"locations": (Location(uri="https://a.example/"),)},
+    ],
+)
+def test_a_key_belongs_to_one_request(desk: Desk, changed: dict[str, object]) -> None:
+    desk.mint(text("one"), once="k")
+    with pytest.raises(InvalidRequest, match="used for another request"):
+        desk.mint(**{"contents": (text("one"),), "once": "k"} | changed)
+    name = f"{TODAY}/1.text.1"
+    with pytest.raises(InvalidRequest, match="used for another request"):
+        desk.commit(name, text("one"), once="k")
+
+
+def test_keys_of_two_actors_are_apart(desk: Desk) -> None:
+    one = desk.mint(text("one"), once="k", by="anna")
+    other = desk.mint(text("one"), once="k", by="ben")
+    assert one.identifier != other.identifier
+
+
+def test_a_refusal_is_not_remembered(desk: Desk) -> None:
+    name = f"{TODAY}/1.text.1"
+    with pytest.raises(NotFound):
+        desk.commit(name, text("one"), once="k")
+    desk.mint(text("zero"))
+    assert desk.commit(name, text("one"), once="k").outcome is Outcome.CREATED
+
+
+def test_keys_are_forgotten_after_a_month(desk: Desk) -> None:
+    first = desk.mint(text("one"), once="k")
+    desk.clock.advance(days=31)
+    desk.reopen()
+    assert desk.mint(text("one"), once="k").identifier != first.identifier
+
+
+# Locations
+# ---------
+
+
+def test_an_identifier_has_many_locations_with_and_without_bytes(desk: Desk) -> None:
+    held = desk.mint(text("one")).identifier
+    desk.bind(held, "https://a.example/1", "https://b.example/1")
+    assert isinstance(desk.resolve(held), Fetch)
+    elsewhere = desk.mint(locations=(Location(uri="https://a.example/2"),)).identifier
+    step = desk.resolve(elsewhere)
+    assert isinstance(step, Redirect)
+    assert step.location.uri == "https://a.example/2"
+    assert desk.bind(elsewhere, "https://a.example/2").outcome is Outcome.UNCHANGED
+    assert desk.bind(elsewhere, "https://c.example/2").outcome is Outcome.CREATED
+
+
+def test_any_scheme_is_registered_by_binding_it(desk: Desk) -> None:
+    for name in (
+        "hdl:4263537/4000",
+        "doi:10.1000/182",
+        "ark:12345/x6np1wh8k",
+        "urn:isbn:9780141036144",
+        "URN:IANA:1::x:::",
+        "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
+        "pdi://nara.gov.us/1997/09/01/1.text.1",
+    ):
+        with pytest.raises(NotFound):
+            desk.bind(name, "https://a.example/")
+        receipt = desk.bind(name, "https://a.example/", register=True)
+        assert receipt.outcome is Outcome.CREATED
+        step = desk.resolve(name)
+        assert isinstance(step, Redirect)
+        assert step.location.uri == "https://a.example/"
+        again = desk.bind(name, "https://b.example/", register=True)
+        assert (again.outcome, again.revision) == (Outcome.CREATED, 2)
+
+
+def test_a_location_may_promise_its_bytes(desk: Desk) -> None:
+    """ "A URI that is indirectly bound to a PDI MUST NOT change" (section 3.6.2)."""
+    name = desk.mint(text("one")).identifier
+    desk.bind(name, Location(uri="https://a.example/", sha512=sha512(b"one")))
+    with pytest.raises(Conflict, match="promises other bytes"):  # than those held here
+        desk.bind(name, Location(uri="https://b.example/", sha512=sha512(b"two")))
+    with pytest.raises(Conflict, match="promises other bytes"):  # than it did before
+        desk.bind(name, Location(uri="https://a.example/", sha512=sha512(b"two")))
+    desk.bind(name, Location(uri="https://a.example/", weight=5))
+    [kept] = desk.record(name).locations
+    assert (kept.sha512, kept.weight) == (sha512(b"one"), 5)
+
+
+def test_two_locations_cannot_promise_different_bytes(desk: Desk) -> None:
+    name = desk.mint(
+        locations=(Location(uri="https://a.example/", sha512=sha512(b"one")),)
+    ).identifier
+    with pytest.raises(Conflict, match="promises other bytes"):
+        desk.bind(name, Location(uri="https://b.example/", sha512=sha512(b"two")))
+    with pytest.raises(Conflict, match="bound with another digest"):
+        desk.commit(name, text("two"), version=1)
+    assert desk.commit(name, text("one"), version=1).identifier == name
+
+
+def test_new_bytes_of_what_lies_elsewhere_are_its_next_version(desk: Desk) -> None:
+    place = Location(uri="https://a.example/", sha512=sha512(b"one"))
+    name = desk.mint(locations=(place,)).identifier
+    assert desk.commit(name, text("two")).identifier == f"{TODAY}/1.text.2"
+    assert isinstance(desk.resolve(name), Redirect)
+    # and the promised bytes themselves are no new version
+    other = desk.mint(locations=(place,)).identifier
+    assert desk.commit(other, text("one")).identifier == f"{TODAY}/2.text.1"
+
+
+def test_breaking_keeps_the_bytes_that_are_held(desk: Desk) -> None:
+    """ "If the URI changes, the indirect binding MUST be broken, and the original machine
+    representation associated directly with the PDI" (section 3.6.2)."""
+    name = desk.mint(text("one")).identifier
+    desk.bind(name, Location(uri="https://a.example/", sha512=sha512(b"one")))
+    assert desk.break_(name, "https://a.example/").outcome is Outcome.CHANGED
+    assert desk.record(name).locations == ()
+    assert desk.served(name) == b"one"
+    with pytest.raises(InvalidRequest, match="not bound"):
+        desk.break_(name, "https://a.example/")
+
+
+def test_breaking_takes_the_original_bytes(desk: Desk) -> None:
+    place = Location(uri="https://a.example/", sha512=sha512(b"one"))
+    name = desk.mint(locations=(place,)).identifier
+    with pytest.raises(Conflict, match="give them, so that they are kept"):
+        desk.break_(name, "https://a.example/")
+    with pytest.raises(Conflict, match="not those that the location promised"):
+        desk.break_(name, "https://a.example/", content=text("two"))
+    desk.break_(name, "https://a.example/", content=text("one"))
+    assert desk.served(name) == b"one"
+    assert isinstance(desk.resolve(name), Fetch)
+
+
+def test_breaking_a_later_version_keeps_it_in_its_place(desk: Desk) -> None:
+    name = desk.mint(text("one")).identifier
+    desk.bind(name, Location(uri="https://a.example/2", version=2, sha512=sha512(b"two")))
+    desk.break_(name.replace(".1", ".2"), "https://a.example/2", content=text("two"))
+    assert desk.served(name, 2) == b"two"
+
+
+def test_breaking_what_promised_nothing(desk: Desk) -> None:
+    name = desk.mint(locations=(Location(uri="https://a.example/"),)).identifier
+    desk.break_(name, "https://a.example/")
+    for asked in (name, f"{TODAY}/1", f"{TODAY}/1.html"):
+        assert isinstance(desk.resolve(asked), Description)
+    assert desk.record(name).revision == 2
+    with pytest.raises(NoSuchVersion):
+        desk.resolve(f"{TODAY}/1.text.2")
+    # version 1 was what the location held: other bytes are another version
+    assert desk.commit(name, text("two")).identifier == f"{TODAY}/1.text.2"
+
+
+def test_breaking_a_name_without_versions_finds_its_bytes(desk: Desk) -> None:
+    name = desk.mint(text("one"), authority=SHOULDER).identifier
+    desk.commit(name, text("two"))
+    desk.bind(name, Location(uri="https://a.example/", sha512=sha512(b"two")))
+    desk.break_(name, "https://a.example/")
+    assert desk.record(name).locations == ()
+
+
+# Withdrawing
+# -----------
+
+
+def test_withdrawn_bytes_are_not_served_and_nothing_is_retracted(desk: Desk) -> None:
+    name = desk.mint(text("one")).identifier
+    desk.commit(name, text("two"))
+    desk.bind(name, "https://a.example/")
+    generic = f"{TODAY}/1"
+    receipt = desk.withdraw(generic, "superseded by order 7", by="anna")
+    assert receipt.outcome is Outcome.CHANGED
+    for asked in (generic, name, f"{TODAY}/1.text.2", f"{TODAY}/1.html"):
+        step = desk.resolve(asked)
+        assert isinstance(step, Gone)
+        assert step.tombstone.reason == "superseded by order 7"
+        assert (step.tombstone.by, step.tombstone.at) == ("anna", "2026-11-21T12:00:00Z")
+    assert [one.number for one in desk.record(name).versions] == [1, 2]
+    assert desk.withdraw(generic, "again").outcome is Outcome.UNCHANGED
+    with pytest.raises(Conflict, match="withdrawn"):
+        desk.commit(name, text("three"))
+    with pytest.raises(Conflict, match="withdrawn"):
+        desk.commit(name, text("one"), version=1)
+    with pytest.raises(Conflict, match="withdrawn"):
+        desk.bind(name, "https://b.example/")
+    desk.reopen()
+    assert isinstance(desk.resolve(name), Gone)
+    assert desk.mint(text("new")).identifier == f"{TODAY}/2.text.1"
+
+
+def test_a_withdrawn_name_is_not_minted_again(desk: Desk) -> None:
+    desk.mint(text("a"), uid="memo")
+    desk.withdraw(f"{TODAY}/memo")
+    with pytest.raises(Conflict, match="no name is reused"):
+        desk.mint(text("b"), uid="memo")
+
+
+def test_one_version_is_withdrawn(desk: Desk) -> None:
+    name = desk.mint(text("one"), html("<p>")).identifier
+    desk.commit(name, text("two"))
+    desk.withdraw(f"{TODAY}/1.text.2")
+    assert isinstance(desk.resolve(f"{TODAY}/1.text.2"), Gone)
+    step = desk.resolve(f"{TODAY}/1.text")  # the highest that is left
+    assert isinstance(step, Fetch)
+    assert str(step.identifier) == name
+    with pytest.raises(Conflict, match="version 2 was withdrawn"):
+        desk.commit(name, html("<p>2"), version=2)
+    with pytest.raises(Conflict, match="version 2 was withdrawn"):
+        desk.bind(f"{TODAY}/1.text.2", "https://a.example/")
+    # the same bytes are a new version, by their owner's will, and the old one stays withdrawn
+    assert desk.commit(name, text("two")).identifier == f"{TODAY}/1.text.3"
+    assert isinstance(desk.resolve(f"{TODAY}/1.text.2"), Gone)
+    with pytest.raises(NoSuchVersion):
+        desk.withdraw(f"{TODAY}/1.text.9")
+
+
+def test_withdrawing_by_the_name_on_the_receipt(desk: Desk) -> None:
+    """What mint answers with names version 1, also where no bytes of it are held."""
+    for fields in ({}, {"locations": (Location(uri="https://a.example/"),)}):
+        name = desk.mint(**fields).identifier
+        desk.withdraw(name)
+        assert isinstance(desk.resolve(name), Gone)
+        assert isinstance(desk.resolve(name.removesuffix(".text.1")), Gone)
+
+
+def test_a_withdrawal_gives_a_reason(desk: Desk) -> None:
+    name = desk.mint(text("one")).identifier
+    with pytest.raises(InvalidRequest, match="a reason"):
+        desk.withdraw(name, "  ")
+    with pytest.raises(NotFound):
+        desk.withdraw(f"{TODAY}/2")
+
+
+# Names
+# -----
+
+
+def test_aliases_lead_both_ways_and_on(desk: Desk) -> None:
+    name = f"{TODAY}/1"
+    desk.mint(text("one"))
+    desk.bind("hdl:1/2", "https://a.example/", register=True)
+    desk.alias(name, "hdl:1/2")
+    desk.alias("hdl:1/2", "ark:12345/x6")
+    everything = {name, "hdl:1/2", "ark:12345/x6"}
+    for asked in everything:
+        assert set(desk.names(asked)) == everything
+        assert desk.names(asked)[0] == asked
+    assert desk.names("hdl:1/3") == ["hdl:1/3"]
+    assert desk.alias(name, "HDL:1/2").outcome is Outcome.UNCHANGED
+    assert desk.alias(name, name).outcome is Outcome.UNCHANGED
+
+
+def test_an_alias_is_found_in_every_spelling(desk: Desk) -> None:
+    """A 1993 URN is equal without regard to case; a PDI's formats are one resource."""
+    desk.mint(text("one"))
+    desk.alias(f"{TODAY}/1", "URN:IANA:1::Foo:::")
+    assert f"{TODAY}/1" in desk.names("URN:IANA:1::FOO:::")
+    desk.mint(text("two"))
+    desk.alias(f"{TODAY}/1.text.1", f"{TODAY}/2.text.1")
+    assert f"{TODAY}/1" in desk.names(f"{TODAY}/2")
+    assert f"{TODAY}/1" in desk.names(f"{TODAY}/2.html")
+    assert f"{TODAY}/2" in desk.names(f"{TODAY}/1")
+
+
+def test_what_is_bound_to_a_location_and_what_has_the_same_bytes(desk: Desk) -> None:
+    one = desk.mint(text("same")).identifier
+    other = desk.mint(text("same")).identifier
+    desk.bind(other, "https://a.example/")
+    resolver = desk.registry.resolver
+    assert list(map(str, resolver.same_bytes(sha512(b"same")))) == [one, other]
+    assert list(map(str, resolver.named("https://a.example/"))) == [other]
+    desk.break_(other, "https://a.example/")
+    assert resolver.named("https://a.example/") == ()
+
+
+# History
+# -------
+
+
+def test_every_revision_is_kept(desk: Desk) -> None:
+    name = desk.mint(text("one"), by="anna").identifier
+    desk.clock.advance(hours=1)
+    desk.commit(name, text("two"), by="ben")
+    desk.bind(name, "https://a.example/", by="cleo")
+    desk.withdraw(f"{TODAY}/1", by="dora")
+    revisions = desk.history(name)
+    assert [(one.revision, one.by) for one in revisions] == [
+        (1, "anna"),
+        (2, "ben"),
+        (3, "cleo"),
+        (4, "dora"),
+    ]
+    assert [len(one.versions) for one in revisions] == [1, 2, 2, 2]
+    assert revisions[0].at == "2026-11-21T12:00:00Z"
+    assert revisions[1].at == "2026-11-21T13:00:00Z"
+
+
+# Batches
+# -------
+
+
+def test_a_refused_command_spoils_nothing_for_the_others(desk: Desk) -> None:
+    """Commands of one batch are carried out in order, each for itself."""
+    committer = desk.registry.door
+    committer.elect()
+    registrar = committer.committer._registrar  # type: ignore[union-attr]  # elected just now
+    mint = Mint(authority=SERIES, contents=(text("a"),))
+    broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
+    answers = registrar.execute([mint, Mint(authority="nobody.us"), broken, mint])
+    assert [getattr(one, "identifier", type(one).__name__) for one in answers] == [
+        f"{TODAY}/1.text.1",
+        "UnknownAuthority",
+        "InvalidRequest",
+        f"{TODAY}/2.text.1",
+    ]
+    assert desk.served(f"{TODAY}/2") == b"a"
+
+
+def test_commands_of_a_batch_see_each_other(desk: Desk) -> None:
+    desk.registry.door.elect()
+    registrar = desk.registry.door.committer._registrar  # type: ignore[union-attr]
+    name = parse(f"{TODAY}/1")
+    answers = registrar.execute(
+        [
+            Mint(authority=SERIES, contents=(text("a"),), once="k"),
+            Mint(authority=SERIES, contents=(text("a"),), once="k"),
+            Commit(identifier=name, contents=(text("b"),)),
+            Commit(identifier=name, contents=(text("b"),)),
+            Bind(identifier=name, locations=(Location(uri="https://a.example/"),)),
+            Withdraw(identifier=name, reason="enough"),
+            Commit(identifier=name, contents=(text("c"),)),
+            Mint(authority=SERIES, uid="memo"),
+            Mint(authority=SERIES, uid="memo"),
+        ]
+    )
+    outcomes = [getattr(one, "outcome", type(one).__name__) for one in answers]
+    assert outcomes == [
+        "created",
+        "created",
+        "created",
+        "unchanged",
+        "created",
+        "changed",
+        "Conflict",
+        "created",
+        "Conflict",
+    ]
+    assert len(desk.history(str(name))) == 4
+
+
+# Uploads
+# -------
+
+
+def test_what_was_spooled_is_kept_or_dropped(desk: Desk) -> None:
+    """A file in `incoming` belongs to its command: nothing is left behind when it is answered."""
+    incoming = desk.root / "incoming"
+    data = b"x" * (9 << 20)
+    name = desk.mint(large(desk.registry, data)).identifier
+    assert desk.served(name, 1, "octet-stream") == data
+    with pytest.raises(NotFound):
+        desk.commit(f"{TODAY}/9", large(desk.registry, data))
+    with pytest.raises(UnknownAuthority):
+        desk.mint(large(desk.registry, data), authority="nobody.us")
+    unchanged = desk.commit(name, large(desk.registry, data))
+    assert unchanged.outcome is Outcome.UNCHANGED
+    assert list(incoming.iterdir()) == []
+    assert len(list((desk.root / "segments").iterdir())) == 1
