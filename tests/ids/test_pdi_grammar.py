@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable
 from typing import ClassVar
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from perdure import testing
 from perdure.errors import MalformedIdentifier
+from perdure.ids import grammar
 from perdure.ids.grammar import LONGEST
-from perdure.ids.pdi import parse
+from perdure.ids.pdi import Pdi, parse
 from perdure.testing import pdi as pdis
 
 # the draft's ABNF
@@ -122,6 +124,44 @@ def test_spoiled_texts_are_judged_as_the_abnf_does(text: str) -> None:
 )
 def test_near_misses_are_judged_as_the_abnf_does(text: str) -> None:
     agrees_with_the_abnf(text)
+
+
+# the two ways of reading
+# -----------------------
+
+
+def exists(year: int, month: int, day: int) -> bool:
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("spelling", ["{:04}/{:02}/{:02}", "{:04}/{}/{}", "{:05}/{:02}/{:02}"])
+@pytest.mark.parametrize("year", [1, 1900, 1997, 2000, 2024, 9999])
+def test_the_calendar(year: int, spelling: str) -> None:
+    """Ruling pdi-date: "The date must exist in the Gregorian calendar"."""
+    for month in range(14):
+        for day in range(33):
+            error = mistake(f"pdi://a.us/{spelling.format(year, month, day)}/1")
+            assert (error is None) == exists(year, month, day)
+
+
+def fields(pdi: Pdi) -> list[object]:
+    """All but the text as it was received."""
+    cited = pdi.citation and (pdi.citation.origin, fields(pdi.citation.cited))
+    return [
+        *(pdi.text, pdi.series, pdi.date, pdi.uid, pdi.format, pdi.version, pdi.fragment),
+        cited,
+    ]
+
+
+@given(pdis.values())
+def test_the_short_way_is_the_long_way(pdi: Pdi) -> None:
+    """As a URN a text does not match the pattern of plain resources."""
+    assert grammar.PLAIN_RESOURCE.match(pdi.urn) is None
+    assert fields(parse(pdi.urn)) == fields(parse(str(pdi))) == fields(pdi)
 
 
 # where an error points

@@ -140,16 +140,17 @@ RESOURCE = re.compile(
 """All of a PDI but fragment and citation. Groups: series, year, month, day, unique-id, format,
 version."""
 
-# The same where it is canonical already: without wildcards and escapes, in a series that ends in a
-# two-letter code, on a day that every year has, and within the limits. An empty component (`a..us`)
-# gets through, for a repeated group would cost as much as all the rest: whoever uses the pattern
-# looks for two dots in a row.
+# The same where it is canonical already: without wildcards and escapes, in a series of two to five
+# components that ends in a two-letter code, on a day that every year has, and within the limits.
+# (A repeated group for the components would cost a tenth of all the reading.)
+_NAME = "[a-z0-9-]{1,255}+"
+_PLAIN_SERIES = rf"{_NAME}\.{_NAME}(?:\.{_NAME}|)(?:\.{_NAME}|)(?:\.{_NAME}|)(?<=\.[a-z][a-z])"
 _LOWER_CASE = "[a-z0-9-_]{1,255}+"
 _EVERY_YEARS_DAY = (
     "(?:0[1-9]|1[0-2])/(?:0[1-9]|1[0-9]|2[0-8]|(?<!02/)(?:29|30)|(?:(?<=0[13578]/)|(?<=1[02]/))31)"
 )
 PLAIN_RESOURCE = re.compile(
-    rf"pdi://([a-z0-9-][a-z0-9.-]{{0,255}}+)(?<=\.[a-z][a-z])/"
+    rf"pdi://({_PLAIN_SERIES})/"
     rf"([1-9][0-9][0-9][0-9]/{_EVERY_YEARS_DAY})/"
     rf"([{UID_CHARACTERS}]{{1,255}}+)"
     rf"(?:\.({_LOWER_CASE}(?:\+{_LOWER_CASE}|))"

@@ -365,7 +365,7 @@ _resource = grammar.RESOURCE.match
 def parse(text: str) -> Pdi:
     """The PDI that `text` is. Raises MalformedIdentifier."""
     plain = _plain_resource(text)
-    if plain is not None and plain.end() == len(text) and ".." not in text:
+    if plain is not None and plain.end() == len(text):
         series, date, uid, token, digits = plain.groups()
         version = int(digits) if digits else None
         return Pdi(text, series, date, uid, token, version, None, None, text)
@@ -381,7 +381,7 @@ def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
 
     `plain` is the plain resource found at its beginning, `depth` counts the citations around it.
     """
-    if plain is not None and text.find("..", 0, plain.end()) < 0:
+    if plain is not None:
         series, date, uid, token, digits = plain.groups()
         version: Version | None = int(digits) if digits else None
         end = plain.end()
