@@ -1,0 +1,337 @@
+"""What may be written: the laws of the namespace as pure functions, and who may do what."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import sha512, text
+
+from perdure import rules
+from perdure.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedIdentifier,
+    PerdureError,
+    Unauthenticated,
+    UnknownAuthority,
+)
+from perdure.ids import parse
+from perdure.model import Location, Record, Representation, Token, Tombstone
+
+DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
+NOW = "2026-11-21T12:00:00Z"
+
+
+# Laws
+# ----
+
+bodies = st.sampled_from(["one", "two", "three"])
+formats = st.sampled_from(["text", "html", "basic", "au"])
+contents = st.builds(text, bodies, formats)
+locations = st.builds(
+    Location,
+    uri=st.sampled_from(["https://a.example/", "https://b.example/"]),
+    version=st.none() | st.integers(-1, 4),
+    format=st.none() | formats,
+    sha512=st.none() | bodies.map(lambda body: sha512(body.encode())),
+)
+tombstones = st.builds(Tombstone, reason=st.just("a reason"), at=st.just(NOW), by=st.just("anna"))
+
+
+def commit(record: Record, some: list[Any], number: int | None) -> Record:
+    plan = rules.plan_commit(DOCUMENT, record, tuple(some), number)
+    return with_plan(record, plan)
+
+
+def with_plan(record: Record, plan: rules.Plan | None) -> Record:
+    if plan is None or not plan.fresh:
+        return record
+    added = tuple(
+        Representation(
+            format=one.format,
+            media_type=one.media_type,
+            length=one.length,
+            sha512=one.sha512,
+            segment=1,
+            offset=0,
+        )
+        for one in plan.fresh
+    )
+    return rules.with_representations(record, plan.version, added, NOW)
+
+
+def break_(record: Record, uri: str, content: Any) -> Record:
+    location = rules.find_location(DOCUMENT, record, uri)
+    plan = rules.plan_break(DOCUMENT, record, location, content)
+    return with_plan(rules.without(record, location, NOW), plan)
+
+
+steps = st.one_of(
+    st.builds(
+        lambda some, number: lambda record: commit(record, some, number),
+        st.lists(contents, max_size=3),
+        st.none() | st.integers(-1, 4),
+    ),
+    st.builds(
+        lambda some: lambda record: rules.bind(DOCUMENT, record, tuple(some))[0],
+        st.lists(locations, max_size=2),
+    ),
+    st.builds(
+        lambda uri, content: lambda record: break_(record, uri, content),
+        st.sampled_from(["https://a.example/", "https://b.example/"]),
+        st.none() | contents,
+    ),
+    st.builds(
+        lambda tombstone, number: (
+            lambda record: rules.withdraw(DOCUMENT, record, tombstone, number)[0]
+        ),
+        tombstones,
+        st.none() | st.integers(1, 4),
+    ),
+    st.builds(
+        lambda other: lambda record: rules.alias(DOCUMENT, record, parse(other))[0],
+        st.sampled_from(["hdl:1/2", "URN:IANA:1::a:::", "urn:iana:1::A:::"]),
+    ),
+)
+
+
+def promises(record: Record) -> set[tuple[int, str, str]]:
+    return {
+        (version.number, one.format, one.sha512)
+        for version in record.versions
+        for one in version.representations
+    }
+
+
+@given(st.lists(steps, max_size=12))
+def test_a_record_only_grows(changes: list[Any]) -> None:
+    """ "The PDI namespace is monotonic; PDIs cannot be retracted. … This requirement assures that
+    any machine representation (byte sequence) associated with formats of a versioned PDI never
+    changes" (section 2.1)."""
+    record = Record(minted="text")
+    for change in changes:
+        before = record
+        with suppress(PerdureError):
+            record = change(before)
+        assert promises(before) <= promises(record)
+        assert set(rules.version_numbers(before)) <= set(rules.version_numbers(record))
+        assert set(before.aliases) <= set(record.aliases)
+        for version in before.versions:
+            after = record.version(version.number)
+            assert after is not None
+            assert not version.tombstone or after.tombstone == version.tombstone
+        assert not before.tombstone or record.tombstone == before.tombstone
+        places = [(number, form) for number, form, _ in promises(record)]
+        assert len(places) == len(set(places))
+        for version in record.versions:  # `au` is `basic`: one format, one representation
+            assert not {"au", "basic"} <= {one.format for one in version.representations}
+            assert version.number >= 1
+
+
+@given(st.lists(steps, max_size=12))
+def test_what_is_promised_elsewhere_is_never_contradicted(changes: list[Any]) -> None:
+    """ "A URI that is indirectly bound to a PDI MUST NOT change" (section 3.6.2)."""
+    record = Record(minted="text")
+    for change in changes:
+        with suppress(PerdureError):
+            record = change(record)
+        for location in record.locations:
+            version = record.version(location.version) if location.version else None
+            held = version.find(location.format) if version and location.format else None
+            if location.sha512 and held:
+                assert held.sha512 == location.sha512
+
+
+# References
+# ----------
+
+
+def test_everything_that_leads_back_to_a_record() -> None:
+    record = Record(
+        locations=(Location(uri="https://a.example/", sha512="a" * 128),),
+        aliases=("hdl:1/2", "URN:IANA:1::Foo:::"),
+    )
+    record = commit(record, [text("one")], None)
+    assert rules.references(record) == {
+        "location:https://a.example/",
+        "sha512:" + "a" * 128,
+        "sha512:" + sha512(b"one"),
+        "alias:" + parse("hdl:1/2").key,
+        "alias:" + parse("urn:iana:1::FOO:::").key,
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pdi://oma.eop.gov.us/1997/09/01/1",
+        "pdi://oma.eop.gov.us/1994/10/20/HTTP:%2f%2fWWW%2ewhitehouse%2egov%2f",
+        "hdl:4263537/4000",
+        "URN:IANA:42117::Opaque-1:::",
+        "ark:12345/x6np1wh8k",
+    ],
+)
+def test_a_record_knows_its_own_name(name: str) -> None:
+    identifier = parse(name)
+    record = Record(name=rules.spelled(identifier))
+    assert str(rules.identify(identifier.key, record)) == str(identifier)
+
+
+# Series and unique-ids
+# ---------------------
+
+
+@pytest.mark.parametrize("country", ["us", "de", "uk", "su", "yu", "dd"])
+def test_countries_of_now_and_then(country: str) -> None:
+    """Ruling pdi-series: "officially assigned or formerly used"."""
+    series = f"a.b.{country}"
+    if country == "uk":  # reserved, never assigned: the code of that country is gb
+        with pytest.raises(InvalidRequest):
+            rules.check_series(series, (series,))
+    else:
+        rules.check_series(series, (series,))
+
+
+@pytest.mark.parametrize("series", ["oma.eop.gov", "a.usa", "a.xx"])
+def test_series_that_end_in_no_country(series: str) -> None:
+    with pytest.raises(InvalidRequest):
+        rules.check_series(series, (series,))
+
+
+def test_a_series_that_nobody_owns_here() -> None:
+    with pytest.raises(UnknownAuthority) as refused:
+        rules.check_series("gpo.gov.us", ("oma.eop.gov.us",))
+    assert refused.value.known == ("oma.eop.gov.us",)
+
+
+@pytest.mark.parametrize("uid", ["1", "01", "0", "99999999999999999999"])
+def test_numbers_are_handed_out_and_not_chosen(uid: str) -> None:
+    with pytest.raises(InvalidRequest, match="handed out in order"):
+        rules.check_unique_id(uid)
+
+
+@pytest.mark.parametrize("uid", ["memo-7", "1a", "١", "http://a.example/"])
+def test_names_are_chosen_freely(uid: str) -> None:
+    rules.check_unique_id(uid)
+
+
+@pytest.mark.parametrize("format", ["*", "", "te.xt", "te/xt", "a+b+c", "é"])
+def test_formats_that_no_minted_pdi_has(format: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        rules.canonical_format(format)
+
+
+@pytest.mark.parametrize(
+    ("format", "canonical"),
+    [("TEXT", "text"), ("svg%2Bxml", "svg%2bxml"), ("Audio+X", "audio+x"), ("%61", "a")],
+)
+def test_formats_have_a_canonical_form(format: str, canonical: str) -> None:
+    assert rules.canonical_format(format) == canonical
+
+
+# Locations
+# ---------
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"uri": "/relative"},
+        {"uri": ""},
+        {"uri": "https:"},
+        {"uri": "https://a.example/ b"},
+        {"uri": "https://a.example/é"},
+        {"uri": "https://a.example/\n"},
+        {"uri": "https://a.example/" + "x" * 8192},
+        {"uri": "javascript:alert(1)"},
+        {"uri": "JavaScript:alert(1)"},
+        {"uri": "data:text/html,x"},
+        {"uri": "file:///etc/passwd"},
+        {"uri": "https://a.example/", "version": 0},
+        {"uri": "https://a.example/", "sha512": "A" * 128},
+        {"uri": "https://a.example/", "sha512": "a" * 127},
+        {"uri": "https://a.example/", "language": "en\r\nX: y"},
+        {"uri": "https://a.example/", "region": "x" * 101},
+        {"uri": "https://a.example/", "role": ""},
+    ],
+)
+def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        rules.checked((Location(**fields),))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://a.example/x?y=z#part",
+        "http://[::1]:8080/",
+        "ftp://a.example/x",
+        "urn:isbn:9780141036144",
+        "hdl:1/2",
+        "http://a.example/%e2%82%ac",
+    ],
+)
+def test_locations_of_many_schemes(uri: str) -> None:
+    assert rules.checked((Location(uri=uri, format="HTML"),)) == (Location(uri=uri, format="html"),)
+
+
+# Who may
+# -------
+
+TOKEN = Token(
+    name="press",
+    digest="0" * 64,
+    operations=("mint", "commit"),
+    authorities=("oma.eop.gov.us", "99999/fk4*"),
+    first_day="2026-01-01",
+    last_day="2026-12-31",
+    expires="2027-01-01T00:00:00Z",
+)
+
+
+@pytest.mark.parametrize(
+    ("operation", "authority", "day"),
+    [
+        ("mint", "oma.eop.gov.us", "2026-01-01"),
+        ("commit", "oma.eop.gov.us", "2026-12-31"),
+        ("mint", "99999/fk4x", None),
+        ("mint", "99999/fk4", None),
+    ],
+)
+def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> None:
+    rules.check_token(TOKEN, operation=operation, authority=authority, day=day, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("operation", "authority", "day"),
+    [
+        ("withdraw", "oma.eop.gov.us", "2026-06-01"),
+        ("mint", "gpo.gov.us", "2026-06-01"),
+        ("mint", "x.oma.eop.gov.us", "2026-06-01"),
+        ("mint", "oma.eop.gov.us.evil.us", "2026-06-01"),
+        ("mint", "99999/fk", None),
+        ("mint", "oma.eop.gov.us", "2025-12-31"),
+        ("commit", "oma.eop.gov.us", "2027-01-01"),
+    ],
+)
+def test_what_is_out_of_scope(operation: str, authority: str, day: str | None) -> None:
+    with pytest.raises(Forbidden) as refused:
+        rules.check_token(TOKEN, operation=operation, authority=authority, day=day, now=NOW)
+    assert refused.value.who == "press"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"revoked": "2026-11-20T00:00:00Z"}, {"expires": NOW}, {"expires": "2026-11-21T11:59:59Z"}],
+)
+def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
+    token = msgspec.structs.replace(TOKEN, **fields)
+    with pytest.raises(Unauthenticated):
+        rules.check_token(
+            token, operation="mint", authority="oma.eop.gov.us", day="2026-06-01", now=NOW
+        )
