@@ -13,7 +13,8 @@ the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI wh
 to it is the `#` in front of a part (ruling: fragment-transport); an identifier whose first colon is
 escaped was escaped as a whole.
 
-What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x.
+What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
+the f-components of URNs aside.
 """
 
 from __future__ import annotations
@@ -77,11 +78,7 @@ def read_target(raw: bytes) -> Target:
     elif address := _OUR_ADDRESS.match(text):
         text = text[address.end() :].removeprefix("/")
     at = text.find("?")
-    if (
-        at < 0
-        or _PWID.match(text)
-        or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text))
-    ):
+    if at < 0 or _PWID.match(text) or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
         return Target(text, None)
     return Target(text[:at], text[at + 1 :])
 
@@ -119,7 +116,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
 def _positive(text: str) -> int:
     if re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
         return int(text)
-    raise InvalidRequest(what=f"limit {quote(text)}", reason="a positive number is needed", rule=None)
+    raise InvalidRequest(
+        what=f"limit {quote(text)}", reason="a positive number is needed", rule=None
+    )
 
 
 # identifiers
@@ -186,7 +185,9 @@ def path_of(identifier: Identifier) -> str:
     if isinstance(identifier, Handle):
         text = str(identifier)
         return text[:4] + escape(text[4:], safe=_KEPT_IN_PATH)
-    return str(identifier).replace("#", "%23")
+    return str(
+        identifier.whole
+    )  # RFC 8141 section 2.3.3: clients keep an f-component to themselves
 
 
 def uri_of(identifier: Identifier) -> str:

@@ -1,0 +1,98 @@
+"""What is counted, for Prometheus to fetch at `/metrics`.
+
+How it works: one `Metrics` for each worker. Several workers write what they count to mapped files
+in the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
+module is imported), and whichever is asked adds up the files of all. Answers of the fast path are
+counted in plain integers and handed over once a second.
+
+What must stay true: labels come from closed sets, never from a request.
+"""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from perdure.model import Outcome
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class Metrics:
+    """The counters of one worker."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "perdure_requests", "Requests answered", ("method", "status"), registry=self._registry
+        )
+        self._fast = Counter(
+            "perdure_fast_answers", "Of them, redirects without ASGI", registry=self._registry
+        )
+        self._seconds = Histogram(
+            "perdure_request_seconds",
+            "Time to the end of an answer, redirects without ASGI left out",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._sent = Counter("perdure_sent_bytes", "Bytes of bodies sent", registry=self._registry)
+        self._received = Counter(
+            "perdure_received_bytes", "Bytes of uploads received", registry=self._registry
+        )
+        self._writes = Counter(
+            "perdure_writes",
+            "Writes made durable",
+            ("operation", "outcome"),
+            registry=self._registry,
+        )
+        self._broken = Gauge(
+            "perdure_write_door_broken",
+            "1 where a flush failed and nothing is accepted until a restart",
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
+        self._pairs: dict[tuple[str, int], Counter] = {}
+
+    def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
+        """One request was answered."""
+        self._count(method, status, 1)
+        self._seconds.observe(seconds)
+        if sent:
+            self._sent.inc(sent)
+
+    def answered_fast(self, status: int, number: int) -> None:
+        """So many requests were answered without ASGI since the last call."""
+        self._count("GET", status, number)
+        self._fast.inc(number)
+
+    def _count(self, method: str, status: int, number: int) -> None:
+        pair = (method if method in _METHODS else "other", status)
+        counter = self._pairs.get(pair)
+        if counter is None:
+            counter = self._pairs[pair] = self._requests.labels(pair[0], str(status))
+        counter.inc(number)
+
+    def received(self, length: int) -> None:
+        """An upload of so many bytes came in."""
+        self._received.inc(length)
+
+    def written(self, operation: str, outcome: Outcome) -> None:
+        """A write was made durable."""
+        self._writes.labels(operation, outcome.value).inc()
+
+    def door(self, *, broken: bool) -> None:
+        """The state of the write door, as far as this worker knows."""
+        self._broken.set(broken)
+
+    def exposition(self) -> bytes:
+        """All of it in Prometheus's text format, of all workers where there are several."""
+        if DIRECTORY not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # it has no types
+        return generate_latest(together)

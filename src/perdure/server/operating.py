@@ -1,0 +1,238 @@
+"""POST: the operations on an identifier that come without bytes of its own.
+
+How it works: `POST /<identifier>?<operation>` with a JSON body, one of `mint` (on a series,
+shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdraw`. Each is one
+entry of a table: the shape of its body, and how that becomes a command for the write door. The
+shape is checked by msgspec, what it means by `perdure.rules`.
+
+What must stay true: the operation that a token must cover is the one in the URL; an unknown
+identifier is 404 before the token is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from perdure.decide import decide
+from perdure.errors import InvalidRequest, TooLarge, quote
+from perdure.ids import Identifier
+from perdure.model import (
+    Alias,
+    Bind,
+    Break,
+    Command,
+    Location,
+    Mint,
+    Query,
+    Record,
+    Register,
+    Token,
+    Want,
+    Withdraw,
+)
+from perdure.server import auth, problems
+from perdure.server.answers import Answer
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import identify, read_question
+from perdure.server.writing import (
+    ALLOW_PATTERN,
+    expected_revision,
+    minting_authority,
+    once,
+    receipt_answer,
+)
+
+_T = TypeVar("_T")
+_LONGEST_BODY = 1 << 20  # bytes
+_SHA512 = re.compile("[0-9a-f]{128}")
+
+
+class _Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A location, as `perdure.model.Location` has it."""
+
+    uri: str
+    version: int | None = None
+    format: str | None = None
+    sha512: str | None = None
+    language: str | None = None
+    region: str | None = None
+    role: str | None = None
+    weight: int = 1
+
+
+class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    uid: str | None = None
+    format: str = "text"
+    locations: tuple[str | _Place, ...] = ()
+    metadata: dict[str, str] = {}
+
+
+class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    locations: tuple[str | _Place, ...] = ()
+    metadata: dict[str, str] = {}
+
+
+class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    locations: tuple[str | _Place, ...]
+
+
+class _BreakBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    uri: str
+
+
+class _AliasBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    other: str
+
+
+class _WithdrawBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reason: str
+    version: int | None = None
+
+
+_Body = _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+
+
+def _bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
+    places = _locations(body.locations)
+    return Bind(by=by, identifier=identifier, locations=places, expect=expect)
+
+
+def _break(by: str, identifier: Identifier, body: _BreakBody, expect: int | None) -> Command:
+    return Break(by=by, identifier=identifier, uri=body.uri, expect=expect)
+
+
+def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None) -> Command:
+    return Alias(by=by, identifier=identifier, other=identify(body.other), expect=expect)
+
+
+def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
+    return Withdraw(
+        by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
+    )
+
+
+_KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
+    "bind": (_BindBody, _bind),
+    "break": (_BreakBody, _break),
+    "alias": (_AliasBody, _alias),
+    "withdraw": (_WithdrawBody, _withdraw),
+}
+"""Operations on an identifier that is known."""
+
+VERBS = ("mint", "register", *_KNOWN)
+
+
+async def post(service: Service, request: Request) -> Answer:
+    """The answer to POST of what is no page."""
+    verb = read_question(request.target.question, verbs=VERBS).verb
+    text = request.target.text
+    authority = minting_authority(text, service.settings)
+    if authority is not None:
+        if verb != "mint":
+            return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+        return await _mint(service, request, authority)
+    identifier = identify(text)
+    if verb == "register":
+        return await _register(service, request, identifier)
+    record = service.record(identifier)
+    decide(Query(identifier=identifier, want=Want.DESCRIPTION), record)  # 404 before all else
+    if verb not in _KNOWN or record is None:
+        return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+    return await _operate(service, request, verb, identifier, record)
+
+
+async def _operate(
+    service: Service, request: Request, verb: str, identifier: Identifier, record: Record
+) -> Answer:
+    token = auth.bearer(service, request)
+    auth.check(service, token, verb, identifier)
+    expect = expected_revision(request, str(identifier), record)
+    shape, make = _KNOWN[verb]
+    body = _read(await _body(request), shape)
+    return await _submit(service, request, verb, make(token.name, identifier, body, expect))
+
+
+async def _mint(service: Service, request: Request, authority: str) -> Answer:
+    token = auth.bearer(service, request)
+    auth.check_minting(service, token, authority)
+    body = _read(await _body(request), _MintBody)
+    command = Mint(
+        by=token.name,
+        authority=authority,
+        uid=body.uid,
+        format=body.format,
+        locations=_locations(body.locations),
+        metadata=body.metadata,
+        once=once(request),
+    )
+    return await _submit(service, request, "mint", command)
+
+
+async def _register(service: Service, request: Request, identifier: Identifier) -> Answer:
+    token: Token = auth.bearer(service, request)
+    auth.check(service, token, "register", identifier)
+    body = _read(await _body(request), _RegisterBody)
+    command = Register(
+        by=token.name,
+        identifier=identifier,
+        locations=_locations(body.locations),
+        metadata=body.metadata,
+    )
+    return await _submit(service, request, "register", command)
+
+
+async def _submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written(verb, receipt.outcome)
+    return receipt_answer(request, receipt)
+
+
+# bodies
+# ------
+
+
+async def _body(request: Request) -> bytes:
+    """The whole body. Raises TooLarge; one that is cut off is no JSON."""
+    body = bytearray()
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            break
+        body += message["body"]
+        more = message["more_body"]
+        if len(body) > _LONGEST_BODY:
+            raise TooLarge(what="the body", limit=_LONGEST_BODY)
+    return bytes(body)
+
+
+def _read(body: bytes, shape: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(body or b"{}", type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidRequest(
+            what="the body", reason=f"{error}", rule="docs/reference/http.md"
+        ) from error
+
+
+def _locations(places: tuple[str | _Place, ...]) -> tuple[Location, ...]:
+    return tuple(Location(uri=one) if isinstance(one, str) else _location(one) for one in places)
+
+
+def _location(place: _Place) -> Location:
+    if place.sha512 is not None and not _SHA512.fullmatch(place.sha512):
+        raise InvalidRequest(
+            what=f"sha512 {quote(place.sha512)}",
+            reason="128 hexadecimal digits in lower case are needed",
+            rule=None,
+        )
+    if place.version is not None and place.version < 1:
+        raise InvalidRequest(
+            what=f"version {place.version}", reason="versions count from 1", rule="pdi-version"
+        )
+    return Location(**{name: getattr(place, name) for name in _Place.__struct_fields__})

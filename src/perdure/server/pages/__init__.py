@@ -1,0 +1,58 @@
+"""The pages that people see: templates, and the header fields that every page gets.
+
+How it works: Jinja with escaping always on; templates lie beside this file. All style is in one
+template, and the Content-Security-Policy names its digest, so that nothing else, above all no
+script, can have an effect on a page.
+
+What must stay true: a template gets values only, never markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+
+import jinja2
+
+from perdure.server.answers import Answer, plain
+
+HTML = "text/html; charset=utf-8"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("perdure.server", "pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _policy() -> bytes:
+    style = _environment().get_template("style.css").render()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ).encode()
+
+
+def render(name: str, **values: object) -> bytes:
+    """A page as UTF-8."""
+    return _environment().get_template(name).render(values).encode()
+
+
+def page(status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Answer:
+    """An answer that is a page."""
+    return plain(
+        status,
+        HTML,
+        body,
+        (b"content-security-policy", _policy()),
+        (b"x-content-type-options", b"nosniff"),
+        *fields,
+    )

@@ -1,0 +1,164 @@
+"""GET and HEAD of an identifier: the thing, a way to it, a part of it, or what is known about it.
+
+How it works: the target becomes an identifier and a question, `perdure.decide` says what to do,
+and what it says is carried out here. Whoever puts JSON or XML before all else in Accept is asking
+for the record, unless the thing itself is to be had as that.
+
+What must stay true: a request for a part is never answered with the whole document.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+
+from perdure.decide import decide
+from perdure.errors import NotAcceptable, NotFound, PartNotSupported
+from perdure.formats import media_type
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Query,
+    Record,
+    Redirect,
+    Step,
+    Want,
+)
+from perdure.rules import wanted
+from perdure.server import held, problems
+from perdure.server.answers import Answer, plain
+from perdure.server.describing import TYPES, describe, public
+from perdure.server.listings import listing
+from perdure.server.locating import locations
+from perdure.server.negotiate import leading, prefers
+from perdure.server.redirects import redirect
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import identify, read_question
+
+
+async def get(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of what is no page."""
+    question = read_question(request.target.question)
+    identifier = identify(request.target.text, question.part)
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        return await listing(service, request, identifier, question)
+    match question.verb:
+        case "info":
+            return description(service, request, identifier)
+        case "locations":
+            return locations(service, request, identifier)
+        case "history":
+            return history(service, request, identifier)
+    return resource(service, request, identifier)
+
+
+def resource(service: Service, request: Request, identifier: Identifier) -> Answer:
+    """The thing that an identifier names, by way of a redirect where it lies elsewhere."""
+    if isinstance(identifier, Pdi) and identifier.citation is not None:
+        return description(service, request, identifier)
+    record = service.record(identifier)
+    if identifier.whole is not identifier:
+        query = Query(identifier=identifier.whole, accept=request.accept)
+        return _part(request, identifier, decide(query, record))
+    step = _step(request, identifier, record)
+    return carry_out(service, request, identifier, step, record)
+
+
+def _step(request: Request, identifier: Identifier, record: Record | None) -> Step:
+    """What to do, with the wish for the record itself taken into account."""
+    query = Query(identifier=identifier, accept=request.accept, languages=request.languages)
+    for_record = prefers(request.accept, TYPES)
+    try:
+        step = decide(query, record)
+    except NotAcceptable:
+        if not for_record or record is None:
+            raise
+        return Description(identifier=identifier, record=record)
+    if for_record and record is not None and _differs(request, identifier, step):
+        return Description(identifier=identifier, record=record)
+    return step
+
+
+def _differs(request: Request, identifier: Identifier, step: Step) -> bool:
+    """Whether what would be given is of another media type than the one asked for first."""
+    if isinstance(step, Fetch):
+        named = wanted(identifier)[1] is not None  # then nothing is negotiated
+        kind: str | None = step.representation.media_type
+        return not named and _essence(kind) not in leading(request.accept)
+    if isinstance(step, Redirect):
+        known = media_type(step.location.format) if step.location.format else None
+        return known is None or known.essence not in leading(request.accept)
+    return False
+
+
+def _essence(kind: str | None) -> str:
+    return (kind or "").partition(";")[0].strip().lower()
+
+
+def carry_out(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    step: Step,
+    record: Record | None,
+    *,
+    status: int = HTTPStatus.FOUND,
+) -> Answer:
+    """The answer that a step is. `status` is that of a redirect."""
+    fresh = service.settings.fresh_seconds
+    match step:
+        case Fetch():
+            return held.answer(
+                request,
+                service.registry.segments,
+                step,
+                record or Record(),
+                fresh=fresh,
+                chosen=wanted(identifier)[1] is None,
+            )
+        case Redirect():
+            return redirect(step, fresh=fresh, status=status)
+        case Description():
+            return describe(request, identifier, step.record, fresh=fresh)
+        case Gone():
+            return problems.answer(problems.of_tombstone(step), request)
+        case Choices():
+            return locations(service, request, identifier)
+
+
+def _part(request: Request, identifier: Identifier, step: Step) -> Answer:
+    if isinstance(step, Gone):
+        return problems.answer(problems.of_tombstone(step), request)
+    if isinstance(step, Fetch):
+        kind = step.representation.media_type
+    elif isinstance(step, Redirect):
+        kind = f"what lies at {step.location.uri}"
+    else:
+        return problems.answer(problems.no_location(identifier), request)
+    selector = str(identifier).partition("#")[2]
+    raise PartNotSupported(media_type=kind, selector=selector, install=None)
+
+
+def description(service: Service, request: Request, identifier: Identifier) -> Answer:
+    """What is known about an identifier. Raises NotFound."""
+    query = Query(identifier=identifier, want=Want.DESCRIPTION)
+    record = service.record(identifier)
+    step = decide(query, record)
+    return carry_out(service, request, identifier, step, record)
+
+
+def history(service: Service, request: Request, identifier: Identifier) -> Answer:
+    """All revisions of the record as JSON, the oldest first."""
+    past = service.registry.records.history(identifier.key)
+    if not past:
+        raise NotFound(identifier=str(identifier))
+    shown = [public(record, identifier.whole, request.base) for record in past]
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    body = msgspec.json.encode({"identifier": str(identifier.whole), "revisions": shown})
+    return plain(HTTPStatus.OK, "application/json", body, (b"cache-control", fresh))

@@ -1,0 +1,126 @@
+"""The map of the server: which function answers what. Read this first.
+
+A request is about a page of the server or about an identifier; identifiers have a colon in them.
+
+    GET HEAD  /                            own.start            PAGES
+    GET HEAD  /healthz /readyz /metrics    own
+    GET HEAD  /problems/<code>             own.explanation      UNDER
+    GET HEAD  /uri-res/<service>?<uri>     thttp.answer
+    GET HEAD  <identifier>                 reading.get          METHODS
+    PUT       <identifier or series>       writing.put
+    POST      <identifier>?<operation>     operating.post
+    OPTIONS TRACE DELETE                   methods
+
+How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds what
+lives as long as the process). It makes a `Request` of the scope, finds the
+handler here, and sends the `Answer` that it returns; an error of our tree becomes a problem
+document in one place. `perdure.server.http` answers malformed HTTP before it gets here, and
+`perdure.server.fastpath` the plain redirects.
+
+What must stay true: a handler is `async (service, request) -> Answer` and does nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from perdure.errors import Corrupt, Forbidden, PerdureError, Unauthenticated
+from perdure.server import logs, methods, operating, own, problems, reading, thttp, writing
+from perdure.server.answers import Answer, begin, send
+from perdure.server.doctor import echo_answer
+from perdure.server.request import Receive, Request, Scope, Send
+from perdure.server.service import Service
+
+Handler = Callable[[Service, Request], Awaitable[Answer]]
+
+
+async def _uri_res(service: Service, request: Request) -> Answer:
+    return thttp.answer(service, request)
+
+
+PAGES: dict[str, Handler] = {
+    "": own.start,
+    "healthz": own.health,
+    "readyz": own.readiness,
+    "metrics": own.metrics,
+}
+UNDER: dict[str, Handler] = {
+    "problems": own.explanation,
+    "uri-res": _uri_res,
+}
+METHODS: dict[str, Handler] = {
+    "GET": reading.get,
+    "HEAD": reading.get,
+    "PUT": writing.put,
+    "POST": operating.post,
+    "OPTIONS": methods.options,
+    "TRACE": methods.trace,
+    "DELETE": methods.delete,
+}
+
+
+def find(request: Request) -> Handler | None:
+    """The handler of a request; None where there is no such page."""
+    if not request.target.is_page:
+        return METHODS.get(request.method, methods.undefined)
+    if request.method == "OPTIONS" and request.raw == b"*":
+        return methods.options
+    text = request.target.text
+    page = PAGES.get(text) or UNDER.get(text.partition("/")[0])
+    if page is None or request.method in ("GET", "HEAD"):
+        return page
+    return METHODS[request.method] if request.method in ("OPTIONS", "TRACE") else methods.undefined
+
+
+class Application:
+    """The resolver as an ASGI application."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._log = logs.log()
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        start = time.perf_counter()
+        echo = echo_answer(scope)
+        if echo is not None:
+            fields, body = echo
+            await send(Answer(HTTPStatus.OK, fields, body), to, receive=receive, with_body=True)
+            return
+        request = Request(scope, receive, self._service.settings.base_url)
+        answer = await self._answer(request)
+        try:
+            sent = await send(answer, to, receive=receive, with_body=request.method != "HEAD")
+        except Corrupt as error:
+            self._log.error("corrupt", detail=str(error))
+            raise
+        seconds = time.perf_counter() - start
+        self._service.metrics.answered(request.method, answer.status, seconds, sent)
+        if logs.chatty():
+            self._log.debug(
+                "request",
+                method=request.method,
+                target=request.raw.decode("ascii"),
+                status=answer.status,
+                bytes=sent,
+                seconds=round(seconds, 6),
+            )
+
+    async def _answer(self, request: Request) -> Answer:
+        handler = find(request)
+        if handler is None:
+            return problems.answer(problems.no_such_page(request.target.text), request)
+        try:
+            answer = await handler(self._service, request)
+            return answer if request.method == "HEAD" else await begin(answer)
+        except PerdureError as error:
+            self._note(request, error)
+            return problems.answer(problems.of_error(error), request)
+
+    def _note(self, request: Request, error: PerdureError) -> None:
+        status = problems.of_error(error).status
+        if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
+            self._log.error("failed", code=error.code, detail=str(error))
+        elif isinstance(error, Unauthenticated | Forbidden):
+            self._log.info("refused", code=error.code, detail=str(error), method=request.method)

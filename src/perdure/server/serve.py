@@ -1,0 +1,188 @@
+"""`perdure serve`: worker processes that answer HTTP over one registry directory.
+
+How it works: uvicorn runs the processes. One worker runs in this process; several are started
+afresh, share the listening socket, and are replaced when they die. Each opens the registry for
+itself; which of them writes, the write door decides. Once a minute the one that writes seals
+complete segments.
+
+What must stay true: on SIGTERM or SIGINT a worker takes no more connections, finishes what it has
+begun, and only then closes the door; a worker that cannot start says so and stops the whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from perdure.app import Registry
+from perdure.errors import BadSettings, PerdureError
+from perdure.generation import Generation
+from perdure.server import logs
+from perdure.server.fastpath import FastPath
+from perdure.server.http import RawTargetH11Protocol, protocol_class
+from perdure.server.metrics import DIRECTORY, Metrics
+from perdure.server.request import Receive, Scope, Send
+from perdure.server.routes import Application
+from perdure.server.service import Service
+
+GRACE = 30  # seconds that requests under way are given when the server stops
+_SEAL_EVERY = 60  # seconds
+_COUNT_EVERY = 1  # seconds
+
+
+class Worker:
+    """The ASGI application of one process, with what lives as long as the process does."""
+
+    def __init__(self, root: Path) -> None:
+        self._registry = Registry(root)
+        self._generation = Generation(root)
+        self._service = Service(self._registry, Metrics())
+        self._application = Application(self._service)
+        self.fast = FastPath(self._registry, self._generation)
+
+    async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
+        if scope["type"] == "http":
+            await self._application(scope, receive, to)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, to)
+
+    async def _live(self, receive: Receive, to: Send) -> None:
+        tasks: list[asyncio.Task[None]] = []
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                tasks += [asyncio.create_task(self._count()), asyncio.create_task(self._seal())]
+                # What is here now stays: the collector need not look through it again.
+                gc.collect()
+                gc.freeze()
+                await to({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                for task in tasks:
+                    task.cancel()
+                await asyncio.to_thread(self._registry.close)
+                self._generation.close()
+                await to({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _count(self) -> None:
+        while True:
+            await asyncio.sleep(_COUNT_EVERY)
+            if number := self.fast.answered:
+                self.fast.answered = 0
+                self._service.metrics.answered_fast(302, number)
+
+    async def _seal(self) -> None:
+        log = logs.log()
+        while True:
+            await asyncio.sleep(_SEAL_EVERY)
+            try:
+                if sealed := await asyncio.to_thread(self._registry.seal):
+                    log.info("sealed", segments=sealed)
+            except (OSError, PerdureError) as error:  # tried again in a minute
+                log.error("not sealed", detail=str(error))  # noqa: TRY400  (expected: no traceback)
+
+
+class _Config(uvicorn.Config):
+    """uvicorn's settings, with an application that is made in the process where it runs."""
+
+    def __init__(self, root: Path, *, h11: bool, level: str, **settings: Any) -> None:
+        self._root = root
+        self._h11 = h11
+        self._level = level
+        super().__init__("perdure.server.serve:Worker", **settings)
+
+    def configure_logging(self) -> None:
+        logs.configure(self._level)
+
+    def load_app(self) -> Worker:
+        self._worker = Worker(self._root)
+        return self._worker
+
+    def load(self) -> None:
+        super().load()
+        fast = None if logs.chatty() else self._worker.fast
+        self.http_protocol_class = RawTargetH11Protocol if self._h11 else protocol_class(fast)
+
+
+def run(
+    root: Path,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    workers: int | None = None,
+    parser: str | None = None,
+    log_level: str | None = None,
+) -> None:
+    """Serve a registry until a signal stops it; what is not given is taken from its settings.
+
+    Raises BadSettings for a directory that is no registry or an address that cannot be listened on.
+    """
+    with Registry(root) as registry:
+        settings = registry.settings
+    number = settings.workers if workers is None else workers
+    config = _Config(
+        root.resolve(),
+        h11=(parser or settings.http_parser) == "h11",
+        level=log_level or settings.log_level,
+        host=settings.host if host is None else host,
+        port=settings.port if port is None else port,
+        workers=number,
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    # uvicorn stops gracefully on SIGTERM and raises it again when done: here that ends nothing
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    with _shared_counters(number):
+        listener = _listen(config)
+        log = logs.log()
+        name, bound = listener.getsockname()[:2]
+        log.info("listening", host=name, port=bound, workers=number, registry=str(root))
+        try:
+            if number > 1:
+                Multiprocess(config, sockets=[listener]).run()
+            else:
+                uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            listener.close()
+        log.info("stopped")
+
+
+def _listen(config: uvicorn.Config) -> Any:
+    try:
+        return config.bind_socket()
+    except SystemExit:  # uvicorn has logged why
+        raise BadSettings(
+            setting="host, port",
+            value=f"{config.host}, {config.port}",
+            reason="this address cannot be listened on",
+        ) from None
+
+
+@contextlib.contextmanager
+def _shared_counters(workers: int) -> Iterator[None]:
+    """A directory in which several workers count together, while they run."""
+    if workers < 2 or DIRECTORY in os.environ:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="perdure-metrics-") as directory:
+        os.environ[DIRECTORY] = directory
+        try:
+            yield
+        finally:
+            del os.environ[DIRECTORY]

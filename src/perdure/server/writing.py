@@ -1,0 +1,381 @@
+"""PUT: bytes that come in, and the identifier that they become  # ruling: http-put
+
+How it works: the order of the checks is the order of the code. What is unknown is 404 before
+anything else, for names are no secret; then the token, before a byte of the body is asked for (a
+client that sent `Expect: 100-continue` keeps its upload to itself); then type, length and digests
+of the bytes, which pass through a spool. What is left goes to the write door as one command.
+
+What must stay true: memory is bounded whatever is sent; an upload that is cut off, or that is not
+what its digests promise, leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from functools import lru_cache
+from http import HTTPStatus
+
+import msgspec
+from werkzeug.http import parse_etags
+
+from perdure import detect, formats, rules
+from perdure.blobs.spool import Spool
+from perdure.decide import decide
+from perdure.detect import Sampler
+from perdure.errors import (
+    Incomplete,
+    InvalidRequest,
+    NoSuchVersion,
+    NotAcceptable,
+    PreconditionFailed,
+    TooLarge,
+    UnknownAuthority,
+    quote,
+)
+from perdure.formats import OCTETS, MediaType
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.model import (
+    Commit,
+    Content,
+    Mint,
+    Outcome,
+    Query,
+    Receipt,
+    Record,
+    Token,
+)
+from perdure.server import auth, digests, held, problems
+from perdure.server.answers import Answer, plain, uri
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import identify, path_of, read_question, uri_of
+from perdure.settings import Settings
+
+_LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 5646, its shape
+_KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
+_REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
+_UNTOLD = "application/x-www-form-urlencoded"  # what curl says of any --data
+
+ALLOW_PATTERN = b"GET, HEAD, OPTIONS, TRACE"
+
+
+async def put(service: Service, request: Request) -> Answer:
+    """The answer to PUT of what is no page."""
+    read_question(request.target.question, verbs=())
+    authority = minting_authority(request.target.text, service.settings)
+    if authority is not None:
+        token = auth.bearer(service, request)
+        auth.check_minting(service, token, authority)
+        content = await _content(service, request, None)
+        return await _mint(service, request, token, authority, content)
+    identifier = identify(request.target.text)
+    record = existing(service, identifier)
+    if record is None:
+        return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
+    token = auth.bearer(service, request)
+    auth.check(service, token, "commit", identifier)
+    expect = _expected(request, identifier, record)
+    content = await _content(service, request, rules.wanted(identifier)[1])
+    return await _commit(service, request, token, identifier, record, content, expect)
+
+
+def minting_authority(text: str, settings: Settings) -> str | None:
+    """The authority under which a new name is asked for, or None where a name was given.
+
+    `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
+    a series that is not minted here.
+    """
+    scheme, _, rest = text.partition(":")
+    scheme = scheme.lower()
+    if scheme == "ark" and rest.lstrip("/") in settings.shoulders:
+        return rest.lstrip("/")
+    if scheme == "urn" and text.endswith("::"):
+        asked = rest[:-2].lower()
+        found = [one for one in settings.naming_authorities if one.lower() == asked]
+        if found:
+            return found[0]
+    if text.endswith("/") and scheme in ("pdi", "urn"):
+        identifier = identify(text)
+        if isinstance(identifier, Pdi) and identifier.is_interval and identifier.date is None:
+            if identifier.series not in settings.series:
+                raise UnknownAuthority(authority=identifier.series, known=settings.series)
+            return identifier.series
+    return None
+
+
+def existing(service: Service, identifier: Identifier) -> Record | None:
+    """The record that a write is about; None for a pattern or a part, on which none is defined.
+
+    Raises NotFound, or NoSuchVersion for a version that is neither there nor the next one.
+    """
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        if not service.knows_series(identifier):
+            decide(Query(identifier=identifier), None)
+        return None
+    record = service.record(identifier)
+    try:
+        decide(Query(identifier=identifier.whole), record)
+    except NoSuchVersion as error:
+        if error.version != max(error.versions, default=0) + 1:
+            raise
+    except NotAcceptable:
+        pass  # a format that is to be added
+    return record if identifier.whole is identifier else None
+
+
+# carrying out
+# ------------
+
+
+async def _mint(
+    service: Service, request: Request, token: Token, authority: str, content: Content
+) -> Answer:
+    command = Mint(by=token.name, authority=authority, contents=(content,), once=once(request))
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written("mint", receipt.outcome)
+    return receipt_answer(request, receipt)
+
+
+async def _commit(
+    service: Service,
+    request: Request,
+    token: Token,
+    identifier: Identifier,
+    record: Record,
+    content: Content,
+    expect: int | None,
+) -> Answer:
+    number, _ = rules.wanted(identifier)
+    version = record.version(number) if number is not None else None
+    there = version.find(content.format) if version else None
+    if there is not None and there.sha512 != content.sha512:
+        number = None  # the name of what exists asks for the next version
+    command = Commit(
+        by=token.name,
+        identifier=identifier,
+        contents=(content,),
+        version=number,
+        expect=expect,
+        once=once(request),
+    )
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written("commit", receipt.outcome)
+    return receipt_answer(request, receipt)
+
+
+def receipt_answer(request: Request, receipt: Receipt) -> Answer:
+    """201 for what was made, with its address and its name; 200 where there was nothing to make."""
+    identifier = parse(receipt.identifier)
+    url = f"{request.base}/{path_of(identifier)}"
+    body = msgspec.json.encode(
+        {
+            "outcome": receipt.outcome,
+            "identifier": receipt.identifier,
+            "url": url,
+            "revision": receipt.revision,
+            "replayed": receipt.replayed,
+        }
+    )
+    created = receipt.outcome is Outcome.CREATED
+    return plain(
+        HTTPStatus.CREATED if created else HTTPStatus.OK,
+        "application/json",
+        body,
+        (b"location", uri(url)),
+        (b"content-location", uri(uri_of(identifier))),
+        (b"cache-control", b"no-store"),
+    )
+
+
+# conditions
+# ----------
+
+
+def once(request: Request) -> str | None:
+    """The idempotency key, a structured string or plain text. Raises InvalidRequest."""
+    field = request.text(b"idempotency-key")
+    if not field:
+        return None
+    if len(field) > 1 and field[0] == field[-1] == '"':
+        field = field[1:-1]
+    if not _KEY.fullmatch(field):
+        raise InvalidRequest(
+            what=f"idempotency key {quote(field)}",
+            reason="1 to 255 printable ASCII characters are needed",
+            rule=None,
+        )
+    return field
+
+
+def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+    """The revision that must still be the current one when the command is carried out.
+
+    Raises PreconditionFailed where a condition of the request does not even hold now.
+    """
+    name = str(identifier)
+    number, format = rules.wanted(identifier)
+    if b"if-none-match" in request.fields:
+        asked = parse_etags(request.text(b"if-none-match"))
+        version = record.version(number) if number is not None else None
+        absent = number is not None and not (version and version.find(str(format)))
+        if asked.star_tag and not absent:
+            raise PreconditionFailed(
+                identifier=name, reason="it exists", current=f"revision {record.revision}"
+            )
+        return record.revision if asked.star_tag else None
+    return expected_revision(request, name, record)
+
+
+def expected_revision(request: Request, name: str, record: Record) -> int | None:
+    """What `If-Match` asks for: `"r7"`, or the entity tag of what is known or held."""
+    if b"if-match" not in request.fields:
+        return None
+    asked = parse_etags(request.text(b"if-match"))
+    if asked.star_tag:
+        return None
+    newest = record.newest
+    tags = {held.etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
+    for tag in asked.as_set(include_weak=False):
+        revision = _REVISION.fullmatch(tag)
+        if tag in tags or (revision and int(revision[1]) == record.revision):
+            return record.revision
+    raise PreconditionFailed(
+        identifier=name,
+        reason="If-Match names another state",
+        current=f"revision {record.revision}",
+    )
+
+
+# the bytes
+# ---------
+
+
+async def _content(service: Service, request: Request, named: str | None) -> Content:
+    """The body of a request, as content of the format that is named or declared."""
+    declared, language = _declared(request), _language(request)
+    announced = _length(request, service.settings)
+    promised = digests.promised(request)
+    sampler = None if declared is not None and not _needs_look(declared) else Sampler()
+    with service.registry.spool() as spool:
+        await _fill(request, spool, sampler, announced)
+        for algorithm, digest in promised:
+            spool.expect_digest(algorithm, digest)
+        service.metrics.received(spool.length)
+        kind = _kind(declared, named, spool, sampler)
+        format = _agreed(formats.token(kind), named)
+        if spool.length > _LARGE:
+            return await asyncio.to_thread(_finish, spool, kind, format, language)
+        return _finish(spool, kind, format, language)
+
+
+def _finish(spool: Spool, kind: MediaType, format: str, language: str | None) -> Content:
+    return spool.finish(
+        format=format,
+        media_type=str(kind.with_charset(None)),
+        charset=kind.charset,
+        language=language,
+    )
+
+
+async def _fill(
+    request: Request, spool: Spool, sampler: Sampler | None, announced: int | None
+) -> None:
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
+        piece, more = message["body"], message["more_body"]
+        if len(piece) > _LARGE:
+            await asyncio.to_thread(_take, spool, sampler, piece)
+        elif piece:
+            _take(spool, sampler, piece)
+    if announced is not None:
+        spool.expect_length(announced)
+
+
+def _take(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
+    spool.write(piece)
+    if sampler is not None:
+        sampler.feed(piece)
+
+
+def _length(request: Request, settings: Settings) -> int | None:
+    """The announced length in bytes. Raises TooLarge, or InvalidRequest for a part or a coding."""
+    for name in (b"content-encoding", b"content-range"):
+        value = request.text(name)
+        if value and value.lower() != "identity":
+            raise InvalidRequest(
+                what=f"{name.decode()} {quote(value)}",
+                reason="bytes are kept exactly as they are sent, and as a whole",
+                rule="ruling bytes-verbatim",
+            )
+    field = request.text(b"content-length")
+    if not field.isdigit():
+        return None
+    if int(field) > settings.largest_upload:
+        raise TooLarge(what="the upload", limit=settings.largest_upload)
+    return int(field)
+
+
+def _language(request: Request) -> str | None:
+    field = request.text(b"content-language")
+    if not field:
+        return None
+    if not _LANGUAGE.fullmatch(field):
+        raise InvalidRequest(
+            what=f"content-language {quote(field)}", reason="one language tag is needed", rule=None
+        )
+    return field
+
+
+# type and format
+# ---------------
+
+
+def _declared(request: Request) -> MediaType | None:
+    """The media type that the sender declares; None where he was not asked."""
+    field = request.text(b"content-type")
+    declared = _read_type(field) if field else None
+    return None if declared is None or declared.essence == _UNTOLD else declared
+
+
+@lru_cache(maxsize=256)
+def _read_type(field: str) -> MediaType:
+    return MediaType.parse(field)
+
+
+def _needs_look(kind: MediaType) -> bool:
+    """Whether the bytes must say in which charset they are."""
+    return kind.major == "text" and kind.charset is None
+
+
+def _kind(
+    declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
+) -> MediaType:
+    """The media type to keep: as declared, else as the name says, else as the bytes look."""
+    said = declared
+    if said is None and named is not None:
+        said = formats.media_type(named) or OCTETS
+    if said is not None and not _needs_look(said):
+        return said
+    if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
+        return said.with_charset("us-ascii")  # found without the cost of finding
+    detected = detect.detect(sampler.sample() if sampler else spool.head)
+    return detect.resolve_type(said, detected)
+
+
+def _agreed(format: str, named: str | None) -> str:
+    """The format, which the name must not contradict. Raises InvalidRequest."""
+    if named is None or rules.same_format(format, named):
+        return format
+    if formats.media_type(named) is None and format == formats.token(OCTETS):
+        return named  # a format of its own, which no registry knows
+    raise InvalidRequest(
+        what=f"format {quote(named)}",
+        reason=f"the bytes are declared or found to be {format}: leave the format out or mend it",
+        rule="rulings pdi-token, pdi-charset",
+    )

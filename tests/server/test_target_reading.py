@@ -1,0 +1,161 @@
+"""What a request target means: one request in every form, and queries by the rule of the scheme."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure import testing
+from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.server.targets import (
+    Question,
+    identify,
+    path_of,
+    read_question,
+    read_target,
+    uri_of,
+)
+
+PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=b"
+
+
+@pytest.mark.parametrize("form", ["{}", "/{}", "http://host/{}", "HTTPS://host:81/{}"])
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (PDI, None),
+        (f"urn:{PDI}", None),
+        (f"{PDI}?", ""),
+        (f"{PDI}??", "?"),
+        (f"{PDI}?info", "info"),
+        (f"{PDI}#char=37,51", None),
+        (f"{PDI}%23char=37,51", None),
+        ("ark:/12345/x", None),
+        ("ark:/12345/x?", ""),
+        ("ark:/12345/x??", "?"),
+        ("doi:10.1000/a%3Fb?info", "info"),
+        (PWID, None),
+        (f"{PWID}&c?info", None),
+        ("urn:example:a?+r?=q?x", None),
+        ("urn:example:a?=q?info", None),
+        ("urn:example:a?info", "info"),
+        ("URN:IANA:42117::x:::?info", "info"),
+    ],
+)
+def test_a_query_is_split_off_by_the_rule_of_the_scheme(
+    form: str, text: str, question: str | None
+) -> None:
+    target = read_target(form.format(text).encode())
+    without = text if question is None else text[: -len(question) - 1]
+    assert (target.text, target.question) == (without, question)
+    assert not target.is_page
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "question"),
+    [
+        (b"/", "", None),
+        (b"http://host", "", None),
+        (b"http://host?a", "", "a"),
+        (b"*", "*", None),
+        (b"/healthz", "healthz", None),
+        (b"/uri-res/N2L?urn:pdi://a.us/?x", "uri-res/N2L", "urn:pdi://a.us/?x"),
+    ],
+)
+def test_what_has_no_colon_is_a_page(raw: bytes, text: str, question: str | None) -> None:
+    target = read_target(raw)
+    assert (target.text, target.question, target.is_page) == (text, question, True)
+
+
+@given(testing.values())
+def test_every_identifier_can_be_written_in_a_target(identifier: Identifier) -> None:
+    path = path_of(identifier)
+    assert re.fullmatch("[!-~]+", path)
+    assert "#" not in path
+    target = read_target(f"/{path}".encode())
+    assert target.question is None
+    sent = identifier if isinstance(identifier, Pdi) else identifier.whole
+    assert identify(target.text) == sent
+    assert re.fullmatch("[!-~]+", uri_of(identifier))
+
+
+@given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200))
+def test_any_target_is_read_or_refused(text: str) -> None:
+    """ "Bad input … a clear error with status, code and repair." """
+    target = read_target(text.encode())
+    with contextlib.suppress(MalformedIdentifier, UnknownScheme, InvalidRequest):
+        read_question(target.question)
+        identify(target.text)
+
+
+# parts  # ruling: fragment-transport
+# -----
+
+
+def test_a_part_is_the_same_however_it_is_sent() -> None:
+    wanted = parse(f"{PDI}#char=37,51")
+    assert identify(f"{PDI}#char=37,51") == wanted
+    assert identify(f"{PDI}%23char=37,51") == wanted
+    assert identify(f"{PDI}%23char%3d37,51".replace("%3d", "=")) == wanted
+    assert identify(PDI, "char=37,51") == wanted
+    assert identify(f"urn:{PDI}%23char=37,51") == wanted
+
+
+def test_an_escaped_hash_within_a_unique_id_stays_there() -> None:
+    text = "pdi://oma.eop.gov.us/1994/10/20/http:%2f%2fa%23b.html.1"
+    assert str(identify(text)) == text
+    assert str(identify(f"{text}%23name=c,d")) == f"{text}#name=c,d"
+
+
+def test_a_part_belongs_to_the_pdi_that_is_cited_last() -> None:
+    text = f"{PDI}@(1,2)=pdi://oma.eop.gov.us/1997/09/02/3.text.1"
+    assert identify(f"{text}%23char=1,2") == parse(f"{text}#char=1,2")
+
+
+# escapes
+# -------
+
+
+def test_the_text_of_a_handle_stands_escaped_in_a_target() -> None:
+    assert str(identify("hdl:1839/a%23b%2525")) == "hdl:1839/a#b%25"
+    assert str(identify("doi:10.1000/%C3%A9")) == "doi:10.1000/é"
+    with pytest.raises(MalformedIdentifier):
+        identify("doi:10.1000/%ff")
+
+
+def test_an_identifier_may_be_escaped_as_a_whole() -> None:
+    assert str(identify("urn%3Apdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1.text.1")) == (
+        "pdi://a.us/1997/09/01/1.text.1"
+    )
+    with pytest.raises(MalformedIdentifier):
+        identify("pdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1%0D%0A.text.1")
+
+
+# questions
+# ---------
+
+
+def test_questions() -> None:
+    assert read_question(None) == Question()
+    for text in ("", "?", "info"):
+        assert read_question(text) == Question(verb="info")
+    assert read_question("locations") == Question(verb="locations")
+    assert read_question("cursor=a%2Fb&limit=10") == Question(cursor="a/b", limit=10)
+    assert read_question("part=char%3D37%2C51") == Question(part="char=37,51")
+    assert read_question("utm_source=x&info") == Question(verb="info")
+    assert read_question("bind", verbs=("bind",)) == Question(verb="bind")
+
+
+@pytest.mark.parametrize(
+    "text", ["inof", "limit=0", "limit=x", "limit=-1", "info&x", "limit=9" * 9]
+)
+def test_questions_that_ask_nothing(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        read_question(text)
