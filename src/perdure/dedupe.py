@@ -33,8 +33,8 @@ class Why(enum.StrEnum):
     EQUAL = "equals"
     EQUIVALENT = "is equivalent to"
     ALIASED = "is an alias of"
-    SAME_BYTES = "has the bytes of"
-    SAME_LOCATION = "lies where it lies:"
+    SAME_BYTES = "has the same bytes as"
+    SAME_LOCATION = "has the same location as"
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

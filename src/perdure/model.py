@@ -92,8 +92,8 @@ class Record(Stored, frozen=True, kw_only=True):
     revision: int = 1
     at: str = ""
     """When this revision was made."""
-    by: str = ""
-    """Who made it."""
+    by: str = "local"
+    """Who made it; not written where it was somebody on this machine, as nearly always."""
     minted: str = ""
     """The format that the identifier was minted with, where no bytes say so."""
     versions: tuple[Version, ...] = ()

@@ -25,7 +25,7 @@ import msgspec
 
 from perdure.errors import PerdureError, StorageFailed, TooLarge, Unavailable
 from perdure.model import Row
-from perdure.transfer.lines import read_line
+from perdure.transfer.lines import Line, read_line
 from perdure.transfer.rows import Terms, row_of
 
 BLOCK = 1 << 20  # bytes read at once
@@ -128,7 +128,7 @@ def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row |
             continue
         try:
             line = read_line(text.removeprefix(b"\xef\xbb\xbf") if number == 1 else text)
-            if not paths and line.names_file:
+            if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
             yield row_of(line, number, terms)
         except StorageFailed:

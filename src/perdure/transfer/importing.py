@@ -73,8 +73,10 @@ def import_lines(
     With `atomic` nothing is written where one line is bad, and an interruption leaves nothing.
     Raises StorageFailed, Unavailable.
     """
+    now = registry.clock()
     terms = Terms(
-        now=timestamp(registry.clock()),
+        now=timestamp(now),
+        today=now.strftime("%Y/%m/%d"),
         incoming=str(registry.root / "incoming"),
         files=str(source.files),
     )

@@ -99,11 +99,26 @@ class Line(_Strict, frozen=True, kw_only=True):
         )
 
 
+class Plain(_Strict, frozen=True, kw_only=True):
+    """What most lines of a large import are: an identifier and one URL."""
+
+    id: str
+    locations: tuple[str]
+
+
 _decode = msgspec.json.Decoder(Line).decode
+_decode_plain = msgspec.json.Decoder(Plain).decode
 
 
-def read_line(text: bytes) -> Line:
+def read_line(text: bytes) -> Line | Plain:
     """Raises InvalidRequest, whose reason says at which byte or in which field."""
+    try:
+        return _decode_plain(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _read_full(text)
+
+
+def _read_full(text: bytes) -> Line:
     try:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

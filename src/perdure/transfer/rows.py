@@ -24,13 +24,14 @@ from perdure.errors import DigestMismatch, InvalidRequest, quote
 from perdure.formats import python_codec
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import resource_key
 from perdure.load import joined, representation
 from perdure.model import Content, Location, Record, Row, Tombstone, Version
 from perdure.stores.sqlite import reference_hash
 from perdure.transfer.contents import Said, settle, take_in
-from perdure.transfer.lines import Held, Line, bad_line
+from perdure.transfer.lines import Held, Line, Plain, bad_line
 
-BY = "import"
+BY = "local"  # as all commands of this machine
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
@@ -41,25 +42,66 @@ class Terms(msgspec.Struct, frozen=True):
 
     now: str
     """`2026-11-21T01:02:03Z`."""
+    today: str
+    """The same day, as it stands in a PDI."""
     incoming: str
     """Directory of the registry where long content waits."""
     files: str
     """Directory in which the paths of lines lie."""
 
-    @property
-    def today(self) -> str:
-        """As it stands in a PDI."""
-        return self.now[:10].replace("-", "/")
 
-
-def row_of(line: Line, number: int, terms: Terms) -> Row:
+def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
     """The row of a line. Raises PerdureError for whatever is wrong with it."""
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
         _check_day(identifier, terms)
-        if _is_plain(line, identifier):
-            return _plain_row(line, identifier, number, terms)
-    identifier = rules.bindable(identifier)
+        if isinstance(line, Plain) and _is_usual(identifier):
+            return _usual_row(identifier, line.locations[0], number, terms)
+    if isinstance(line, Plain):
+        line = Line(id=line.id, locations=line.locations)
+    return _full_row(rules.bindable(identifier), line, number, terms)
+
+
+def _check_day(identifier: Pdi, terms: Terms) -> None:
+    date = identifier.date
+    if date is not None and (date > terms.today or len(date) > len("YYYY/MM/DD")):
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason="its day has not come yet, and names are minted on their day",
+            rule="section 2.3",
+        )
+
+
+# The short way
+# -------------
+
+
+def _is_usual(identifier: Pdi) -> bool:
+    """Whether a PDI names a whole resource, and its key is spelled by its parts."""
+    uid = identifier.uid
+    return (
+        uid is not None
+        and ":" not in uid  # else it may encapsulate a URL, which is normalised in the key
+        and "*" not in identifier.text
+        and identifier.fragment is None
+        and identifier.citation is None
+    )
+
+
+def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
+    rules.check_uri(uri)
+    version = identifier.version
+    bound = Location(uri=uri, version=version if version != "*" else None, format=identifier.format)
+    record = Record(at=terms.now, by=BY, locations=(bound,))
+    key = resource_key(identifier.series, identifier.date, identifier.uid)
+    return Row(key, _encode(record), number, (reference_hash(f"location:{uri}"),))
+
+
+# The long way
+# ------------
+
+
+def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> Row:
     version, format = rules.wanted(identifier)
     record = Record(
         name=rules.spelled(identifier),
@@ -98,44 +140,6 @@ def merged(one: Row, other: Row) -> Row:
         tuple(dict.fromkeys((*one.refers, *other.refers))),
         one.contents + more,
     )
-
-
-def _check_day(identifier: Pdi, terms: Terms) -> None:
-    date = identifier.date or ""
-    if date > terms.today or len(date) > len("YYYY/MM/DD"):
-        raise InvalidRequest(
-            what=str(identifier)[:200],
-            reason="its day has not come yet, and names are minted on their day",
-            rule="section 2.3",
-        )
-
-
-# The short way
-# -------------
-
-
-def _is_plain(line: Line, identifier: Pdi) -> bool:
-    """Whether a line binds a PDI to one URL and says nothing else."""
-    return (
-        len(line.locations) == 1
-        and type(line.locations[0]) is str
-        and line.content is None
-        and not (line.contents or line.metadata or line.aliases or line.withdrawn or line.minted)
-        and identifier.uid is not None
-        and identifier.fragment is None
-        and identifier.citation is None
-        and "*" not in identifier.text
-        and ":" not in identifier.uid  # not encapsulating anything, so that its key spells it
-    )
-
-
-def _plain_row(line: Line, identifier: Pdi, number: int, terms: Terms) -> Row:
-    uri = str(line.locations[0])
-    version = identifier.version
-    bound = Location(uri=uri, version=version if version != "*" else None, format=identifier.format)
-    record = Record(at=terms.now, by=BY, locations=rules.checked((bound,)))
-    refers = (reference_hash(f"location:{uri}"),)
-    return Row(identifier.key, _encode(record), number, refers)
 
 
 # The parts of a record
