@@ -19,11 +19,13 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -43,10 +45,11 @@ def main() -> int:
     shutil.rmtree(REGISTRY, ignore_errors=True)
     heading("1. A registry, and documents in it")
     perdure("init", str(REGISTRY), "--series", SERIES, "--shoulder", "99999/fk4")
-    readme = mint_readme()
+    readme = mint_page("README.md")
+    mint_page("docs/tutorial/first-registry.md")
     names = [
-        mint("--type", "image/png", draw_picture()),
-        mint("--type", "audio/basic", sing_tone()),
+        mint(draw_picture()),
+        mint(sing_tone()),
     ]
     perdure("bind", "--register", "hdl:10.9999/perdure-demo", "https://example.org/perdure")
     perdure("alias", readme, "hdl:10.9999/perdure-demo")
@@ -68,21 +71,23 @@ def main() -> int:
     return 0
 
 
-def mint_readme() -> str:
-    """The README as text and HTML in two versions."""
-    work = REGISTRY / "incoming"
-    text = (PROJECT / "README.md").read_text("utf-8")
-    first, second = work / "readme-1.txt", work / "readme-2.txt"
-    page, corrected = work / "readme-1.html", work / "readme-2.html"
-    first.write_text(text)
-    second.write_text(text + "\nThis line came with the second version.\n")
-    for source, target in ((first, page), (second, corrected)):
-        target.write_text(f"<!DOCTYPE html><title>perdure</title><pre>{source.read_text()}</pre>")
-    name = mint("--type", "text/plain", str(first), str(page))
-    perdure("commit", name, str(second), str(corrected))
-    for path in (first, second, page, corrected):
-        path.unlink()
+def mint_page(source: str) -> str:
+    """A page of the project as text and as HTML, in two versions."""
+    text = (PROJECT / source).read_text("utf-8")
+    with tempfile.TemporaryDirectory() as directory:
+        first = write_page(Path(directory), "first", text)
+        second = write_page(Path(directory), "second", f"{text}\nThis line is new in version 2.\n")
+        name = mint(*first)
+        perdure("commit", name, *second)
     return name
+
+
+def write_page(directory: Path, stem: str, text: str) -> tuple[str, str]:
+    plain, page = directory / f"{stem}.txt", directory / f"{stem}.html"
+    plain.write_text(text)
+    rendered = MarkdownIt("commonmark").enable("table").render(text)
+    page.write_text(f'<!DOCTYPE html><meta charset="utf-8"><title>{stem}</title>{rendered}')
+    return str(plain), str(page)
 
 
 def mint(*arguments: str) -> str:
@@ -129,7 +134,7 @@ def show_resolution(base: str, readme: str, others: list[str]) -> None:
     curl(
         "without a version: the newest one, named in Content-Location",
         "-sI",
-        f"{base}/{resource}.text",
+        f"{base}/{resource}",
     )
     curl(
         "the request that the draft of 1997 meant", "-s", "--request-target", readme, base, lines=3
@@ -137,7 +142,7 @@ def show_resolution(base: str, readme: str, others: list[str]) -> None:
     curl(
         "as HTML, by asking for it", "-s", "-H", "Accept: text/html", f"{base}/{resource}", lines=2
     )
-    curl("twenty bytes of it", "-s", "-r", "0-19", f"{base}/{readme}")
+    curl("twenty bytes of it", "-s", "-i", "-r", "0-19", f"{base}/{readme}", lines=20)
     curl(
         "what is known about it", "-s", f"{base}/{resource}?info", "-H", "Accept: application/json"
     )
@@ -154,7 +159,7 @@ def show_resolution(base: str, readme: str, others: list[str]) -> None:
     )
     for name in others:
         curl("an image, a sound", "-sI", f"{base}/{name}", lines=3)
-    curl("what never existed", "-s", f"{base}/{day}999.text.1")
+    curl("what never existed", "-si", f"{base}/{day}999.text.1")
 
 
 @contextlib.contextmanager
@@ -192,7 +197,7 @@ def perdure(*arguments: str) -> str:
     shown = [os.path.relpath(one, PROJECT) if one.startswith("/") else one for one in arguments]
     console.print(f"[green]$ perdure {shlex.join(shown)}[/]")
     done = subprocess.run([*PERDURE, *arguments], capture_output=True, text=True, check=False)
-    console.print(done.stdout.rstrip(), markup=False)
+    console.print((done.stdout or done.stderr).rstrip(), markup=False)
     if done.returncode:
         sys.exit(done.stderr or f"exit code {done.returncode}")
     return done.stdout
