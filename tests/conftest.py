@@ -10,6 +10,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -170,12 +171,18 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
+@contextmanager
+def in_memory() -> Iterator[Path]:
     """A directory in memory, where there is one: no power will be cut, and flushing costs most."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as name:
         yield Path(name)
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with in_memory() as place:
+        yield place
 
 
 @pytest.fixture(scope="session")

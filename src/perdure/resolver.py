@@ -74,7 +74,9 @@ class Resolver:
         while True:
             batch = self.records.scan(start, high, limit=rows)
             for key, record in batch:
-                name = Pdi.from_key(key)
+                name = identify(key, record)
+                if not isinstance(name, Pdi):
+                    raise TypeError(f"{name} lies among the PDIs")
                 jump = _next_day(pattern, name)
                 yield key, name, record
                 if jump is not None:
@@ -94,7 +96,8 @@ class Resolver:
             depth = 1 + sum(part is not None for part in (pattern.year, pattern.month))
             date = "/".join(str(name.date).split("/")[:depth])
             member = pdi.parse(f"pdi://{name.series}/{date}/")
-            members.append(member)
+            if pattern.matches(member):
+                members.append(member)
             _, low = member.key_range()
         return Interval(pattern=pattern, members=tuple(members))
 

@@ -1,0 +1,245 @@
+"""Reading: listings of patterns and intervals, in order and page by page; names and same bytes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import SERIES, TODAY, Desk, html, in_memory, names, text
+
+from perdure.app import Registry
+from perdure.ids import parse, pdi
+from perdure.ids.pdi import Pdi
+from perdure.model import Commit, Location, Mint, Register
+from perdure.resolver import Resolver
+
+DAYS = (
+    "1996/02/28",
+    "1996/02/29",
+    "1997/01/01",
+    "1997/02/01",
+    "1997/09/01",
+    "1997/09/02",
+    "1997/12/31",
+    "1998/01/01",
+    "1998/03/01",
+    "2000/02/29",
+    "2004/02/29",
+    "12000/02/29",
+)
+UNIQUE_IDS = ("1", "2", "9", "10", "11", "100", "01", "memo", "Memo")
+SHAPES: dict[str, tuple[str, ...]] = {
+    "1": ("text.1",),
+    "2": ("text.1", "html.1", "html.2"),
+    "9": ("basic.1",),
+    "10": ("html.1", "text.1", "text.10", "text.2"),
+    "memo": ("text.2", "utf-8.2"),
+}
+"""Formats and versions by unique-id; the others were reserved as text."""
+
+
+def chronological(name: Pdi) -> tuple[object, ...]:
+    """Day, then serial numbers as numbers, then other unique-ids: written without the keys."""
+    serial = name.uid is not None and name.uid.isdigit() and not name.uid.startswith("0")
+    day = tuple(map(int, str(name.date).split("/")))
+    return (day, 0, int(str(name.uid)), "") if serial else (day, 1, 0, name.uid)
+
+
+@pytest.fixture(scope="module")
+def everything(pristine: Path) -> Iterator[tuple[Resolver, list[Pdi]]]:
+    """A resolver, and all that it knows as fully qualified identifiers in chronological order."""
+    with in_memory() as place:
+        root = shutil.copytree(pristine, place / "registry")
+        with Registry(root, environment={}) as registry:
+            members = [
+                member
+                for series in (SERIES, "a.us", "z.us")
+                for day in DAYS
+                for uid in UNIQUE_IDS
+                for member in populate(registry, f"pdi://{series}/{day}/{uid}")
+            ]
+            members.sort(key=lambda one: (one.series, chronological(one), one.version, one.format))
+            yield registry.resolver, members
+
+
+def populate(registry: Registry, name: str) -> list[Pdi]:
+    shape = SHAPES.get(pdi.parse(name).uid or "")
+    if shape is None:
+        # Minting gives today's names only: this is what came from an older system, reserved.
+        reserved = pdi.parse(f"{name}.text.1")
+        registry.door.execute(Register(identifier=reserved))
+        return [reserved]
+    for suffix in shape:
+        member = pdi.parse(f"{name}.{suffix}")
+        if suffix == "text.10":  # one of them lies elsewhere
+            places = (Location(uri="https://a.example/"),)
+            registry.door.execute(Register(identifier=member, locations=places))
+        else:
+            registry.door.execute(Register(identifier=member, contents=(text(name, suffix[:-2]),)))
+    return [pdi.parse(f"{name}.{suffix}") for suffix in shape]
+
+
+component = st.sampled_from
+patterns = st.builds(
+    lambda series, year, month, day, uid, suffix: (
+        f"pdi://{series}/{year}/{month}/{day}/{uid}{suffix}"
+    ),
+    component((SERIES, "a.us", "b.us")),
+    component(("1996", "1997", "2000", "12000", "*")),
+    component(("01", "02", "09", "12", "*")),
+    component(("01", "02", "28", "*")),
+    component((*UNIQUE_IDS, "7", "*")),
+    component(("", ".*", ".text", ".html", ".text.1", ".text.*", ".*.2", ".*.*", ".au.1", ".pdf")),
+)
+intervals = component(
+    tuple(f"pdi://{one}/" for one in ("a.us", "b.us", SERIES, f"{SERIES}/1997", "z.us/12000"))
+)
+SAME_FORMAT = {"au": "basic"}
+
+
+def filtered(pattern: Pdi, members: list[Pdi]) -> list[str]:
+    """What a listing is defined to be: everything that matches."""
+    if pattern.format is None:
+        resources = dict.fromkeys(one.resource for one in members)
+        return [str(one) for one in resources if pattern.matches(one)]
+    asked = pattern
+    if pattern.format in SAME_FORMAT:
+        asked = pattern.at(format=SAME_FORMAT[pattern.format], version=pattern.version)
+    return [str(one) for one in members if asked.matches(one)]
+
+
+@given(patterns | intervals, st.integers(1, 30))
+def test_a_listing_is_everything_that_matches_in_chronological_order(
+    everything: tuple[Resolver, list[Pdi]], text: str, limit: int
+) -> None:
+    """ "Lexical sorts of identifiers produce a chronological ordering of PDIs, making various
+    listings … automatically appear in a meaningful order" (section 2.3)."""
+    resolver, members = everything
+    pattern = pdi.parse(text)
+    listed: list[str] = []
+    cursor = None
+    while True:
+        page = resolver.listing(pattern, cursor=cursor, limit=limit)
+        resources = {one.resource for one in page.identifiers if isinstance(one, Pdi)}
+        assert len(resources) <= limit
+        listed += names(page.identifiers)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert listed == filtered(pattern, members)
+
+
+@pytest.mark.parametrize("series", [SERIES, "a.us", "z.us"])
+@pytest.mark.parametrize(
+    ("pattern", "days"),
+    [
+        ("*/02/29", ("1996/02/29", "2000/02/29", "2004/02/29", "12000/02/29")),
+        ("1997/*/01", ("1997/01/01", "1997/02/01", "1997/09/01")),
+        ("*/*/01", ("1997/01/01", "1997/02/01", "1997/09/01", "1998/01/01", "1998/03/01")),
+        ("*/03/*", ("1998/03/01",)),
+        ("*/12/31", ("1997/12/31",)),
+        ("*/04/*", ()),
+    ],
+)
+def test_wildcards_in_dates(
+    everything: tuple[Resolver, list[Pdi]], series: str, pattern: str, days: tuple[str, ...]
+) -> None:
+    """ "A date wildcard to the left of a fixed part (`1997/*/01`) is legal" (ruling
+    pdi-wildcard)."""
+    resolver, _ = everything
+    page = resolver.listing(pdi.parse(f"pdi://{series}/{pattern}/1"))
+    assert names(page.identifiers) == [f"pdi://{series}/{day}/1" for day in days]
+
+
+def test_the_example_of_the_issue(everything: tuple[Resolver, list[Pdi]]) -> None:
+    resolver, _ = everything
+    page = resolver.listing(pdi.parse(f"pdi://{SERIES}/1997/09/*/*.text.*"))
+    day = f"pdi://{SERIES}/1997/09/0"
+    expected = [
+        f"{day}{n}/{name}"
+        for n in (1, 2)
+        for name in (
+            "1.text.1",
+            "2.text.1",
+            "10.text.1",
+            "10.text.2",
+            "10.text.10",
+            "11.text.1",
+            "100.text.1",
+            "01.text.1",
+            "Memo.text.1",
+            "memo.text.2",
+        )
+    ]
+    assert names(page.identifiers) == expected
+
+
+def test_an_interval_shows_what_is_directly_in_it(
+    everything: tuple[Resolver, list[Pdi]],
+) -> None:
+    resolver, _ = everything
+
+    def members(name: str) -> list[str]:
+        found = resolver.interval(pdi.parse(f"pdi://{SERIES}/{name}")).members
+        return [str(one).removeprefix(f"pdi://{SERIES}/") for one in found]
+
+    assert members("") == ["1996/", "1997/", "1998/", "2000/", "2004/", "12000/"]
+    assert members("1997/") == ["1997/01/", "1997/02/", "1997/09/", "1997/12/"]
+    assert members("1997/09/") == ["1997/09/01/", "1997/09/02/"]
+    assert members("1999/") == []
+    assert members("12000/") == ["12000/02/"]
+
+
+def test_a_cursor_stays_valid_while_minting_goes_on(desk: Desk) -> None:
+    for number in range(5):
+        desk.mint(text(str(number)))
+    interval = pdi.parse(f"{TODAY}/")
+    first = desk.registry.resolver.listing(interval, limit=2)
+    assert names(first.identifiers) == [f"{TODAY}/1", f"{TODAY}/2"]
+    for number in range(3):
+        desk.mint(text(str(number)))
+    desk.register(f"pdi://{SERIES}/2026/11/20/7", locations=(Location(uri="https://a.example/"),))
+    second = desk.registry.resolver.listing(interval, cursor=first.cursor, limit=3)
+    assert names(second.identifiers) == [f"{TODAY}/{number}" for number in (3, 4, 5)]
+    third = desk.registry.resolver.listing(interval, cursor=second.cursor, limit=3)
+    assert names(third.identifiers) == [f"{TODAY}/{number}" for number in (6, 7, 8)]
+
+
+def test_a_cursor_holds_for_another_process_and_after_a_restart(desk: Desk) -> None:
+    for number in range(4):
+        desk.mint(text(str(number)))
+    first = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), limit=3)
+    desk.reopen()
+    rest = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), cursor=first.cursor)
+    assert names(rest.identifiers) == [f"{TODAY}/4"]
+
+
+def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
+    """An encapsulated URL is found by its normal form and called by its own."""
+    minted = desk.mint(html("<p>"), uid="HTTP://WWW.example.org/%7Ejcma").identifier
+    desk.withdraw(minted)
+    [listed] = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*")).identifiers
+    assert str(listed) == minted
+
+
+def test_other_schemes_lie_in_no_interval(desk: Desk) -> None:
+    for name in ("hdl:1/2", "ark:12345/x6", "URN:IANA:1::a:::", "urn:isbn:9780141036144"):
+        desk.bind(name, "https://a.example/", register=True)
+    desk.mint(text("a"))
+    page = desk.registry.resolver.listing(pdi.parse(f"pdi://{SERIES}/"))
+    assert names(page.identifiers) == [f"{TODAY}/1"]
+
+
+def test_what_has_the_same_bytes_in_another_format_or_version(desk: Desk) -> None:
+    desk.mint(text("same"), html("same"))
+    desk.commit(f"{TODAY}/1", text("other"))
+    desk.registry.door.execute(Commit(identifier=parse(f"{TODAY}/1"), contents=(text("same"),)))
+    desk.registry.door.execute(Mint(authority=SERIES, contents=(text("other"),)))
+    digest = desk.record(f"{TODAY}/1").versions[0].representations[0].sha512
+    found = names(desk.registry.resolver.same_bytes(digest))
+    assert found == [f"{TODAY}/1.text.1", f"{TODAY}/1.html.1", f"{TODAY}/1.text.3"]
+    assert desk.registry.resolver.same_bytes("0" * 128) == ()
