@@ -23,13 +23,13 @@ import msgspec
 from perdure import rules
 from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
-from perdure.blobs.spool import HEAD_ROOM
+from perdure.blobs.spool import HEAD_ROOM, clear_away
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.generation import Generation
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
-from perdure.model import Content, Outcome, Receipt, Record, Representation, Tombstone
+from perdure.model import Content, Outcome, Receipt, Record, Representation, Token, Tombstone
 from perdure.stores.sqlite import SERIALS_END, SqliteWriter, reference_hash
 
 _encode = msgspec.json.Encoder().encode
@@ -67,6 +67,7 @@ class Ledger:
         self._generation.grow()  # an earlier writer may have died between a commit and the count
         known = [number for number, _, _ in self.store.segments()]
         self._move_strays(set(known))
+        clear_away(self._root / "incoming")
         highest = max([*segments.numbers(self._root), *known], default=0)
         self._appender, self._segment_day = self._open_segment(highest + 1)
 
@@ -211,6 +212,11 @@ class Ledger:
         if self._refers:
             self.store.refer(self._refers)
             self._refers.clear()
+
+    def save_token(self, token: Token) -> None:
+        """Adds or replaces a token. Counted as a change: others may remember the old one."""
+        self.store.save_token(token)
+        self._revised = True
 
     # Serial numbers
     # --------------

@@ -168,7 +168,7 @@ class Registrar:
             case Load():
                 return load(self._ledger, command)
             case SaveToken():
-                self._ledger.store.save_token(command.token)
+                self._ledger.save_token(command.token)
                 return Receipt(outcome=Outcome.CREATED, identifier=command.token.name)
         raise TypeError(f"no command: {type(command).__name__}")
 

@@ -27,7 +27,7 @@ def bearer(service: Service, request: Request) -> Token:
     secret = secret.strip()
     if scheme.lower() != "bearer" or not tokens.is_token(secret):
         raise Unauthenticated(reason="no bearer token was sent")
-    token = service.registry.records.token(tokens.digest(secret))
+    token = service.bearers.find(tokens.digest(secret))
     if token is None:
         raise Unauthenticated(reason="the token is not known here")
     return token

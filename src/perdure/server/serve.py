@@ -28,6 +28,7 @@ from perdure.app import Registry
 from perdure.errors import BadSettings, PerdureError
 from perdure.generation import Generation
 from perdure.server import logs
+from perdure.server.bearers import Bearers
 from perdure.server.fastpath import FastPath
 from perdure.server.http import RawTargetH11Protocol, protocol_class
 from perdure.server.metrics import DIRECTORY, Metrics
@@ -46,7 +47,8 @@ class Worker:
     def __init__(self, root: Path) -> None:
         self._registry = Registry(root)
         self._generation = Generation(root)
-        self._service = Service(self._registry, Metrics())
+        bearers = Bearers(self._registry.records, self._generation)
+        self._service = Service(self._registry, bearers, Metrics())
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation)
 

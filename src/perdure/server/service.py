@@ -9,6 +9,7 @@ from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import Record
 from perdure.resolver import Resolver
+from perdure.server.bearers import Bearers
 from perdure.server.metrics import Metrics
 from perdure.settings import Settings
 
@@ -18,6 +19,7 @@ class Service:
     """One worker's view of the registry."""
 
     registry: Registry
+    bearers: Bearers
     metrics: Metrics
 
     @property

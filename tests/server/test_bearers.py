@@ -1,0 +1,31 @@
+"""A token that is remembered is forgotten when it is revoked, by whomever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from perdure.app import Registry, initialise
+from perdure.generation import Generation
+from perdure.model import SaveToken, Token
+from perdure.server.bearers import Bearers
+
+
+def test_a_revoked_token_is_forgotten_in_every_process(tmp_path: Path) -> None:
+    initialise(tmp_path, series=("a.us",))
+    token = Token(name="t", digest="ab", operations=("mint",), authorities=("*",))
+    with (
+        Registry(tmp_path) as writing,
+        Registry(tmp_path) as serving,
+        Generation(tmp_path) as count,
+    ):
+        writing.door.execute(SaveToken(token=token))
+        bearers = Bearers(serving.records, count)
+        assert bearers.find("ab") == token
+        assert bearers.find("cd") is None
+        revoked = msgspec.structs.replace(token, revoked="2026-11-21T00:00:00Z")
+        writing.door.execute(SaveToken(token=revoked))
+        found = bearers.find("ab")
+        assert found is not None
+        assert found.revoked
