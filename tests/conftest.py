@@ -67,15 +67,21 @@ class Desk:
     def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
         self.clock = clock
+        self.environment: dict[str, str] = {}
         self.registry = self._open()
 
     def _open(self) -> Registry:
-        return Registry(self.root, environment={}, clock=self.clock)
+        return Registry(self.root, environment=self.environment, clock=self.clock)
 
-    def reopen(self) -> None:
-        """As after a restart in good order."""
+    def reopen(self, **settings: object) -> None:
+        """As after a restart in good order, with other settings if any are given."""
+        self.environment |= {f"PERDURE_{name.upper()}": str(settings[name]) for name in settings}
         self.registry.close()
         self.registry = self._open()
+
+    def segments(self) -> list[str]:
+        """The names of the segments that are not sealed."""
+        return sorted(path.name for path in (self.root / "segments").iterdir())
 
     # writing
     # -------

@@ -10,6 +10,7 @@ raises Corrupt and never returns fewer bytes than asked.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
@@ -44,7 +45,7 @@ class Segments:
 
     def path(self, number: int) -> Path:
         """The file of a segment. Raises Corrupt where there is none."""
-        for path in (segment_path(self._root, number), ocfl.content_path(self._root, number)):
+        for path in self._paths(number):
             if path.exists():
                 return path
         raise _missing(number)
@@ -54,12 +55,22 @@ class Segments:
         with self._lock:
             held = self._open.get(number)
             if held is None:
-                held = self._open[number] = _File(self.path(number))
+                held = self._open[number] = self._opened(number)
                 if len(self._open) > _MOST_OPEN:
                     self._open.popitem(last=False)
             else:
                 self._open.move_to_end(number)
             return held
+
+    def _opened(self, number: int) -> _File:
+        # One after the other: it may be sealed between a look at a path and its opening.
+        for path in self._paths(number):
+            with contextlib.suppress(FileNotFoundError):
+                return _File(path)
+        raise _missing(number)
+
+    def _paths(self, number: int) -> tuple[Path, Path]:
+        return segment_path(self._root, number), ocfl.content_path(self._root, number)
 
     def read(self, number: int, offset: int, length: int) -> bytes:
         """Exactly `length` bytes from `offset`. Raises Corrupt where the file is shorter."""

@@ -10,8 +10,10 @@ file behind; what is promised (length, digests) is checked before anything is ha
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import time
 import uuid
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +26,7 @@ from perdure.model import Content
 
 IN_MEMORY = 8 * 1024 * 1024
 HEAD_ROOM = 16 * 1024
+_LONGEST_PAUSE = 24 * 3600  # seconds
 
 
 class Spool:
@@ -122,11 +125,19 @@ class Spool:
     def _open(self) -> None:
         self._path = self._incoming / f"{os.getpid()}-{uuid.uuid4().hex}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._fd = os.open(self._path, flags, 0o600)
+        self._fd = os.open(self._path, flags, 0o644)  # as other segments, which it may become
         os.lseek(self._fd, HEAD_ROOM, os.SEEK_SET)
         for piece in self._pieces:
             _write_all(self._fd, piece)
         self._pieces.clear()
+
+
+def clear_away(incoming: Path) -> None:
+    """Removes what was begun and not touched for a day: whoever wrote it is gone."""
+    for path in incoming.glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody else has just removed it
+            if path.is_file() and path.stat().st_mtime < time.time() - _LONGEST_PAUSE:
+                path.unlink()
 
 
 def content(

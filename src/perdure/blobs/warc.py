@@ -66,6 +66,7 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
     ]
     if block.version:
         lines.append(f"Perdure-Version: {block.version}")
+    if block.format:
         lines.append(f"Perdure-Format: {block.format}")
         lines.append(f"Perdure-BLAKE3: {block.blake3}")
     if block.language:
@@ -102,7 +103,7 @@ def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
         fields = _fields(text[len(VERSION) : length])
         begin = offset + length + len(TRAILER)
         try:
-            block = _block(fields)
+            type, block = fields["warc-type"], _block(fields)
         except (KeyError, ValueError) as error:
             raise _broken(where, offset, f"head without {error}") from error
         end = begin + block.length + len(TRAILER)
@@ -111,7 +112,7 @@ def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
         file.seek(end - len(TRAILER))
         if file.read(len(TRAILER)) != TRAILER:
             raise _broken(where, offset, "no end of record")
-        yield Found(type=fields["warc-type"], block=block, offset=begin, end=end)
+        yield Found(type=type, block=block, offset=begin, end=end)
         offset = end
 
 
@@ -124,11 +125,14 @@ def _block(fields: dict[str, str]) -> Block:
     algorithm, _, digest = fields["warc-block-digest"].partition(":")
     if algorithm != "sha512":
         raise ValueError("a sha512 digest")
+    length = fields["content-length"]
+    if not (length.isascii() and length.isdigit()):
+        raise ValueError("a length")
     return Block(
         uri=fields["warc-target-uri"],
         at=fields["warc-date"],
         media_type=fields["content-type"],
-        length=int(fields["content-length"]),
+        length=int(length),
         sha512=digest,
         blake3=fields.get("perdure-blake3", ""),
         format=fields.get("perdure-format", ""),

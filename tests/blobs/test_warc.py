@@ -1,0 +1,121 @@
+"""WARC records: written as ISO 28500 says, read back whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import sha512
+
+from perdure.blobs import warc
+from perdure.blobs.spool import HEAD_ROOM
+from perdure.errors import Corrupt
+from perdure.ids import LONGEST
+
+BLOCK = warc.Block(
+    uri="pdi://oma.eop.gov.us/1997/09/01/1.text.1",
+    at="2026-11-21T12:00:00Z",
+    media_type="text/plain;charset=us-ascii",
+    length=5,
+    sha512=sha512(b"hello"),
+    blake3="b" * 64,
+    format="text",
+    version=1,
+    language="en",
+)
+
+
+def written(path: Path, *pieces: bytes) -> Path:
+    path.write_bytes(b"".join(pieces))
+    return path
+
+
+def read(path: Path) -> list[warc.Found]:
+    with path.open("rb") as file:
+        return list(warc.read(file, where=path.name))
+
+
+def test_a_head_has_the_fields_that_the_standard_demands() -> None:
+    """ISO 28500:2017, 5.1 to 5.6: record id, length, date and type are mandatory."""
+    text = warc.head(BLOCK).decode("ascii")
+    first, *fields = text.removesuffix("\r\n\r\n").split("\r\n")
+    assert first == "WARC/1.1"
+    found = dict(field.split(": ", 1) for field in fields)
+    assert re.fullmatch(
+        r"<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>",
+        found["WARC-Record-ID"],
+    )
+    assert found["WARC-Type"] == "resource"
+    assert found["WARC-Date"] == "2026-11-21T12:00:00Z"
+    assert found["Content-Length"] == "5"
+    assert found["WARC-Target-URI"] == BLOCK.uri
+    assert found["WARC-Block-Digest"] == f"sha512:{BLOCK.sha512}"
+    assert warc.head(BLOCK) != warc.head(BLOCK)  # a record id is given once
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.warc", *(warc.head(BLOCK), b"hello", warc.TRAILER) * 3)
+    found = read(path)
+    assert [one.block for one in found] == [BLOCK] * 3
+    data = path.read_bytes()
+    assert {data[one.offset : one.offset + 5] for one in found} == {b"hello"}
+    assert found[-1].end == len(data)
+
+
+def test_a_head_is_padded_to_the_room_that_was_kept(tmp_path: Path) -> None:
+    head = warc.head(BLOCK, size=HEAD_ROOM)
+    assert len(head) == HEAD_ROOM
+    [found] = read(written(tmp_path / "a.warc", head, b"hello", warc.TRAILER))
+    assert (found.block, found.offset) == (BLOCK, HEAD_ROOM)
+
+
+def test_the_longest_identifier_fits_into_the_room(tmp_path: Path) -> None:
+    """Ruling pdi-limits: 8,192 characters."""
+    long = msgspec.structs.replace(BLOCK, uri="pdi://a.us/1997/09/01/" + "x" * (LONGEST - 22))
+    assert len(warc.head(long, size=HEAD_ROOM)) == HEAD_ROOM
+    with pytest.raises(ValueError, match="does not fit"):
+        warc.head(msgspec.structs.replace(BLOCK, media_type="x" * HEAD_ROOM), size=HEAD_ROOM)
+
+
+WHOLE = b"".join((warc.head(BLOCK), b"hello", warc.TRAILER))
+
+
+@given(st.integers(1, len(WHOLE) - 1))
+def test_a_record_that_breaks_off_is_told_by_its_offset(
+    tmp_path_factory: pytest.TempPathFactory, length: int
+) -> None:
+    """A reader stops at the first record that is not whole, and never invents one."""
+    path = written(tmp_path_factory.mktemp("broken") / "a.warc", WHOLE, WHOLE[:length])
+    with path.open("rb") as file:
+        records = warc.read(file, where=path.name)
+        assert next(records).block == BLOCK
+        with pytest.raises(Corrupt) as broken:
+            next(records)
+    assert broken.value.where == f"offset {len(WHOLE)}"
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        WHOLE.replace(b"WARC/1.1", b"WARC/0.9"),
+        WHOLE.replace(b"Content-Length: 5", b"Content-Length: 4"),
+        WHOLE.replace(b"Content-Length: 5", b"Content-Length: x"),
+        WHOLE.replace(b"Content-Length: 5", b"Content-Length: -5"),
+        WHOLE.replace(b"sha512:", b"sha1:"),
+        WHOLE.replace(b"WARC-Target-URI", b"WARC-Target-URL"),
+        WHOLE.replace(b"WARC-Type: resource\r\n", b""),
+        b"\0" * 100,
+        b"WARC/1.1\r\n" + b"x" * 70_000,
+    ],
+)
+def test_damage_is_told(tmp_path: Path, damaged: bytes) -> None:
+    with pytest.raises(Corrupt):
+        read(written(tmp_path / "a.warc", damaged))
+
+
+def test_an_empty_segment_has_no_records(tmp_path: Path) -> None:
+    assert read(written(tmp_path / "a.warc")) == []
