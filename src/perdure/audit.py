@@ -67,7 +67,11 @@ def _check(held: Segments, identifier: Identifier, one: Representation) -> Findi
     except (OSError, Corrupt) as error:
         problem = str(error)
     return Finding(
-        identifier=str(identifier), segment=one.segment, length=one.length, problem=problem
+        identifier=str(identifier),
+        segment=one.segment,
+        offset=one.offset,
+        length=one.length,
+        problem=problem,
     )
 
 

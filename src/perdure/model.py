@@ -383,5 +383,6 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     identifier: str
     segment: int
+    offset: int
     length: int
     problem: str | None = None

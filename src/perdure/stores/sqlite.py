@@ -347,8 +347,11 @@ class SqliteWriter(SqliteRecords):
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
 
-def backup(root: Path, target: Path) -> Iterator[float]:
-    """Copies the registry while it is in use; yields the share done, 0 to 1."""
+def backup(root: Path, target: Path, *, pages: int = 4096) -> Iterator[float]:
+    """Copies the registry while it is in use, so many pages at a time.
+
+    Yields the share done, 0 to 1. Raises StorageFailed or Unavailable.
+    """
     with storage_errors("the backup"):
         source = _opened(str(root / FILE), apsw.SQLITE_OPEN_READWRITE)
         copy = apsw.Connection(str(target))
@@ -357,7 +360,7 @@ def backup(root: Path, target: Path) -> Iterator[float]:
         source.execute("BEGIN; SELECT count(*) FROM meta")
         with storage_errors("the backup"), copy.backup("main", source, "main") as work:
             while not work.done:
-                work.step(4096)
+                work.step(pages)
                 yield 1 - work.remaining / max(work.page_count, 1)
         copy.execute("PRAGMA journal_mode=WAL")  # as wherever it is served; closing ends the log
     finally:

@@ -1,0 +1,119 @@
+"""What `perdure.ports.Records` promises, asked of everything that offers it.
+
+Another store is added to `IMPLEMENTATIONS` and must then pass all of this.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.conftest import SERIES, TODAY, Desk, sha512, text
+
+from perdure.ids import parse
+from perdure.model import Location, SaveToken, Token
+from perdure.ports import Records
+from perdure.stores import sqlite
+from perdure.stores.sqlite import SqliteRecords, SqliteWriter
+
+
+def reader(root: Path) -> SqliteRecords:
+    return SqliteRecords(root)
+
+
+def writer(root: Path) -> SqliteRecords:
+    return SqliteWriter(root)
+
+
+def copy(root: Path) -> SqliteRecords:
+    """Made while the original is open."""
+    target = root.parent / "copy"
+    target.mkdir()
+    list(sqlite.backup(root, target / sqlite.FILE))
+    return SqliteRecords(target)
+
+
+def moved(root: Path) -> SqliteRecords:
+    """The files as they lie there, log included."""
+    sockets = shutil.ignore_patterns("*.sock")
+    return SqliteRecords(shutil.copytree(root, root.parent / "moved", ignore=sockets))
+
+
+IMPLEMENTATIONS = [reader, writer, copy, moved]
+PRESS = Token(name="press", digest="d1", operations=("mint",), authorities=("*",))
+DESK = Token(name="desk", digest="d2", operations=("bind",), authorities=("a.us",))
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda make: make.__name__)
+def records(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Records]:
+    """Three documents of today in order 1, 2, 10 and a handle; number 2 has three revisions."""
+    for number in range(1, 11):
+        desk.mint(text(f"document {number}"))
+    desk.commit(f"{TODAY}/2", text("again"))
+    desk.bind(f"{TODAY}/2", Location(uri="https://a.example/", sha512=sha512(b"x")))
+    desk.alias(f"{TODAY}/2", "hdl:1/2")
+    desk.bind("hdl:1/3", "https://a.example/", register=True)
+    for token in (PRESS, DESK):
+        desk.registry.door.execute(SaveToken(token=token))
+    make: Callable[[Path], SqliteRecords] = request.param
+    with closing(make(desk.root)) as made:
+        yield made
+
+
+def key(name: str) -> str:
+    return parse(name).key
+
+
+def test_a_record_by_its_key(records: Records) -> None:
+    found = records.record(key(f"{TODAY}/2"))
+    assert found is not None
+    assert (found.revision, len(found.versions), found.aliases) == (4, 2, ("hdl:1/2",))
+    assert records.record(key(f"{TODAY}/11")) is None
+
+
+def test_a_scan_is_in_order_and_excludes_its_end(records: Records) -> None:
+    low, high = key(f"{TODAY}/2"), key(f"{TODAY}/10")
+    found = [one for one, _ in records.scan(low, high, limit=100)]
+    assert found == [key(f"{TODAY}/{number}") for number in range(2, 10)]
+    assert [one for one, _ in records.scan(low, high, limit=3)] == found[:3]
+    assert records.scan(high, low, limit=100) == []
+    assert records.scan(low, high, limit=100)[0][1] == records.record(low)
+
+
+def test_the_first_key(records: Records) -> None:
+    assert records.first_key("", "~") == key("hdl:1/3")
+    assert records.first_key(key(f"{TODAY}/10") + "\0", key(f"{TODAY}/99")) is None
+    assert records.first_key(key(f"{TODAY}/2"), key(f"{TODAY}/2")) is None
+
+
+def test_what_refers_to_something(records: Records) -> None:
+    both = sorted([key(f"{TODAY}/2"), key("hdl:1/3")])
+    assert records.referring("location:https://a.example/") == both
+    assert records.referring(f"sha512:{sha512(b'again')}") == [key(f"{TODAY}/2")]
+    assert records.referring(f"sha512:{sha512(b'x')}") == [key(f"{TODAY}/2")]
+    assert records.referring(f"alias:{key('hdl:1/2')}") == [key(f"{TODAY}/2")]
+    assert records.referring("location:https://b.example/") == []
+
+
+def test_the_history_is_complete_and_in_order(records: Records) -> None:
+    history = records.history(key(f"{TODAY}/2"))
+    assert [one.revision for one in history] == [1, 2, 3, 4]
+    assert [len(one.versions) for one in history] == [1, 2, 2, 2]
+    assert history[-1] == records.record(key(f"{TODAY}/2"))
+    assert records.history(key(f"{TODAY}/99")) == []
+
+
+def test_tokens(records: Records) -> None:
+    assert records.token("d1") == PRESS
+    assert records.token("d3") is None
+    assert records.tokens() == [DESK, PRESS]
+
+
+def test_what_was_acknowledged_before_the_call_is_seen(desk: Desk) -> None:
+    with closing(SqliteRecords(desk.root)) as other:
+        for number in range(1, 6):
+            desk.mint(text("a"), authority=SERIES)
+            assert other.record(key(f"{TODAY}/{number}")) is not None

@@ -1,0 +1,208 @@
+"""The embedded store: backups of a registry in use, copies that nobody can write, clear errors."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.conftest import SERIES, TODAY, Desk, text
+
+from perdure.app import Registry, initialise
+from perdure.errors import StorageFailed, Unavailable
+from perdure.ids import parse
+from perdure.stores import sqlite
+from perdure.stores.sqlite import SqliteRecords, SqliteWriter
+
+
+def test_what_is_committed_is_flushed(root: Path) -> None:
+    """`synchronous=FULL` (2), also for a registry that came out of a backup."""
+    list(sqlite.backup(root, root.parent / "copy.sqlite"))
+    (root.parent / "copy.sqlite").replace(root / sqlite.FILE)
+    with closing(SqliteWriter(root)) as writer:
+        assert writer.connection.execute("PRAGMA journal_mode").get == "wal"
+        assert writer.connection.execute("PRAGMA synchronous").get == 2
+
+
+def test_readers_cannot_write(root: Path) -> None:
+    with closing(SqliteRecords(root)) as records, pytest.raises(apsw.ReadOnlyError):
+        records.connection.execute("DELETE FROM records")
+
+
+def test_threads_have_connections_of_their_own(root: Path) -> None:
+    with closing(SqliteRecords(root)) as records:
+        seen = {id(records.connection)}
+        thread = threading.Thread(target=lambda: seen.add(id(records.connection)))
+        thread.start()
+        thread.join()
+        assert len(seen) == 2
+
+
+def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
+    """A copy that starts again whenever something is written would never be done."""
+    for number in range(40):
+        desk.mint(metadata={"abstract": "x" * 4096, "number": str(number)})
+    target = desk.root.parent / "copy.sqlite"
+    shares = []
+    work = sqlite.backup(desk.root, target, pages=4)
+    for share in work:
+        shares.append(share)
+        desk.mint(text("written meanwhile"))
+        assert len(shares) < 500
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    (desk.root.parent / "restored").mkdir()
+    target.replace(desk.root.parent / "restored" / sqlite.FILE)
+    with closing(SqliteRecords(desk.root.parent / "restored")) as restored:
+        assert restored.count() == 40
+        assert restored.connection.execute("PRAGMA integrity_check").get == "ok"
+
+
+def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:
+    """Records first, then segments: what is written between is set aside, and nothing is lost."""
+    desk.mint(text("one"))
+    restored = desk.root.parent / "restored"
+    initialise(restored, series=(SERIES,))
+    list(sqlite.backup(desk.root, restored / sqlite.FILE))
+    desk.mint(text("after the backup of the records"))
+    shutil.copytree(desk.root / "segments", restored / "segments", dirs_exist_ok=True)
+    opened = Desk(restored, desk.clock)
+    assert opened.served(f"{TODAY}/1") == b"one"
+    assert opened.mint(text("two")).identifier == f"{TODAY}/2.text.1"
+    assert opened.problems() == []
+    assert len(list((restored / "aside").iterdir())) == 1
+    opened.registry.close()
+
+
+def test_a_long_read_does_not_stop_the_writer(desk: Desk) -> None:
+    """Whoever reads holds the log; it grows, is moved on later, and nothing waits."""
+    desk.mint(text("one"))
+    with closing(SqliteRecords(desk.root)) as records:
+        records.connection.execute("BEGIN; SELECT count(*) FROM records")
+        for _ in range(60):  # more than the log is allowed to hold before it is moved
+            desk.mint(metadata={"abstract": "x" * 200_000})
+        assert records.connection.execute("SELECT count(*) FROM records").get == 1
+        records.connection.execute("COMMIT")
+        assert records.count() == 61
+    for _ in range(3):
+        desk.mint(text("more"))
+    assert desk.problems() == []
+
+
+# Registries that cannot be used as asked
+# ---------------------------------------
+
+READ = """
+import os
+import sys
+from pathlib import Path
+from perdure.app import Registry
+from perdure.errors import PerdureError
+from perdure.ids import parse
+from perdure.model import Mint, Query
+
+query = Query(identifier=parse(sys.argv[2]))
+if os.geteuid() == 0:  # who may do everything; the interpreter itself may be out of others' reach
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+with Registry(Path(sys.argv[1]), environment={}) as registry:
+    try:
+        step = registry.resolver.resolve(query)
+        print(registry.resolver.read(step.representation).decode())
+    except PerdureError as error:
+        print(error.code, error)
+    try:
+        print(registry.door.execute(Mint(authority="oma.eop.gov.us")).identifier)
+    except PerdureError as error:
+        print(error.code, error)
+"""
+
+
+def as_nobody(*arguments: object) -> list[str]:
+    """What a process prints that may not write, whoever runs the tests."""
+    ran = subprocess.run(
+        [sys.executable, "-c", READ, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stderr == ""
+    return ran.stdout.splitlines()
+
+
+@pytest.fixture
+def readable(desk: Desk) -> Path:
+    """A registry, closed, that can be read by everybody and written by nobody."""
+    desk.mint(text("one"))
+    desk.registry.close()
+    copy = Path(shutil.copytree(desk.root, desk.root.parent / "readable"))
+    for path in (copy.parent, copy, *copy.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return copy
+
+
+def test_a_directory_that_nobody_can_write_to_is_read(readable: Path) -> None:
+    read, written = as_nobody(readable, f"{TODAY}/1")
+    assert read == "one"
+    assert written.startswith("unavailable the write door is not available now: ")
+    assert "Permission denied" in written
+    readable.parent.chmod(0o755)
+
+
+def test_a_log_that_cannot_be_read_is_told(readable: Path) -> None:
+    """It may hold what the file does not: saying 'not found' would be wrong."""
+    readable.chmod(0o755)
+    log = readable / f"{sqlite.FILE}-wal"
+    log.write_bytes(b"")
+    log.chmod(0o444)
+    readable.chmod(0o555)
+    read, _ = as_nobody(readable, f"{TODAY}/1")
+    assert read.startswith("unavailable the registry is not available now")
+    readable.parent.chmod(0o755)
+
+
+def test_a_registry_is_not_made_where_nobody_may_write(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    with pytest.raises(StorageFailed):
+        initialise(blocked / "registry", series=(SERIES,))
+
+
+def test_making_a_registry_again_harms_nothing(desk: Desk) -> None:
+    desk.mint(text("one"))
+    grown = initialise(desk.root, series=("nara.gov.us",))
+    assert grown.series == (SERIES, "nara.gov.us")
+    desk.reopen()
+    assert desk.served(f"{TODAY}/1") == b"one"
+    assert desk.mint(text("a"), authority="nara.gov.us").identifier.startswith("pdi://nara.gov.us/")
+
+
+def test_another_process_that_holds_the_database_is_waited_for(desk: Desk) -> None:
+    desk.mint(text("one"))
+    other = apsw.Connection(str(desk.root / sqlite.FILE))
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
+    timer.start()
+    assert desk.mint(text("two")).identifier == f"{TODAY}/2.text.1"
+    timer.join()
+    other.close()
+
+
+def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
+    for _ in range(200):
+        desk.mint(metadata={"abstract": "x" * 1000})
+    desk.registry.close()
+    file = desk.root / sqlite.FILE
+    data = bytearray(file.read_bytes())
+    data[4096 * 8 : 4096 * 40] = b"\xff" * (4096 * 32)
+    file.write_bytes(data)
+    names = [parse(f"{TODAY}/{number}") for number in range(1, 201)]
+    with Registry(desk.root, environment={}) as registry, pytest.raises(Unavailable):
+        list(map(registry.resolver.record, names))
