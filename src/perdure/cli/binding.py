@@ -28,12 +28,19 @@ if TYPE_CHECKING:
 @click.option(
     "--digest-of", type=options.FILE, metavar="FILE", help="The same, with the digest of a file."
 )
-@click.option("--version", type=click.IntRange(min=1), help="Version that lies there.")
-@click.option("--format", help="Format that lies there.")
-@click.option("--language", help="Language of what lies there.")
-@click.option("--region", help="Part of the world that it serves, such as eu.")
-@click.option("--role", help="What the location is, such as mirror.")
-@click.option("--weight", type=click.IntRange(min=0), help="Higher comes first; 1 if not given.")
+@click.option(
+    "--version", type=click.IntRange(min=1), metavar="NUMBER", help="Version that lies there."
+)
+@click.option("--format", metavar="TOKEN", help="Format that lies there.")
+@click.option("--language", metavar="TAG", help="Language of what lies there.")
+@click.option("--region", metavar="WORD", help="Part of the world that it serves, such as eu.")
+@click.option("--role", metavar="WORD", help="What the location is, such as mirror.")
+@click.option(
+    "--weight",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    help="Higher comes first; 1 if not given.",
+)
 @options.expect
 def bind(
     identifier: Identifier,
@@ -136,9 +143,16 @@ def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None
 
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
-@click.option("--reason", required=True, help="Shown to everybody who asks for it from now on.")
-@click.option("--by", help="Who withdraws it; else who runs the command.")
-@click.option("--version", type=click.IntRange(min=1), help="Withdraw this version only.")
+@click.option(
+    "--reason",
+    required=True,
+    metavar="TEXT",
+    help="Shown to everybody who asks for it from now on.",
+)
+@click.option("--by", metavar="NAME", help="Who withdraws it; local if not given.")
+@click.option(
+    "--version", type=click.IntRange(min=1), metavar="NUMBER", help="Withdraw this version only."
+)
 @options.expect
 def withdraw(
     identifier: Identifier,

@@ -36,6 +36,9 @@ def deposited(
     """
     from perdure.transfer.contents import take_in
 
+    if not files:  # then the options are about a name without bytes
+        yield ()
+        return
     taken: list[Content] = []
     try:
         for file, said in zip(files, _said(files, about), strict=True):

@@ -91,4 +91,4 @@ def report_system(error: OSError, *, as_json: bool) -> None:
 
 
 def _tell(message: str, fields: dict[str, object], *, as_json: bool) -> None:
-    click.echo(json.dumps(fields) if as_json else f"perdure: {message}", err=True)
+    click.echo(json.dumps(fields, default=str) if as_json else f"perdure: {message}", err=True)

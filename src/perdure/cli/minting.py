@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     help="Naming authority of the URN of 1993, such as IANA:42117.",
 )
 @click.option("--shoulder", type=options.SHOULDER, help="ARK shoulder, such as 99999/fk4.")
-@click.option("--uid", help="Unique-id or opaque string, as plain text; else the next number.")
+@click.option(
+    "--uid", metavar="TEXT", help="Unique-id or opaque string, as plain text; else the next number."
+)
 @click.option("--foreign", metavar="URI", help="Encapsulate this identifier of another scheme.")
 @click.option("--location", multiple=True, metavar="URL", help="Where the thing can be had.")
-@click.option("--title", help="Kept as metadata, as is any --meta.")
+@click.option("--title", metavar="TEXT", help="Kept as metadata, as is any --meta.")
 @click.option("--meta", multiple=True, type=options.PAIR, help="Metadata; may be repeated.")
 @options.once
 @options.about_files
@@ -105,6 +107,7 @@ def _reserved_format(files: tuple[str, ...], about: About) -> str:
 @click.option(
     "--version",
     type=click.IntRange(min=1),
+    metavar="NUMBER",
     help="Add formats to this version, instead of making the next one.",
 )
 @options.expect

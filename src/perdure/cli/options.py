@@ -115,8 +115,10 @@ def about_files(command: _F) -> _F:
         click.option(
             "--crlf", is_flag=True, help="Turn line ends of texts into CRLF before committing."
         ),
-        click.option("--language", multiple=True, help="Language of the content, such as en-GB."),
-        click.option("--charset", multiple=True, help="Charset of a text; else it is detected."),
+        click.option("--language", multiple=True, metavar="TAG", help="Language, such as en-GB."),
+        click.option(
+            "--charset", multiple=True, metavar="NAME", help="Charset of a text; else detected."
+        ),
         click.option(
             "--type",
             "media_type",

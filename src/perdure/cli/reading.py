@@ -93,6 +93,7 @@ def _query(identifier: Identifier, accept: tuple[str, ...], want: Want | None = 
     multiple=True,
     type=click.Choice(_WANTS, case_sensitive=False),
     default=("I2R",),
+    metavar="SERVICE",
     help="Service of RFC 2483, I2R if not given; may be repeated.",
 )
 @_accept
@@ -121,8 +122,13 @@ def resolve(identifier: Identifier, want: tuple[str, ...], accept: tuple[str, ..
 
 @click.command("list", cls=Command)
 @click.argument("pattern", type=options.PATTERN)
-@click.option("--limit", type=click.IntRange(min=1), help="One page of so many; else everything.")
-@click.option("--cursor", help="Go on behind the page that gave this cursor.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="One page of so many; else everything.",
+)
+@click.option("--cursor", metavar="TEXT", help="Go on behind the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="The years, months or days that hold identifiers.")
 def list_(pattern: Pdi, limit: int | None, cursor: str | None, intervals: bool) -> None:
     """List the identifiers that match PATTERN or lie in an interval, in the order of time.

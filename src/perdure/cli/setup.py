@@ -43,24 +43,36 @@ def init(
 
 
 @click.command(cls=Command)
-@click.option("--host", help="Address to listen on.")
+@click.option("--host", metavar="ADDRESS", help="Address to listen on.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 finds a free one."
 )
-@click.option("--workers", type=click.IntRange(1, 256), help="Server processes.")
-def serve(host: str | None, port: int | None, workers: int | None) -> None:
+@click.option("--workers", type=click.IntRange(1, 256), metavar="NUMBER", help="Server processes.")
+@click.option(
+    "--log-level",
+    type=click.Choice(("debug", "info", "warning", "error")),
+    metavar="LEVEL",
+    help="What to log: debug, info, warning or error.",
+)
+def serve(host: str | None, port: int | None, workers: int | None, log_level: str | None) -> None:
     """Serve the registry over HTTP until interrupted.
 
     What is not given comes from perdure.toml. Commands that write go on working meanwhile.
     """
     from perdure.server.serve import run
 
-    run(here().root, host=host, port=port, workers=workers)
+    run(here().root, host=host, port=port, workers=workers, log_level=log_level)
 
 
 @click.command(cls=Command)
 @click.argument("url")
-@click.option("--timeout", type=click.FloatRange(min=0.1), default=10.0, help="Seconds, each.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    default=10.0,
+    help="How long to wait for each answer; 10 if not given.",
+)
 def doctor(url: str, timeout: float) -> None:
     """Ask the resolver at URL what proxies in between make of identifiers, and how to mend it.
 

@@ -32,18 +32,25 @@ def token() -> None:
     "operations",
     multiple=True,
     type=click.Choice(OPERATIONS),
-    help="What it may do; may be repeated. If not given, everything but withdraw.",
+    metavar="NAME",
+    help=f"What it may do: {', '.join(OPERATIONS)}. If not given, everything but withdraw.",
 )
 @click.option("--series", multiple=True, type=options.SERIES, help="Series that it may write in.")
 @click.option(
     "--authority",
     "authorities",
     multiple=True,
+    metavar="NAME",
     help="Other authority; * for all, and a * at the end for all that begin so.",
 )
-@click.option("--first-day", type=_DAY, help="Only identifiers from this date on.")
-@click.option("--last-day", type=_DAY, help="Only identifiers up to this date.")
-@click.option("--expires", type=_TIME, help="Useless from this time on (UTC).")
+@click.option("--first-day", type=_DAY, metavar="DAY", help="Only identifiers from this date on.")
+@click.option("--last-day", type=_DAY, metavar="DAY", help="Only identifiers up to this date.")
+@click.option(
+    "--expires",
+    type=_TIME,
+    metavar="TIME",
+    help="Useless from this time on: 2027-01-31 or 2027-01-31T12:00:00Z.",
+)
 def create(
     name: str,
     operations: tuple[str, ...],

@@ -54,15 +54,17 @@ def rebuild(root: Path, *, now: str) -> Iterator[Step]:
     """
     work = root / "incoming" / "rebuild"
     with _write_lock(root), sqlite.storage_errors("the new registry"):
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        sqlite.create(work)
-        for number, step in enumerate(audit.rebuild(root, work, now=now), 1):
-            yield Step(phase="segments", done=number, problem=step.problem)
-        with Salvage(root) as old:
-            yield from _take_over(old, work, now)
-        _swap(root, work, now)
-        shutil.rmtree(work)
+        try:
+            with Salvage(root) as old:
+                shutil.rmtree(work, ignore_errors=True)
+                work.mkdir(parents=True)
+                sqlite.create(work)
+                for number, step in enumerate(audit.rebuild(root, work, now=now), 1):
+                    yield Step(phase="segments", done=number, problem=step.problem)
+                yield from _take_over(old, work, now)
+            _swap(root, work, now)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager

@@ -1,0 +1,184 @@
+"""Exit codes and how errors are told."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+from perdure import errors
+from perdure.cli import Perdure, exits
+from perdure.cli.command import Command
+from perdure.errors import MalformedIdentifier, PerdureError, StorageFailed
+
+PROGRAM = [sys.executable, "-m", "perdure.cli"]
+
+
+def tree(kind: type[PerdureError] = PerdureError) -> Iterator[type[PerdureError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from tree(below)
+
+
+def test_every_class_of_error_has_a_code() -> None:
+    ours = {kind for kind in tree() if kind.__module__ == errors.__name__}
+    assert set(exits.CODES) == ours
+
+
+def test_no_code_means_two_things() -> None:
+    """Only texts that must be mended share one."""
+    codes = [code for kind, code in exits.CODES.items() if code != 3]
+    assert len(set(codes)) == len(codes)
+    assert set(exits.CODES.values()).isdisjoint(exits.OTHERS)
+    assert all(0 < code < 126 for code in exits.CODES.values())
+
+
+def test_a_class_of_a_plug_in_has_the_code_of_the_class_above() -> None:
+    class Burnt(StorageFailed):
+        pass
+
+    try:
+        assert exits.code_of(Burnt(what="a disk", reason="fire")) == 21
+    finally:
+        del Burnt
+
+
+def test_the_codes_are_documented() -> None:
+    page = Path(__file__).parents[2] / "docs/reference/cli.md"
+    rows = re.findall(r"^\| (\d+) \| ([^|]*)\|", page.read_text("utf-8"), re.MULTILINE)
+    documented = {int(code): what for code, what in rows}
+    assert set(documented) == {*exits.CODES.values(), *exits.OTHERS}
+    for kind, code in exits.CODES.items():
+        assert f"`{kind.code}`" in documented[code]
+
+
+# How errors are told
+# -------------------
+
+
+def test_an_error_is_one_line_on_stderr(shell: Shell) -> None:
+    result = shell.run("get", "pdi://oma.eop.gov/1997/09/01.html.1", code=3)
+    assert result.stdout == ""
+    assert re.fullmatch(r"perdure: malformed identifier .*\n", result.stderr)
+
+
+def test_an_error_in_json_has_code_and_fields(shell: Shell) -> None:
+    told = shell.error("get", "pdi://oma.eop.gov/1997/09/01.html.1", code=3)
+    assert told["code"] == MalformedIdentifier.code
+    assert told["at"] == 28
+    assert told["message"].startswith("malformed identifier")
+
+
+@pytest.mark.parametrize("name", ["pdi://a\r\nX: y/", "pdi://a.us/\x1b[2J", "\x00", "ä" * 9000])
+def test_control_characters_of_the_command_line_do_not_reach_the_terminal(
+    shell: Shell, name: str
+) -> None:
+    result = shell.run("get", name, code=3)
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.isascii() or "…" in result.stderr
+    assert result.stderr.rstrip("\n").replace("…", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "words", [["mint", "--frobnicate"], ["frobnicate"], ["get"], ["list", "x", "--limit", "0"]]
+)
+def test_a_command_line_that_cannot_be_understood_ends_with_2(
+    shell: Shell, words: list[str]
+) -> None:
+    assert re.fullmatch(r"perdure: .*--help'\n", shell.run(*words, code=2).stderr)
+    assert shell.error(*words, code=2)["code"] == "usage"
+
+
+def test_no_registry_is_a_clear_error(shell: Shell, place: Path) -> None:
+    told = shell.error("-C", str(place / "nothing"), "list", f"pdi://{SERIES}/", code=5)
+    assert told["code"] == "bad-settings"
+    assert "perdure init" in told["message"]
+
+
+def test_what_the_system_refuses_is_told_in_one_line(shell: Shell, letter: Path) -> None:
+    name = shell.lines("mint", str(letter), "--series", SERIES)[0]
+    told = shell.error("get", name, "-o", "absent/file", code=6)
+    assert told["errno"] == "ENOENT"
+    assert "absent" in told["message"]
+
+
+def test_an_interrupt_ends_with_130() -> None:
+    @click.group(cls=Perdure)
+    def group() -> None: ...
+
+    @group.command(cls=Command)
+    def wait() -> None:
+        raise KeyboardInterrupt
+
+    result = CliRunner().invoke(group, ["wait"])
+    assert result.exit_code == exits.INTERRUPTED
+    assert "Traceback" not in result.output
+
+
+def test_a_real_interrupt_ends_a_real_process_quietly(root: Path) -> None:
+    """`import` of a stream that never ends: the process waits for input."""
+    process = subprocess.Popen(
+        [*PROGRAM, "-C", str(root), "import", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    while not (root / "writer.lock").exists() and process.poll() is None:
+        # It reads settings first; a moment later it waits for lines.
+        time.sleep(0.01)
+        if Path(f"/proc/{process.pid}/wchan").read_text() in ("pipe_read", "anon_pipe_read"):
+            break
+    process.send_signal(signal.SIGINT)
+    output, told = process.communicate()
+    assert process.returncode == exits.INTERRUPTED
+    assert output == b""
+    assert b"Traceback" not in told
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(root: Path) -> None:
+    """`perdure list … | head -1`."""
+    lines = "".join(
+        json.dumps({"id": f"pdi://{SERIES}/1997/09/01/{number}"}) + "\n" for number in range(9000)
+    )
+    command = [*PROGRAM, "-C", str(root)]
+    subprocess.run([*command, "import", "-"], input=lines, text=True, check=True)
+    listing = subprocess.Popen(
+        [*command, "list", f"pdi://{SERIES}/"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert listing.stdout is not None
+    assert listing.stderr is not None
+    assert listing.stdout.readline() == f"pdi://{SERIES}/1997/09/01/1\n".encode()
+    listing.stdout.close()
+    told = listing.stderr.read()
+    listing.stderr.close()
+    assert (listing.wait(), told) == (exits.BROKEN_PIPE, b"")
+
+
+# Starting
+# --------
+
+HEAVY = ("apsw", "pycountry", "rich", "uvicorn", "blake3", "msgspec", "jinja2", "urllib.request")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom perdure.cli import perdure\n"
+        "try: perdure.main(['--help'])\nexcept SystemExit: pass\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"

@@ -1,0 +1,86 @@
+"""`import`, `export`, `dedupe`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+from perdure.app import initialise
+
+GOOD = {"id": f"pdi://{SERIES}/1997/09/01/1", "content": {"text": "bytes"}}
+BAD = {"id": f"pdi://{SERIES}/1997/02/30/1"}
+
+
+def lines(*objects: object) -> str:
+    return "".join(json.dumps(one) + "\n" for one in objects)
+
+
+def test_a_bad_line_is_told_with_its_number_and_the_rest_goes_on(shell: Shell, place: Path) -> None:
+    (place / "in.jsonl").write_text(lines(GOOD, BAD, {"id": "hdl:10.9999/x"}))
+    result = shell.run("import", "in.jsonl", "--errors", "bad.jsonl", code=1)
+    assert "line 2: malformed identifier" in result.stderr
+    assert "2 identifiers imported, 1 lines refused" in result.stderr
+    (bad,) = map(json.loads, Path("bad.jsonl").read_text().splitlines())
+    assert (bad["line"], bad["code"], bad["at"]) == (2, "malformed-identifier", 29)
+    assert "day" in bad["repair"]
+    assert shell.run("get", f"{GOOD['id']}.text.1").stdout == "bytes"
+
+
+def test_nothing_is_imported_where_all_or_nothing_was_asked_for(shell: Shell, place: Path) -> None:
+    (place / "in.jsonl").write_text(lines(GOOD, BAD))
+    shell.run("import", "in.jsonl", "--atomic", code=1)
+    shell.error("describe", str(GOOD["id"]), code=10)
+
+
+def test_import_from_stdin_with_files(shell: Shell, place: Path) -> None:
+    (place / "bytes").mkdir()
+    (place / "bytes" / "1.html").write_text("<!DOCTYPE html><p>one")
+    given = lines({"id": str(GOOD["id"]), "content": {"path": "1.html"}})
+    assert shell.json("import", "-", "--files", "bytes", stdin=given) == {
+        "accepted": 1,
+        "refused": 0,
+    }
+    assert shell.run("get", f"{GOOD['id']}.html.1").stdout == "<!DOCTYPE html><p>one"
+
+
+def test_export_and_import_are_inverse(shell: Shell, place: Path, letter: Path) -> None:
+    name = shell.lines("mint", "--series", SERIES, str(letter), "--title", "A letter")[0]
+    shell.run("alias", name, "hdl:10.9999/x")
+    shell.run("export", "-o", "out.jsonl")
+    shell.run("export", "-o", "out2.jsonl", "--files", "bytes")
+    for file, words in (("out.jsonl", ()), ("out2.jsonl", ("--files", "bytes"))):
+        other = place / f"copy-of-{file}"
+        initialise(other, series=(SERIES,))
+        shell.run("-C", str(other), "import", file, *words)
+        assert shell.lines("-C", str(other), "export") == Path("out.jsonl").read_text().splitlines()
+
+
+def test_export_of_a_pattern(shell: Shell) -> None:
+    ids = [f"pdi://{SERIES}/1997/0{month}/01/1" for month in (8, 9)]
+    shell.run("import", "-", stdin=lines(*({"id": one} for one in (*ids, "hdl:10.9999/x"))))
+    (line,) = shell.lines("export", f"pdi://{SERIES}/1997/09/")
+    assert json.loads(line)["id"] == ids[1]
+
+
+def test_dedupe_prints_each_resource_once(shell: Shell) -> None:
+    given = "hdl:10.9999/a\n\nHDL:10.9999/A\nhttps://a.example/%7ex\nhttps://A.example/~x\n"
+    result = shell.run("dedupe", stdin=given)
+    assert result.stdout.splitlines() == ["hdl:10.9999/a", "https://a.example/%7ex"]
+    assert result.stderr.splitlines() == [
+        "HDL:10.9999/A equals line 1 hdl:10.9999/a",
+        "https://A.example/~x is equivalent to line 4 https://a.example/%7ex",
+    ]
+    reverse = shell.run("dedupe", "--duplicates", stdin=given)
+    assert (reverse.stdout, reverse.stderr) == (result.stderr, result.stdout)
+
+
+def test_dedupe_asks_the_registry(shell: Shell, place: Path) -> None:
+    names = [shell.lines("mint", "--series", SERIES, "-", stdin="same")[0] for _ in range(2)]
+    given = "\n".join(names)
+    answers = map(json.loads, shell.run("dedupe", "--json", stdin=given).stdout.splitlines())
+    assert [one["why"] for one in answers] == [None, "has the same bytes as"]
+    nowhere = shell.run("-C", str(place), "dedupe", stdin=given)
+    assert nowhere.stdout.splitlines() == names

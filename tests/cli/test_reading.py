@@ -1,0 +1,251 @@
+"""`get`, `resolve`, `list`, `describe`; `get` also over HTTP, from a real resolver."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.server
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES, sha512
+
+TEXT = b"Dear Sir,\nyours\n"
+
+
+@pytest.fixture
+def name(shell: Shell, letter: Path) -> str:
+    return shell.lines("mint", "--series", SERIES, str(letter))[0]
+
+
+# get
+# ---
+
+
+def test_get_writes_a_file_once_it_was_checked(shell: Shell, name: str) -> None:
+    told = shell.json("get", name, "-o", "copy.txt")
+    assert told == {"identifier": name, "length": len(TEXT), "sha512": sha512(TEXT)}
+    assert Path("copy.txt").read_bytes() == TEXT
+
+
+def test_damaged_bytes_are_an_error_and_leave_no_file(shell: Shell, name: str) -> None:
+    (segment,) = (shell.root / "segments").glob("*.warc")
+    data = segment.read_bytes()
+    segment.write_bytes(data.replace(b"Dear", b"Bear"))
+    assert shell.error("get", name, "-o", "copy.txt", code=53)["code"] == "corrupt"
+    assert list(Path().glob("*copy*")) == []
+    shell.run("get", name, code=53)
+
+
+def test_a_part_is_never_answered_with_the_whole(shell: Shell, name: str) -> None:
+    assert shell.run("get", f"{name}#char=0,4", code=15).stdout == ""
+
+
+def test_json_and_bytes_do_not_share_stdout(shell: Shell, name: str) -> None:
+    shell.error("get", name, code=2)
+
+
+def test_a_format_that_nobody_holds(shell: Shell, name: str, page: Path) -> None:
+    shell.run("commit", name, str(page), "--version", "1")
+    resource = name.removesuffix(".text.1")
+    assert shell.run("get", resource, "--accept", "text/html").stdout_bytes == page.read_bytes()
+    best = ("--accept", "image/png", "--accept", "text/plain", "--accept", "text/html")
+    assert shell.run("get", resource, *best).stdout_bytes == TEXT
+    assert shell.error("get", resource, "-o", "x", "--accept", "image/png", code=13)["offered"]
+
+
+def test_a_name_without_bytes_or_place(shell: Shell) -> None:
+    reserved = shell.lines("mint", "--series", SERIES)[0]
+    assert "known by name only" in shell.run("get", reserved, code=20).stderr
+
+
+# Locations
+# ---------
+
+
+class Elsewhere(http.server.BaseHTTPRequestHandler):
+    """Another server: `/letter` has the letter, `/short` breaks off."""
+
+    def do_GET(self) -> None:
+        if self.path not in ("/letter", "/short"):
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(TEXT) + (self.path == "/short")))
+        digest = base64.b64encode(hashlib.sha512(TEXT).digest()).decode()
+        self.send_header("Repr-Digest", f"sha-512=:{digest}:")
+        self.end_headers()
+        self.wfile.write(TEXT)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    server = http.server.HTTPServer(("127.0.0.1", 0), Elsewhere)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_redirect_is_followed_only_when_asked(shell: Shell, elsewhere: str) -> None:
+    shell.run("bind", "--register", "hdl:10.9999/x", f"{elsewhere}/letter")
+    result = shell.run("get", "hdl:10.9999/x", code=17)
+    assert (result.stdout, elsewhere in result.stderr) == ("", True)
+    assert shell.run("get", "hdl:10.9999/x", "--follow").stdout_bytes == TEXT
+
+
+def test_a_location_must_keep_its_promise(shell: Shell, elsewhere: str, page: Path) -> None:
+    url = f"{elsewhere}/letter"
+    shell.run("bind", "--register", "hdl:10.9999/x", url, "--digest-of", str(page))
+    assert shell.error("get", "hdl:10.9999/x", "--follow", "-o", "x", code=50)["promised"]
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("path", ["short", "absent"])
+def test_a_location_that_fails(shell: Shell, elsewhere: str, path: str) -> None:
+    shell.run("bind", "--register", "hdl:10.9999/x", f"{elsewhere}/{path}")
+    shell.error("get", "hdl:10.9999/x", "--follow", "-o", "x", code=20)
+    assert not Path("x").exists()
+
+
+def test_only_the_web_is_fetched(shell: Shell) -> None:
+    shell.run("bind", "--register", "hdl:10.9999/x", "ftp://a.example/x")
+    shell.error("get", "hdl:10.9999/x", "--follow", "-o", "x", code=4)
+
+
+# A resolver
+# ----------
+
+
+@pytest.fixture
+def resolver(shell: Shell, name: str) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "perdure.cli", "-C", str(shell.root), "serve"]
+    process = subprocess.Popen([*command, "--port", str(port), "--log-level", "error"])
+    try:
+        for _ in range(500):
+            assert process.poll() is None
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_get_from_a_resolver_says_the_same_as_from_the_registry(
+    shell: Shell, resolver: str, name: str, elsewhere: str
+) -> None:
+    """One server for all of it, because starting one takes longest."""
+    there = ("--resolver", resolver)
+    assert shell.run("get", name, *there).stdout_bytes == TEXT
+    resource = name.removesuffix(".text.1")
+    assert shell.json("get", resource, *there, "-o", "copy.txt") == {
+        "identifier": name,
+        "length": len(TEXT),
+        "sha512": sha512(TEXT),
+    }
+    shell.run("bind", "--register", "hdl:10.9999/x", f"{elsewhere}/letter")
+    shell.run("get", "hdl:10.9999/x", *there, code=17)
+    assert shell.run("get", "hdl:10.9999/x", *there, "--follow").stdout_bytes == TEXT
+    unknown = f"pdi://{SERIES}/1997/09/01/1"
+    local, remote = (
+        shell.error("get", unknown, "-o", "x", *words, code=10) for words in ((), there)
+    )
+    assert local["message"] == remote["message"]
+    shell.error("get", name[:-1] + "7", "-o", "x", *there, code=11)
+    shell.error("get", resource, "-o", "x", "--accept", "image/png", *there, code=13)
+    shell.error("get", f"{name}#char=0,4", "-o", "x", *there, code=15)
+    shell.run("withdraw", name, "--reason", "an error")
+    assert "an error" in shell.run("get", name, *there, code=16).stderr
+
+
+def test_a_resolver_that_is_not_there(shell: Shell) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        shell.error("get", "hdl:1/2", "-o", "x", "--resolver", url, code=20)
+    shell.error("get", "hdl:1/2", "-o", "x", "--resolver", "ftp://a.example", code=4)
+
+
+# resolve, list, describe
+# -----------------------
+
+
+def test_resolve_tells_each_service(shell: Shell, name: str) -> None:
+    resource = name.removesuffix(".text.1")
+    shell.run("bind", name, "https://a.example/1", "--weight", "2")
+    shell.run("bind", name, "https://b.example/1")
+    assert shell.lines("resolve", name, "--want", "I2L") == ["https://a.example/1"]
+    assert shell.lines("resolve", name, "--want", "i2ls") == [
+        name,
+        "https://a.example/1",
+        "https://b.example/1",
+    ]
+    assert shell.lines("resolve", name)[0].startswith(f"held {name} text/plain")
+    assert shell.json("resolve", resource)["identifier"] == name
+    assert shell.json("resolve", name, "--want", "I2Rs")["fetches"][0]["identifier"] == name
+    assert shell.json("resolve", name, "--want", "I2C")["record"]["locations"]
+    shell.error("resolve", f"pdi://{SERIES}/1997/09/01/1", code=10)
+
+
+def test_resolve_uses_the_public_url_where_there_is_one(shell: Shell, name: str) -> None:
+    settings = shell.root / "perdure.toml"
+    settings.write_text(settings.read_text() + 'base_url = "https://pid.example"\n')
+    assert shell.lines("resolve", name, "--want", "I2L") == [f"https://pid.example/{name}"]
+
+
+def test_list_is_in_order_and_paged(shell: Shell) -> None:
+    names = [shell.lines("mint", "--series", SERIES)[0] for _ in range(11)]
+    resources = [one.removesuffix(".text.1") for one in names]
+    pattern = f"pdi://{SERIES}/"
+    assert shell.lines("list", pattern) == resources
+    assert shell.lines("list", f"{pattern}*/*/*/*.text.*") == names
+    page = shell.json("list", pattern, "--limit", "4")
+    assert page["identifiers"] == resources[:4]
+    rest = shell.json("list", pattern, "--cursor", page["cursor"])
+    assert (rest["identifiers"], rest["cursor"]) == (resources[4:], None)
+
+
+def test_list_shows_the_intervals_that_hold_something(shell: Shell) -> None:
+    for day in ("1997/08/31", "1997/09/01"):
+        shell.run("bind", "--register", f"pdi://{SERIES}/{day}/1", "https://a.example")
+    assert shell.lines("list", f"pdi://{SERIES}/1997/", "--intervals") == [
+        f"pdi://{SERIES}/1997/08/",
+        f"pdi://{SERIES}/1997/09/",
+    ]
+
+
+def test_only_pdis_are_listed(shell: Shell) -> None:
+    shell.error("list", "hdl:10.9999/x", code=4)
+
+
+def test_describe_tells_what_was_so_before(shell: Shell, name: str) -> None:
+    shell.run("bind", name, "https://a.example/1")
+    now = shell.lines("describe", name)
+    assert now[0] == name.removesuffix(".text.1")
+    assert any("https://a.example/1" in line for line in now)
+    revisions = shell.run("describe", name, "--history", "--json").stdout.splitlines()
+    assert len(revisions) == 2
+    assert "https://a.example/1" not in revisions[0]
+    shell.error("describe", f"pdi://{SERIES}/1997/09/01/1", code=10)
+
+
+def test_what_was_said_in_metadata_cannot_move_the_cursor_of_a_terminal(shell: Shell) -> None:
+    name = shell.lines("mint", "--series", SERIES, "--title", "a\x1b[2Jb\nc")[0]
+    assert "\\x1b[2Jb\\nc" in shell.run("describe", name).stdout

@@ -1,0 +1,62 @@
+"""`init`, `doctor`, `version`, `completion`. `serve` runs in tests/server and test_reading."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+
+def test_init_makes_a_registry_and_adds_to_it(shell: Shell, place: Path) -> None:
+    made = shell.json("init", "new", "--series", "OMA.eop.gov.us", "--shoulder", "ark:/99999/fk4")
+    assert made["series"] == [SERIES]
+    assert made["shoulders"] == ["99999/fk4"]
+    shell.run("-C", "new", "mint", "--series", SERIES)
+    grown = shell.json("-C", "new", "init", "--series", "b.us", "--naming-authority", "iana:42117")
+    assert grown["series"] == [SERIES, "b.us"]
+    assert grown["naming_authorities"] == ["IANA:42117"]
+    assert shell.lines("-C", "new", "mint", "--series", SERIES)[0].endswith("/2.text.1")
+
+
+@pytest.mark.parametrize(
+    "words", [["--series", "one"], ["--shoulder", "a b/c"], ["--naming-authority", "X:1"]]
+)
+def test_what_no_authority_can_be_called_is_refused(shell: Shell, words: list[str]) -> None:
+    shell.run("init", "new", *words, code=3)
+    assert not Path("new").exists()
+
+
+def test_a_doctor_needs_somebody_to_look_at(shell: Shell) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        shell.error("doctor", f"http://127.0.0.1:{free.getsockname()[1]}", code=20)
+    shell.error("doctor", "no url", code=5)
+
+
+def test_version(shell: Shell) -> None:
+    assert shell.json("version")["perdure"] == version("perdure")
+    assert shell.run("--version").stdout == f"perdure {version('perdure')}\n"
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(shell: Shell, name: str) -> None:
+    assert "_PERDURE_COMPLETE" in shell.run("completion", name).stdout
+
+
+def test_the_shell_gets_completions() -> None:
+    """As the script for bash asks for them."""
+    done = subprocess.run(
+        ["perdure"],
+        executable=Path(sys.executable).with_name("perdure"),
+        env={"_PERDURE_COMPLETE": "bash_complete", "COMP_WORDS": "perdure ver", "COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["plain,verify", "plain,version"]

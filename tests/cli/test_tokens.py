@@ -1,0 +1,56 @@
+"""`token create`, `token list`, `token revoke`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+from perdure import rules
+from perdure.app import Registry
+from perdure.cli import tokens
+from perdure.tokens import digest
+
+
+def test_the_operations_are_those_of_the_rules() -> None:
+    assert tokens.OPERATIONS == rules.OPERATIONS
+
+
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(shell: Shell) -> None:
+    result = shell.run(
+        "token", "create", "press", "--series", SERIES.upper(), "--operation", "mint"
+    )
+    secret = result.stdout.strip()
+    assert "not shown again" in result.stderr
+    with Registry(shell.root) as registry:
+        kept = registry.records.token(digest(secret))
+    assert kept is not None
+    assert (kept.name, kept.operations, kept.authorities) == ("press", ("mint",), (SERIES,))
+    assert secret not in shell.run("token", "list", "--json").stdout
+    assert kept.digest not in shell.run("token", "list", "--json").stdout
+
+
+def test_the_scope_of_a_token(shell: Shell) -> None:
+    words = ["--first-day", "2026-01-01", "--last-day", "2026-12-31", "--expires", "2027-01-31"]
+    shell.run("token", "create", "press", "--authority", "*", *words)
+    (told,) = map(json.loads, shell.run("token", "list", "--json").stdout.splitlines())
+    assert told["operations"] == [one for one in rules.OPERATIONS if one != "withdraw"]
+    assert (told["first_day"], told["last_day"]) == ("2026-01-01", "2026-12-31")
+    assert told["expires"] == "2027-01-31T00:00:00Z"
+    shell.error("token", "create", "other", code=2)
+    shell.error("token", "create", "other", "--authority", "*", "--operation", "rule", code=2)
+
+
+def test_a_name_is_given_to_one_token_only(shell: Shell) -> None:
+    shell.run("token", "create", "press", "--authority", "*")
+    shell.error("token", "create", "press", "--authority", "*", code=40)
+
+
+def test_a_revoked_token_stays_revoked(shell: Shell) -> None:
+    shell.run("token", "create", "press", "--authority", "*")
+    first = shell.json("token", "revoke", "press")
+    assert shell.json("token", "revoke", "press") == first
+    assert "revoked" in shell.lines("token", "list")[0]
+    shell.error("token", "create", "press", "--authority", "*", code=40)
+    shell.error("token", "revoke", "nobody", code=10)
