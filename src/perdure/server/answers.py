@@ -21,8 +21,9 @@ from perdure.server.request import Receive, Send
 
 Fields = list[tuple[bytes, bytes]]
 
+_IN_URI = re.compile(r"[!#-;=?-~]*")
 _NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, blanks, `"`, `<`, `>`, and all beyond ASCII
-_STATUS_LINES = {
+STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
@@ -42,7 +43,9 @@ def uri(text: str) -> bytes:
     >>> uri("http://a/>; x=é\\r\\nY: 1")
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
     """
-    return _NOT_IN_URI.sub(_escaped, text).encode("ascii")
+    if not _IN_URI.fullmatch(text):
+        text = _NOT_IN_URI.sub(_escaped, text)
+    return text.encode("ascii")
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -91,8 +94,12 @@ def empty(status: int, *fields: tuple[bytes, bytes]) -> Answer:
 
 def wire(answer: Answer) -> bytes:
     """A whole answer as HTTP/1.1, without the fields that the server adds to all."""
-    head = b"".join(b"%s: %s\r\n" % field for field in answer.fields)
-    return b"%s%s\r\n%s" % (_STATUS_LINES[answer.status], head, answer.body)
+    return b"".join((STATUS_LINES[answer.status], lines(answer.fields), b"\r\n", answer.body))
+
+
+def lines(fields: Fields) -> bytes:
+    """Header fields as they are sent."""
+    return b"".join([b"%s: %s\r\n" % field for field in fields])
 
 
 async def begin(answer: Answer) -> Answer:

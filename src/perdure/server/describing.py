@@ -23,7 +23,7 @@ from perdure.model import Location, Record, Representation, Tombstone, Version
 from perdure.rules import qualified
 from perdure.server import pages
 from perdure.server.answers import Answer, empty, link, links, plain
-from perdure.server.held import has_already
+from perdure.server.conditions import has_already
 from perdure.server.negotiate import choose
 from perdure.server.request import Request
 from perdure.server.targets import path_of

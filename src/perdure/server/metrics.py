@@ -11,6 +11,7 @@ What must stay true: labels come from closed sets, never from a request.
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -23,20 +24,34 @@ _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0
 DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 
+class FastCounts(Protocol):
+    """What `perdure.server.fastpath` counts in plain integers."""
+
+    redirects: int
+    bodies: int
+    sent: int
+
+
 class Metrics:
     """The counters of one worker."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "perdure_requests", "Requests answered", ("method", "status"), registry=self._registry
+            "perdure_requests",
+            "Requests answered through ASGI",
+            ("method", "status"),
+            registry=self._registry,
         )
         self._fast = Counter(
-            "perdure_fast_answers", "Of them, redirects without ASGI", registry=self._registry
+            "perdure_fast_answers",
+            "Requests answered without ASGI, by what was given",
+            ("kind",),
+            registry=self._registry,
         )
         self._seconds = Histogram(
             "perdure_request_seconds",
-            "Time to the end of an answer, redirects without ASGI left out",
+            "Time to the end of an answer through ASGI",
             buckets=_SECONDS,
             registry=self._registry,
         )
@@ -60,22 +75,24 @@ class Metrics:
 
     def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
         """One request was answered."""
-        self._count(method, status, 1)
+        self._count(method, status)
         self._seconds.observe(seconds)
         if sent:
             self._sent.inc(sent)
 
-    def answered_fast(self, status: int, number: int) -> None:
-        """So many requests were answered without ASGI since the last call."""
-        self._count("GET", status, number)
-        self._fast.inc(number)
+    def answered_fast(self, fast: FastCounts) -> None:
+        """Take over what was counted without ASGI since the last call."""
+        self._fast.labels("redirect").inc(fast.redirects)
+        self._fast.labels("bytes").inc(fast.bodies)
+        self._sent.inc(fast.sent)
+        fast.redirects = fast.bodies = fast.sent = 0
 
-    def _count(self, method: str, status: int, number: int) -> None:
+    def _count(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)
         counter = self._pairs.get(pair)
         if counter is None:
             counter = self._pairs[pair] = self._requests.labels(pair[0], str(status))
-        counter.inc(number)
+        counter.inc()
 
     def received(self, length: int) -> None:
         """An upload of so many bytes came in."""

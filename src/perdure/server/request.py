@@ -24,7 +24,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # RFC 9110 section 7.2: uri-host [ ":" port ]; registered names as in the DNS
-_HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
 class Request:
@@ -68,7 +68,7 @@ class Request:
         if self._base_url:
             return self._base_url
         host = self.fields.get(b"host", b"")
-        if not _HOST.fullmatch(host):
+        if not HOST.fullmatch(host):
             host = self._server()
         return f"{self._scope['scheme']}://{host.decode('ascii')}"
 

@@ -79,9 +79,7 @@ class Worker:
     async def _count(self) -> None:
         while True:
             await asyncio.sleep(_COUNT_EVERY)
-            if number := self.fast.answered:
-                self.fast.answered = 0
-                self._service.metrics.answered_fast(302, number)
+            self._service.metrics.answered_fast(self.fast)
 
     async def _seal(self) -> None:
         log = logs.log()

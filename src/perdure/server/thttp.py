@@ -31,7 +31,7 @@ from perdure.errors import (
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
 from perdure.model import Choices, Gone, Location, Query, Redirect, Want
-from perdure.server import digests, held, lists, problems, reading
+from perdure.server import bodies, digests, held, lists, problems, reading
 from perdure.server.answers import Answer, Fields, link, links, plain, uri
 from perdure.server.locating import known_by_url, locations, urls
 from perdure.server.negotiate import prefers
@@ -120,7 +120,7 @@ def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
         return reading.resource(service, request, identifier)
-    parts: list[held.Part] = []
+    parts: list[bodies.Part] = []
     for fetch in step.fetches:
         one = fetch.representation
         head: Fields = [
@@ -135,7 +135,7 @@ def _n2rs(service: Service, request: Request, operand: str) -> Answer:
         *links(link(one.uri, "alternate") for one in step.locations),
     ]
     segments = service.registry.segments
-    return held.multipart(HTTPStatus.OK, b"alternative", fields, segments, parts)
+    return bodies.multipart(HTTPStatus.OK, b"alternative", fields, segments, parts)
 
 
 def _n2c(service: Service, request: Request, operand: str) -> Answer:

@@ -46,8 +46,9 @@ from perdure.model import (
     Record,
     Token,
 )
-from perdure.server import auth, digests, held, problems
+from perdure.server import auth, digests, problems
 from perdure.server.answers import Answer, plain, uri
+from perdure.server.conditions import etag
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import identify, path_of, read_question, uri_of
@@ -237,7 +238,7 @@ def expected_revision(request: Request, name: str, record: Record) -> int | None
     if asked.star_tag:
         return None
     newest = record.newest
-    tags = {held.etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
+    tags = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
     for tag in asked.as_set(include_weak=False):
         revision = _REVISION.fullmatch(tag)
         if tag in tags or (revision and int(revision[1]) == record.revision):
