@@ -315,6 +315,50 @@ def test_fast_answers_keep_their_place() -> None:
         assert statuses(answers) == [302, 200, 302, 200, 302, 200]
 
 
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        (b"GET /last HTTP/1.0", 200),
+        (b"PUT /last HTTP/1.1", 200),
+        (b"HEAD /fast HTTP/1.1", 302),
+        (b"GET  /last HTTP/1.1", 400),
+        (b"GET /la\xffst HTTP/1.1", 400),
+        (b"GET /last HTTP/1.2", 505),
+        (b"CONNECT a:1 HTTP/1.1", 405),
+    ],
+)
+def test_familiar_fields_do_not_excuse_a_request_line(last: bytes, status: int) -> None:
+    """Fields that were found well-formed are not read again, the line before them is."""
+    fields = b"\r\nHost: a\r\nX: y\r\n\r\n"
+    lines = [b"GET /slow HTTP/1.1", b"GET /fast HTTP/1.1", b"GET /slow#?x HTTP/1.1", last]
+    asked = Asked()
+    pieces = [piece for line in lines for piece in (line + fields, *[b"\r\n"] * 20)]
+    first, second, third, answer = drive(protocol_class(asked), pieces)
+    assert first.line[1] == "/slow"
+    assert second.status == 302
+    assert third.line[1] == "/slow#?x"
+    assert answer.status == status
+    if status == 200:
+        assert " ".join([*answer.line, "HTTP/" + answer.seen["version"]]).encode() == last
+        assert answer.seen["headers"] == [["host", "a"], ["x", "y"]]
+        assert answer.headers.get("connection") == ("close" if b"1.0" in last else None)
+    assert {call[2] for call in asked.calls} == {fields}
+
+
+def test_fields_are_familiar_only_as_a_whole() -> None:
+    known = b"\r\nHost: a\r\nX: y\r\n\r\n"
+    for other in (
+        b"\r\nHost: a\r\nX: y\r\nContent-Length: 5\r\n\r\nhello",
+        b"\r\nHost: a\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    ):
+        sent = [b"GET /1 HTTP/1.1" + known, b"PUT /2 HTTP/1.1" + other, b"GET /3 HTTP/1.1" + known]
+        one, two, three = drive(RawTargetProtocol, sent)
+        assert [one.line[1], two.line[1], three.line[1]] == ["/1", "/2", "/3"]
+        assert [one.seen["body"], two.seen["body"], three.seen["body"]] == ["", "hello", ""]
+    sent = [b"GET /1 HTTP/1.1" + known, b"GET /2 HTTP/1.1" + known[:-2], b"\r\n"]
+    assert statuses(drive(RawTargetProtocol, sent)) == [200, 200]
+
+
 def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "uvicorn.access")
     with serving(protocol_class(Asked())) as running:

@@ -79,6 +79,7 @@ LINGER = 2.0  # seconds that a refused client has to read the reason before the 
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _CHUNKED = -1
+_LONGEST_FAMILIAR = 2048  # bytes, kept by each connection
 _SAFE = frozenset((b"GET", b"HEAD"))
 
 
@@ -140,6 +141,10 @@ class RawTargetProtocol(HttpToolsProtocol):
         self._head_begun = False  # a part of a head has arrived
         self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
         self._fast = type(self).fast
+        # The fields of the last message that had no body and that others could follow. llhttp is
+        # always fed the same request line, and such a message leaves it as it was: where a client
+        # sends the same fields again, as clients do, its judgement is known.
+        self._familiar = b""
         # of the message being read
         self._expected = False  # llhttp is about to begin it
         self._persistent: bool | None = None  # may others follow it; None until its head is read
@@ -147,15 +152,27 @@ class RawTargetProtocol(HttpToolsProtocol):
         self._body_left = 0  # bytes of its body still to come, or _CHUNKED, or none
         self._tail = b""  # of a chunked body: the last three bytes fed
         self._barren = 0  # of a chunked body: bytes fed since there was content among them
-        # the fields that every answer gets, and the list that they were written from
-        self._added = b""
+        # the fields that every answer gets, behind a CRLF, and the list they were written from
+        self._added = b"\r\n"
         self._added_from: Headers = []
 
     # bytes in
     # --------
 
     def data_received(self, data: bytes) -> None:
-        self._rest = self._rest + data if self._rest else data
+        if self._rest or self._answering or self._body_left or self._deaf or self.flow.write_paused:
+            self._rest = self._rest + data if self._rest else data
+            self._proceed()
+            return
+        # Nearly always this is one whole head, with the same fields as the one before.
+        line = REQUEST_LINE.match(data)
+        if line is not None and data[line.end() - 2 :] == self._familiar:
+            method, target, minor = line.groups()
+            if minor == b"1":
+                self._complete = self._persistent = True
+                self._take(method, target, minor, self._familiar)
+                return
+        self._rest = data
         self._proceed()
 
     def _proceed(self) -> None:
@@ -175,18 +192,12 @@ class RawTargetProtocol(HttpToolsProtocol):
     def _take_head(self) -> bool:
         """Take the next message's head from what was received; False where there is none yet."""
         rest = self._rest
-        if rest.startswith(b"\r\n"):
-            self._rest = EMPTY_LINES.sub(b"", rest, count=1)
-            self._head_begun = False
-            return True
-        end = rest.find(b"\r\n\r\n") + 4
-        if end < 4:
-            self._await_head()
-            return False
         line = REQUEST_LINE.match(rest)
-        if line is None or end > LONGEST_HEAD:
-            self._refuse(why_refused(rest[:end]))
-            return False
+        if line is None:
+            return self._take_no_head()
+        end = rest.find(b"\r\n\r\n", line.end() - 2) + 4
+        if end < 4 or end > LONGEST_HEAD:
+            return self._take_no_head()
         self._rest = rest[end:]
         self._head_begun = False
         method, target, minor = line.groups()
@@ -194,18 +205,25 @@ class RawTargetProtocol(HttpToolsProtocol):
         refusal = self._judge(minor, fields)
         if refusal is not None:
             self._refuse(refusal)
-        elif not (self._complete and self._answered_at_once(method, target, fields)):
-            self._begin(method, target, minor, header_fields(fields))
+            return False
+        self._take(method, target, minor, fields)
         return True
 
-    def _await_head(self) -> None:
-        """Only a part of a head is here."""
-        refusal = why_refused_so_far(self._rest)
+    def _take_no_head(self) -> bool:
+        """What is here does not begin with a whole head that could be accepted."""
+        rest = self._rest
+        end = rest.find(b"\r\n\r\n") + 4
+        if rest.startswith(b"\r\n"):
+            self._rest = EMPTY_LINES.sub(b"", rest, count=1)
+            self._head_begun = False
+            return True
+        refusal = why_refused_so_far(rest) if end < 4 else why_refused(rest[:end])
         if refusal is not None:
             self._refuse(refusal)
         elif not self._head_begun:
             self._head_begun = True
             self._close_in(self.head_seconds)
+        return False
 
     def _judge(self, minor: bytes, fields: bytes) -> Refusal | None:
         """Let llhttp read a head, and say what is wrong with it.
@@ -230,14 +248,30 @@ class RawTargetProtocol(HttpToolsProtocol):
             return Refusal(400, f"one Host field is needed, there are {hosts}")
         if minor == b"0":
             self._persistent = False  # as uvicorn has it, and no loss
+        elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
+            self._familiar = fields
         return None
 
     def _feed_head(self, head: bytes) -> None:
         self._expected, self._persistent, self._complete = True, None, False
         self.parser.feed_data(head)
 
-    def _begin(self, method: bytes, target: bytes, minor: bytes, headers: Headers) -> None:
-        """Go on from a head that has been read: to the application, and to the body."""
+    def _take(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
+        """Go on from a head that has been read: to an answer, or the application and the body."""
+        fast = self._fast
+        if fast is not None and self._complete and self._persistent and method in _SAFE:
+            answer = fast(method, target, fields)
+            if answer is not None:
+                state = self.server_state
+                if self._added_from is not state.default_headers:
+                    self._write_added_fields()
+                self.transport.write(answer.replace(b"\r\n", self._added, 1))
+                state.total_requests += 1
+                self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
+                if self.access_log:
+                    self._log(method, target, answer)
+                return
+        headers = header_fields(fields)
         refusal = None if self._complete else self._expect_body(minor, headers)
         if refusal is None:
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
@@ -325,26 +359,16 @@ class RawTargetProtocol(HttpToolsProtocol):
     # answers out
     # -----------
 
-    def _answered_at_once(self, method: bytes, target: bytes, fields: bytes) -> bool:
-        """Answer without the application, where that can be done."""
-        if self._fast is None or not self._persistent or method not in _SAFE:
-            return False
-        answer = self._fast(method, target, fields)
-        if answer is None:
-            return False
-        state = self.server_state
-        if self._added_from is not state.default_headers:  # uvicorn makes a new list each second
-            self._added_from = state.default_headers
-            self._added = b"".join(b"%s: %s\r\n" % field for field in self._added_from)
-        self.transport.write(answer.replace(b"\r\n", b"\r\n" + self._added, 1))
-        state.total_requests += 1
-        self._close_in(self.timeout_keep_alive)
-        if self.access_log:  # as uvicorn logs the application's answers
-            client = ":".join(map(str, self.client or ()))
-            line = b"%s %s HTTP/1.1" % (method, target)
-            status = int(answer[9:12])
-            self.access_logger.info('%s - "%s" %d', client, line.decode(), status)
-        return True
+    def _write_added_fields(self) -> None:
+        """Write out the fields that every answer gets; uvicorn makes a new list each second."""
+        self._added_from = self.server_state.default_headers
+        self._added = b"\r\n" + b"".join(b"%s: %s\r\n" % field for field in self._added_from)
+
+    def _log(self, method: bytes, target: bytes, answer: bytes) -> None:
+        """Log an answer that was given at once as uvicorn logs the application's."""
+        client = ":".join(map(str, self.client or ()))
+        line = b"%s %s HTTP/1.1" % (method, target)
+        self.access_logger.info('%s - "%s" %d', client, line.decode(), int(answer[9:12]))
 
     def _hand_over(self, method: bytes, target: bytes, version: str, headers: Headers) -> None:
         """Start the application on a message whose head was read."""
@@ -432,27 +456,28 @@ class RawTargetProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _close_in(self, seconds: float) -> None:
-        """Close when the application owes nothing and this was not called again until then.
+        """Close when the application owes nothing and the deadline was not moved until then.
 
-        One timer serves a connection's whole life: a running one is only replaced where it would
-        come too late, so that an ordinary request costs no timer.
+        One timer serves a connection's whole life and looks at the deadline when it fires. While
+        nothing is being answered, one is running that fires within `timeout_keep_alive` (or one
+        second, if that is longer), so that a fast answer need only move the deadline.
         """
         self._deadline = self.loop.time() + seconds
         timer = self.timeout_keep_alive_task
         if timer is None or timer.when() > self._deadline:
             self._unset_keepalive_if_required()
-            self.timeout_keep_alive_task = self.loop.call_at(
-                self._deadline, self.timeout_keep_alive_handler
-            )
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        due = min(self._deadline, self.loop.time() + max(self.timeout_keep_alive, 1))
+        self.timeout_keep_alive_task = self.loop.call_at(due, self.timeout_keep_alive_handler)
 
     def timeout_keep_alive_handler(self) -> None:
         self.timeout_keep_alive_task = None
         if self.transport.is_closing() or self._answering:
             return
         if self.loop.time() < self._deadline - 0.002:  # uvloop's clock ticks in milliseconds
-            self.timeout_keep_alive_task = self.loop.call_at(
-                self._deadline, self.timeout_keep_alive_handler
-            )
+            self._start_timer()
         elif self._head_begun:
             self._refuse(Refusal(408, f"no whole header came within {self.head_seconds:g} seconds"))
         else:
