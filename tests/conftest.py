@@ -1,15 +1,19 @@
 """What most tests begin with: a registry in a directory of its own, and a clock that tests set.
 
 `desk` is a registry with short ways to write to it and to read what became of it. Its clock stands
-still until a test moves it.
+still until a test moves it. `start` starts processes that write to the registry and can be killed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -177,6 +181,68 @@ def clock() -> Clock:
     return Clock()
 
 
+# Processes
+# ---------
+
+WORKER = Path(__file__).parent / "crash" / "worker.py"
+
+
+class Worker:
+    """A process that runs `worker.py`, perhaps under another program such as `strace`."""
+
+    def __init__(self, root: Path, *arguments: object, under: tuple[str, ...] = ()) -> None:
+        self.process = subprocess.Popen(
+            [*under, sys.executable, str(WORKER), str(root), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self._lines = self.process.stdout
+        self.said: list[dict[str, Any]] = []
+
+    def hear(self) -> dict[str, Any] | None:
+        """The next thing it says; None at its end, also where that cut off a line."""
+        line = self._lines.readline()
+        if not line.endswith("\n"):
+            return None
+        self.said.append(json.loads(line))
+        return self.said[-1]
+
+    def hear_until(self, word: str) -> None:
+        """Hears it out until it says this, or ends."""
+        while (said := self.hear()) is not None and word not in said:
+            pass
+
+    def kill(self) -> None:
+        """As a power cut would: it gets no chance to do anything."""
+        self.process.send_signal(signal.SIGKILL)
+        self.hear_until("nothing")
+        self.process.wait()
+
+    def stop(self) -> None:
+        """In good order."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.hear_until("nothing")
+        assert self.process.wait() == 0
+
+    @property
+    def receipts(self) -> list[dict[str, Any]]:
+        return [one for one in self.said if "identifier" in one]
+
+    @property
+    def errors(self) -> list[str]:
+        return [one["error"] for one in self.said if "error" in one]
+
+
+StartWorker = Callable[..., Worker]
+
+
+# Fixtures
+# --------
+
+
 @contextmanager
 def in_memory() -> Iterator[Path]:
     """A directory in memory, where there is one: no power will be cut, and flushing costs most."""
@@ -210,3 +276,22 @@ def desk(root: Path, clock: Clock) -> Iterator[Desk]:
     opened = Desk(root, clock)
     yield opened
     opened.registry.close()
+
+
+@pytest.fixture
+def start(root: Path) -> Iterator[StartWorker]:
+    """Starts workers on the registry; whichever still run at the end are killed."""
+    started: list[Worker] = []
+
+    def start(*arguments: object, **options: Any) -> Worker:
+        worker = Worker(root, *arguments, **options)
+        started.append(worker)
+        return worker
+
+    yield start
+    for worker in started:
+        if worker.process.poll() is None:
+            worker.kill()
+        for stream in (worker.process.stdin, worker.process.stdout):
+            if stream is not None:
+                stream.close()

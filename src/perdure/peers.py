@@ -254,9 +254,12 @@ class _Link:
             if self.ended:
                 return False
             self._sent.append((command, deliver))
-            with contextlib.suppress(OSError):  # the listening thread settles what was not sent
+            try:
                 _send(self._connection, frame)
-            return True
+            except OSError:  # a frame that is cut off is not taken, nor is anything after it
+                self._sent.pop()
+                self.ended = True
+            return not self.ended
 
     def _listen(self) -> None:
         orderly = False
