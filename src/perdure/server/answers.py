@@ -11,13 +11,17 @@ be sent whole ends the connection and never looks complete.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
+from typing import Protocol
 
 import msgspec
 
-from perdure.server.request import Receive, Send
+from perdure.errors import Corrupt
+from perdure.server.request import Receive, Scope, Send
+from perdure.server.sendfile import FileSender, sender
 
 Fields = list[tuple[bytes, bytes]]
 
@@ -28,13 +32,32 @@ STATUS_LINES = {
 }
 
 
+class OpenFile(Protocol):
+    """A file that stays open as long as somebody holds on to it."""
+
+    @property
+    def fd(self) -> int: ...
+
+
+class FileSpan(msgspec.Struct, frozen=True):
+    """Where the bytes of a stream lie, so that they need not be read to be sent."""
+
+    file: OpenFile
+    offset: int
+    length: int
+
+
 class Answer(msgspec.Struct):
-    """Status, header fields in order, and a body: bytes, or a stream of known length."""
+    """Status, header fields in order, and a body: bytes, or a stream of known length.
+
+    Where `file` is given, too, it has the same bytes as the stream.
+    """
 
     status: int
     fields: Fields
     body: bytes = b""
     stream: AsyncIterator[bytes] | None = None
+    file: FileSpan | None = None
 
 
 def uri(text: str) -> bytes:
@@ -109,30 +132,57 @@ async def begin(answer: Answer) -> Answer:
     return answer
 
 
-async def send(answer: Answer, to: Send, *, receive: Receive, with_body: bool) -> int:
+async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
     """Send an answer that has begun; gives the bytes of body sent. Raises what its stream does."""
     await to({"type": "http.response.start", "status": answer.status, "headers": answer.fields})
-    if answer.stream is not None and with_body:
-        return len(answer.body) + await _send_rest(answer.body, answer.stream, to, receive)
-    await to({"type": "http.response.body", "body": answer.body, "more_body": False})
-    return len(answer.body) if with_body else 0
+    if answer.stream is None or scope["method"] == "HEAD":
+        await to({"type": "http.response.body", "body": answer.body, "more_body": False})
+        return len(answer.body) if scope["method"] != "HEAD" else 0
+    await to({"type": "http.response.body", "body": answer.body, "more_body": True})
+    send_file = sender(scope)
+    if answer.file is not None and send_file is not None:
+        whole = await _send_file(answer.file, len(answer.body), send_file, receive)
+        sent = answer.file.length
+    else:
+        whole, sent = await _send_stream(answer.stream, to, receive)
+        sent += len(answer.body)
+    if whole:
+        await to({"type": "http.response.body", "body": b"", "more_body": False})
+    return sent
 
 
-async def _send_rest(first: bytes, stream: AsyncIterator[bytes], to: Send, receive: Receive) -> int:
+async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive: Receive) -> bool:
+    """Send the rest of a span; False where the client went away."""
+    rest = span.length - begun
+    if await send_file(span.file.fd, span.offset + begun, rest) == rest:
+        return True
+    end = os.fstat(span.file.fd).st_size
+    if end < span.offset + span.length:
+        raise Corrupt(
+            identifier="a segment",
+            where=f"offset {end}",
+            promised=f"{span.offset + span.length} bytes",
+            found="the end of the file",
+        )
+    await _departure(receive)
+    return False
+
+
+async def _send_stream(
+    stream: AsyncIterator[bytes], to: Send, receive: Receive
+) -> tuple[bool, int]:
     """Send a stream until it ends or the client goes away, which the server tells nobody else."""
     sent = 0
     departure = asyncio.ensure_future(_departure(receive))
     try:
-        await to({"type": "http.response.body", "body": first, "more_body": True})
         async for piece in stream:
             if departure.done():
-                return sent
+                return False, sent
             await to({"type": "http.response.body", "body": piece, "more_body": True})
             sent += len(piece)
-        await to({"type": "http.response.body", "body": b"", "more_body": False})
     finally:
         departure.cancel()
-    return sent
+    return True, sent
 
 
 async def _departure(receive: Receive) -> None:

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from perdure.blobs.segments import CHUNK, Segments
 from perdure.errors import Corrupt
 from perdure.model import Representation
-from perdure.server.answers import Answer, Fields, lines
+from perdure.server.answers import Answer, Fields, FileSpan, lines
 from perdure.server.conditions import Span
 
 
@@ -28,7 +28,9 @@ def body(
     piece = at_once(segments, held, span)
     if piece is not None:
         return Answer(status, fields, body=piece)
-    return Answer(status, fields, stream=read(segments, held, span))
+    start, stop = span
+    file = FileSpan(segments.file(held.segment), held.offset + start, stop - start)
+    return Answer(status, fields, stream=read(segments, held, span), file=file)
 
 
 def at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:

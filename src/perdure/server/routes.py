@@ -86,12 +86,12 @@ class Application:
         echo = echo_answer(scope)
         if echo is not None:
             fields, body = echo
-            await send(Answer(HTTPStatus.OK, fields, body), to, receive=receive, with_body=True)
+            await send(Answer(HTTPStatus.OK, fields, body), scope, receive, to)
             return
         request = Request(scope, receive, self._service.settings.base_url)
         answer = await self._answer(request)
         try:
-            sent = await send(answer, to, receive=receive, with_body=request.method != "HEAD")
+            sent = await send(answer, scope, receive, to)
         except Corrupt as error:
             self._log.error("corrupt", detail=str(error))
             raise

@@ -34,6 +34,7 @@ from perdure.server.http import RawTargetH11Protocol, protocol_class
 from perdure.server.metrics import DIRECTORY, Metrics
 from perdure.server.request import Receive, Scope, Send
 from perdure.server.routes import Application
+from perdure.server.sendfile import offering
 from perdure.server.service import Service
 
 GRACE = 30  # seconds that requests under way are given when the server stops
@@ -111,7 +112,9 @@ class _Config(uvicorn.Config):
     def load(self) -> None:
         super().load()
         fast = None if logs.chatty() else self._worker.fast
-        self.http_protocol_class = RawTargetH11Protocol if self._h11 else protocol_class(fast)
+        self.http_protocol_class = (
+            RawTargetH11Protocol if self._h11 else offering(protocol_class(fast))
+        )
 
 
 def run(
