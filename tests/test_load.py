@@ -22,6 +22,7 @@ from perdure.model import (
     Mint,
     Outcome,
     Record,
+    Register,
     Representation,
     Row,
     Tombstone,
@@ -33,6 +34,7 @@ from perdure.stores.sqlite import SqliteRecords, reference_hash
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"
+PLAIN = {"format": "text", "media_type": "text/plain"}
 
 
 @pytest.fixture
@@ -196,6 +198,21 @@ def test_a_load_of_more_bytes_than_are_buffered(registry: Registry) -> None:
     registry.door.execute(Load(rows=rows))
     assert [served(registry, f"1997/09/01/{number}") for number in range(1, 6)] == pieces
     assert all(found.problem is None for found in audit.verify(registry.records, registry.segments))
+
+
+def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
+    registry: Registry, tmp_path: Path
+) -> None:
+    """Handles may have any characters in them (RFC 3651 section 3)."""
+    name = parse("doi:10.1000/\u00e9")
+    registry.door.execute(Register(identifier=name, contents=(content(b"x", **PLAIN),)))
+    target = tmp_path / "new"
+    target.mkdir()
+    sqlite.create(target)
+    assert all(step.problem is None for step in audit.rebuild(registry.root, target, now="now"))
+    rebuilt = SqliteRecords(target).record(name.key)
+    assert rebuilt is not None
+    assert rebuilt.name == str(name)
 
 
 # All or nothing

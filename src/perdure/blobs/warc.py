@@ -71,7 +71,8 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
         lines.append(f"Perdure-BLAKE3: {block.blake3}")
     if block.language:
         lines.append(f"Perdure-Language: {block.language}")
-    text = VERSION + "\r\n".join(lines).encode("ascii")
+    # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
+    text = VERSION + "\r\n".join(lines).encode()
     if size is None:
         return text + TRAILER
     label = b"\r\nPerdure-Padding: "
