@@ -87,15 +87,12 @@ def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: b
     loose = segment_path(target, number)
     source = segment_path(root, number)
     try:
-        if not _has_length(loose, length):
+        copied = loose.stat().st_size if loose.exists() else -1
+        if copied != length or not source.exists():
             _copy(source, loose, length=length)
     except FileNotFoundError:  # it was sealed, perhaps a moment ago
         _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
         loose.unlink(missing_ok=True)
-
-
-def _has_length(path: Path, length: int) -> bool:
-    return path.exists() and path.stat().st_size == length
 
 
 def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None:

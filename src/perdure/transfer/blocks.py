@@ -96,9 +96,10 @@ def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
             start, first, head = start + length + rest, first + 1, head[rest:]
             pieces, length = [], 0
         text = b"".join((*pieces, head))
-        lines = text.count(b"\n")
-        yield Block(text, start, start + len(text), first, lines)
-        start, first = start + len(text), first + lines
+        if text:
+            lines = text.count(b"\n")
+            yield Block(text, start, start + len(text), first, lines)
+            start, first = start + len(text), first + lines
         pieces = [piece[end:]] if end < len(piece) else []
         kept = length = len(piece) - end
     if pieces:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET
 
 from perdure import formats
 from perdure.app import Registry
@@ -96,7 +97,7 @@ def _held(
         version=version.number,
         format=one.format,
         type=one.media_type,
-        charset=one.charset,
+        charset=one.charset if one.charset or formats.is_text(one.media_type) else UNSET,
         language=one.language,
         at=one.at or version.at,
         sha512=one.sha512,

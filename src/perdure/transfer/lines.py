@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from perdure.errors import InvalidRequest
 from perdure.model import Location
@@ -61,7 +61,8 @@ class Held(_Strict, frozen=True, kw_only=True):
     version: Number | None = None
     format: str | None = None
     type: str | None = None
-    charset: str | None = None
+    charset: str | UnsetType | None = UNSET
+    """None: it is not known, and not to be guessed."""
     language: Language | None = None
     at: Moment | None = None
     sha512: Digest | None = None

@@ -193,7 +193,7 @@ def _taken(held: Held, format: str | None, terms: Terms) -> Content:
     said = Said(
         format=held.format or format,
         media_type=held.type,
-        charset=held.charset,
+        charset=held.charset or None,
         language=held.language,
     )
     given = [one for one in (held.path, held.text, held.base64) if one is not None]
@@ -205,6 +205,8 @@ def _taken(held: Held, format: str | None, terms: Terms) -> Content:
         found = _from_text(held.text, said, terms)
     else:
         found = _from_memory(held.base64 or b"", said, terms)
+    if held.charset is None:
+        found = replace(found, charset=None)
     if held.sha512 not in (None, found.sha512):
         discard(found, terms)
         raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)

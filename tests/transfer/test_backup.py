@@ -1,0 +1,162 @@
+"""Backup while it is in use, and the restoration that docs/how-to/back-up.md tells of."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.conftest import SERIES, TODAY, Clock, Desk, large, text
+
+from perdure.app import Registry, initialise
+from perdure.blobs import ocfl
+from perdure.errors import Corrupt, InvalidRequest
+from perdure.transfer.backup import Copied, back_up
+from perdure.transfer.renewal import rebuild
+
+
+def backed_up(desk: Desk, target: Path, **options: bool) -> list[Copied]:
+    return list(back_up(desk.root, target, **options))
+
+
+def opened(root: Path) -> Desk:
+    return Desk(root, Clock())
+
+
+def test_a_backup_serves_what_the_registry_served(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    desk.mint(large(desk.registry, bytes(9 << 20)))
+    desk.bind("hdl:10.9999/x", "https://a.example", register=True)
+    steps = backed_up(desk, place / "copy")
+    assert steps[-1].done == steps[-1].total > 9 << 20
+    copy = opened(place / "copy")
+    assert copy.served(f"{TODAY}/1") == b"one"
+    assert copy.record("hdl:10.9999/x").locations
+    assert copy.problems() == []
+    assert copy.mint(text("two")).identifier == f"{TODAY}/3.text.1"
+    copy.registry.close()
+
+
+def test_what_is_written_meanwhile_is_in_it_or_not_but_never_half(desk: Desk, place: Path) -> None:
+    desk.mint(text("before"))
+    for step in back_up(desk.root, place / "copy"):
+        desk.mint(text(f"during {step.phase}"))
+    desk.mint(text("after"))
+    copy = opened(place / "copy")
+    assert copy.problems() == []
+    (segment,) = (place / "copy" / "segments").glob("*.warc")
+    (known,) = copy.registry.records.segments()
+    assert segment.stat().st_size == known[1]
+    assert copy.served(f"{TODAY}/1") == b"before"
+    copy.registry.close()
+
+
+def test_a_second_backup_copies_only_what_is_new(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    desk.mint(large(desk.registry, bytes(9 << 20)))
+    backed_up(desk, place / "copy")
+    files = {path: path.stat().st_ino for path in (place / "copy" / "segments").iterdir()}
+    desk.commit(f"{TODAY}/1", text("two"))
+    backed_up(desk, place / "copy")
+    same = [path.name for path, inode in files.items() if path.stat().st_ino == inode]
+    assert same == ["000002.warc"]
+    copy = opened(place / "copy")
+    assert copy.served(f"{TODAY}/1", 2) == b"two"
+    assert copy.problems() == []
+    copy.registry.close()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_sealed_segments_are_copied_as_objects(desk: Desk, place: Path, link: bool) -> None:
+    desk.mint(text("one"))
+    backed_up(desk, place / "copy")
+    desk.clock.advance(days=1)
+    desk.mint(text("two"))
+    assert desk.registry.seal() == [1]
+    backed_up(desk, place / "copy", link=link)
+    original, copy = (ocfl.content_path(root, 1) for root in (desk.root, place / "copy"))
+    assert original.samefile(copy) is link
+    assert not (place / "copy" / "segments" / "000001.warc").exists()
+    assert (place / "copy" / "archive" / "0=ocfl_1.1").exists()
+    restored = opened(place / "copy")
+    assert restored.problems() == []
+    restored.registry.close()
+
+
+def test_a_copy_is_ready_to_be_served(desk: Desk, place: Path) -> None:
+    """Readers must not wait for the writer, as in the original."""
+    desk.mint(text("one"))
+    backed_up(desk, place / "copy")
+    assert sorted(path.name for path in (place / "copy").glob("registry*")) == ["registry.sqlite"]
+    connection = apsw.Connection(str(place / "copy" / "registry.sqlite"))
+    assert connection.execute("PRAGMA journal_mode").get == "wal"
+    connection.close()
+
+
+def test_an_interrupted_backup_leaves_the_earlier_one_usable(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    backed_up(desk, place / "copy")
+    for number in range(3):
+        desk.mint(large(desk.registry, bytes([number]) * (9 << 20)))
+    steps = back_up(desk.root, place / "copy")
+    while next(steps).phase == "registry":
+        pass
+    steps.close()  # type: ignore[attr-defined]
+    copy = opened(place / "copy")
+    assert copy.served(f"{TODAY}/1") == b"one"
+    assert copy.problems() == []
+    copy.registry.close()
+    backed_up(desk, place / "copy")
+    assert opened(place / "copy").problems() == []
+
+
+def test_a_backup_does_not_overwrite_something_else(desk: Desk, place: Path) -> None:
+    (place / "home").mkdir()
+    (place / "home" / "letter.txt").touch()
+    with pytest.raises(InvalidRequest):
+        backed_up(desk, place / "home")
+    with pytest.raises(InvalidRequest):
+        backed_up(desk, desk.root / "backup")
+    with pytest.raises(InvalidRequest):
+        backed_up(desk, desk.root)
+    initialise(place / "another", series=(SERIES,))
+    assert list((place / "home").iterdir()) == [place / "home" / "letter.txt"]
+
+
+def test_a_missing_segment_is_told(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    (segment,) = (desk.root / "segments").glob("*.warc")
+    os.truncate(segment, 10)
+    with pytest.raises(Corrupt):
+        backed_up(desk, place / "copy")
+    segment.unlink()
+    with pytest.raises(Corrupt):
+        backed_up(desk, place / "copy")
+
+
+def test_restoring_as_the_how_to_tells(desk: Desk, place: Path) -> None:
+    desk.mint(text("one"))
+    backed_up(desk, place / "backup")
+    desk.mint(text("after the backup"))
+    desk.registry.close()
+
+    # A disaster: the registry file is gone, the segments are not.
+    (desk.root / "registry.sqlite").write_bytes(b"not a registry any more" * 100)
+    damaged = desk.root.rename(place / "damaged")
+    shutil.copytree(place / "backup", desk.root)
+    desk.reopen()
+    assert desk.problems() == []
+    assert desk.registry.records.count() == 1
+    desk.registry.close()
+
+    shutil.copytree(damaged / "segments", desk.root / "segments", dirs_exist_ok=True)
+    steps = list(rebuild(desk.root, now="2026-11-22T00:00:00Z"))
+    assert all(step.problem is None for step in steps)
+    desk.reopen()
+    assert desk.served(f"{TODAY}/2") == b"after the backup"
+    assert desk.problems() == []
+    assert desk.mint().identifier == f"{TODAY}/3.text.1"
+    with Registry(desk.root, environment={}) as registry:
+        assert registry.records.count() == 3

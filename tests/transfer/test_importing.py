@@ -1,0 +1,302 @@
+"""Import: bad lines, order, resumption, all or nothing, bytes in files."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import SERIES, TODAY, Desk
+
+from perdure.blobs.spool import IN_MEMORY
+from perdure.ids import parse
+from perdure.model import Load
+from perdure.transfer import blocks, importing
+from perdure.transfer.importing import Progress, Source, import_lines
+
+DAY = f"pdi://{SERIES}/1997/09/01"
+
+
+def lines(objects: Iterable[object]) -> bytes:
+    return "".join(json.dumps(one) + "\n" for one in objects).encode()
+
+
+def take(desk: Desk, data: bytes | Iterable[object], **options: Any) -> Progress:
+    """Imports a stream; gives the last progress, with all faults."""
+    if not isinstance(data, bytes):
+        data = lines(data)
+    source = Source(io.BytesIO(data), desk.root.parent)
+    return last(import_lines(desk.registry, source, **{"processes": 0} | options))
+
+
+def last(steps: Iterable[Progress]) -> Progress:
+    faults: list[blocks.Fault] = []
+    end = None
+    for end in steps:
+        faults += end.faults
+    assert end is not None
+    assert end.refused == len(faults)
+    return Progress(
+        phase=end.phase,
+        read=end.read,
+        accepted=end.accepted,
+        refused=end.refused,
+        faults=tuple(faults),
+    )
+
+
+def bad(progress: Progress) -> list[int]:
+    return [fault.line for fault in progress.faults]
+
+
+def bound(number: int) -> dict[str, Any]:
+    return {"id": f"{DAY}/{number}.html.1", "locations": [f"https://a.example/{number}"]}
+
+
+def listed(desk: Desk) -> list[str]:
+    page = desk.registry.resolver.listing(parse(f"pdi://{SERIES}/"))  # type: ignore[arg-type]
+    return [str(one) for one in page.identifiers]
+
+
+# Line by line
+# ------------
+
+
+@pytest.fixture(params=[False, True], ids=["one by one", "atomic"])
+def atomic(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+def test_lines_in_any_order_are_imported(desk: Desk, atomic: bool) -> None:
+    numbers = list(range(1, 500))
+    random.Random(1997).shuffle(numbers)
+    end = take(desk, map(bound, numbers), atomic=atomic)
+    assert (end.accepted, end.refused) == (499, 0)
+    assert listed(desk) == [f"{DAY}/{number}" for number in range(1, 500)]
+    assert desk.registry.resolver.named("https://a.example/250")
+
+
+def test_one_bad_line_does_not_spoil_the_others(desk: Desk) -> None:
+    """ "a bad line is reported with its number and the rest goes on"."""
+    given = [bound(1), {"id": "nothing"}, bound(2), {"id": f"{DAY}/3", "typo": 1}, bound(3)]
+    end = take(desk, lines(given) + b"{\n")
+    assert (end.accepted, bad(end)) == (3, [2, 4, 6])
+    assert [fault.error["code"] for fault in end.faults] == [
+        "unknown-scheme",
+        "invalid-request",
+        "invalid-request",
+    ]
+
+
+def test_or_nothing_does(desk: Desk) -> None:
+    """ "or nothing does with `--atomic`"."""
+    given = [bound(1), {"id": "nothing"}, {"id": "nothing either"}]
+    end = take(desk, given, atomic=True)
+    assert (end.accepted, bad(end)) == (0, [2, 3])
+    assert desk.registry.records.count() == 0
+
+
+def test_a_contradiction_is_a_bad_line_also_between_lines(desk: Desk, atomic: bool) -> None:
+    def held(number: int, text: str) -> dict[str, Any]:
+        return {"id": f"{DAY}/{number}", "content": {"text": text}}
+
+    take(desk, [held(1, "a")])
+    given = [held(1, "a"), held(1, "b"), held(2, "c"), held(2, "d"), held(0, "e"), held(2, "f")]
+    end = take(desk, given, atomic=atomic)
+    assert sorted(bad(end)) == [2, 4, 6]
+    assert all(fault.error["code"] == "conflict" for fault in end.faults)
+    assert desk.served(f"{DAY}/1") == b"a"
+    assert desk.registry.records.count() == (1 if atomic else 3)
+
+
+def test_a_contradiction_with_the_registry_stops_all_or_nothing(desk: Desk) -> None:
+    take(desk, [{"id": f"{DAY}/2", "content": {"text": "a"}}])
+    end = take(desk, [bound(1), {"id": f"{DAY}/2", "content": {"text": "b"}}], atomic=True)
+    assert (end.accepted, bad(end)) == (0, [2])
+    assert listed(desk) == [f"{DAY}/2"]
+
+
+def test_importing_again_changes_nothing(desk: Desk, atomic: bool) -> None:
+    given = [bound(1), {"id": f"{DAY}/2", "content": {"text": "x"}, "aliases": ["hdl:1/2"]}]
+    take(desk, given, atomic=atomic)
+    before = [desk.record(f"{DAY}/{number}") for number in (1, 2)]
+    segments = desk.registry.records.segments()
+    desk.clock.advance(hours=1)
+    end = take(desk, given, atomic=atomic)
+    assert (end.accepted, end.refused) == (2, 0)
+    assert [desk.record(f"{DAY}/{number}") for number in (1, 2)] == before
+    assert desk.registry.records.segments() == segments
+
+
+def test_lines_of_one_identifier_make_one_revision(
+    desk: Desk, atomic: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the end of a block comes between them."""
+    monkeypatch.setattr(blocks, "BLOCK", 100)
+    given = [
+        {"id": f"{DAY}/{number}", "locations": [f"https://{host}.example/{number}"]}
+        for number in range(1, 30)
+        for host in "abc"
+    ]
+    take(desk, given, atomic=atomic)
+    for number in range(1, 30):
+        found = desk.record(f"{DAY}/{number}")
+        assert (found.revision, len(found.locations)) == (1, 3)
+
+
+def test_a_known_identifier_takes_what_is_new(desk: Desk, atomic: bool) -> None:
+    take(desk, [bound(1)])
+    more = {"id": f"{DAY}/1", "locations": ["https://b.example/1"], "content": {"text": "x"}}
+    take(desk, [more], atomic=atomic)
+    found = desk.record(f"{DAY}/1")
+    assert (len(found.locations), found.revision) == (2, 2)
+    assert desk.served(f"{DAY}/1") == b"x"
+
+
+def test_aliases_lead_both_ways(desk: Desk, atomic: bool) -> None:
+    take(desk, [{"id": f"{DAY}/1", "aliases": ["DOI:10.1000/182"]}], atomic=atomic)
+    assert desk.names("hdl:10.1000/182") == ["doi:10.1000/182", f"{DAY}/1"]
+    assert desk.names(f"{DAY}/1") == [f"{DAY}/1", "doi:10.1000/182"]
+
+
+def test_dates_to_come_are_refused_and_serials_of_today_are_not_minted_again(desk: Desk) -> None:
+    end = take(desk, [{"id": f"{TODAY}/41"}, {"id": f"pdi://{SERIES}/2026/11/22/1"}])
+    assert bad(end) == [2]
+    assert desk.mint().identifier == f"{TODAY}/42.text.1"
+
+
+def test_many_runs_and_blocks_give_what_few_give(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 2000)
+    monkeypatch.setattr(importing, "_MOST_BYTES", 3000)
+    monkeypatch.setattr(importing, "_SOME", 7)
+    rng = random.Random(42)
+    given: list[dict[str, Any]] = [bound(rng.randrange(1, 200)) for _ in range(400)]
+    given += [
+        {"id": f"{DAY}/{rng.randrange(300, 350)}", "content": {"text": "x" * 100}}
+        for _ in range(100)
+    ]
+    rng.shuffle(given)
+    end = take(desk, given, processes=1)
+    assert end.refused == 0
+    expected = {one["id"].removesuffix(".html.1") for one in given}
+    assert set(listed(desk)) == expected
+    assert desk.problems() == []
+
+
+# Bytes in files
+# --------------
+
+
+def test_bytes_lie_beside_the_lines(desk: Desk, place: Path, atomic: bool) -> None:
+    long = os.urandom(IN_MEMORY + 1)
+    (place / "long.bin").write_bytes(long)
+    (place / "short.txt").write_bytes(b"short")
+    given = [
+        {"id": f"{DAY}/1", "content": {"path": "long.bin", "format": "octet-stream"}},
+        {"id": f"{DAY}/2", "content": {"path": "short.txt"}},
+        {"id": f"{DAY}/3", "content": {"path": "absent.txt"}},
+    ]
+    assert bad(take(desk, given, atomic=atomic)) == [3]
+    if not atomic:
+        assert desk.served(f"{DAY}/1", format="octet-stream") == long
+        assert desk.served(f"{DAY}/2") == b"short"
+    assert list((desk.root / "incoming").iterdir()) == []
+
+
+# Interruptions
+# -------------
+
+
+def interrupted(desk: Desk, path: Path, steps: int) -> None:
+    """An import that ends after some steps, as by Ctrl-C."""
+    with path.open("rb") as file:
+        run = import_lines(desk.registry, Source(file, path.parent, path), processes=0)
+        for _ in range(steps):
+            next(run)
+        run.close()  # type: ignore[attr-defined]
+
+
+def resumed(desk: Desk, path: Path) -> tuple[Progress, int]:
+    """The last progress, and where reading began."""
+    with path.open("rb") as file:
+        steps = list(import_lines(desk.registry, Source(file, path.parent, path), processes=0))
+    return last(steps), steps[0].read
+
+
+def test_an_interrupted_import_goes_on_where_it_stopped(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    path = place / "lines.jsonl"
+    path.write_bytes(lines(map(bound, range(1, 200))))
+    interrupted(desk, path, 8)
+    done = desk.registry.records.count()
+    assert 0 < done < 199
+    end, began = resumed(desk, path)
+    assert began > 5000
+    assert end.accepted < 199
+    assert len(listed(desk)) == 199
+    assert desk.registry.resolver.named("https://a.example/1")
+    assert list((desk.root / "incoming").iterdir()) == []
+
+
+def test_lines_that_had_to_wait_are_read_again(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first line that comes too late is not durable, and neither is any checkpoint after it."""
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    path = place / "lines.jsonl"
+    path.write_bytes(lines(map(bound, [*range(100, 150), *range(1, 100), *range(150, 200)])))
+    interrupted(desk, path, 20)
+    resumed(desk, path)
+    assert len(listed(desk)) == 199
+
+
+def test_a_file_that_was_changed_is_read_from_the_beginning(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    path = place / "lines.jsonl"
+    path.write_bytes(lines(map(bound, range(1, 100))))
+    interrupted(desk, path, 5)
+    path.write_bytes(lines(map(bound, range(501, 700))))
+    end, _ = resumed(desk, path)
+    assert end.accepted == 199
+
+
+def test_an_interrupted_atomic_import_leaves_nothing(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    (place / "long.bin").write_bytes(bytes(IN_MEMORY + 1))
+    given = [
+        {"id": f"{DAY}/0", "content": {"path": "long.bin"}},
+        *map(bound, range(1, 100)),
+    ]
+    source = Source(io.BytesIO(lines(given)), place)
+    run = import_lines(desk.registry, source, atomic=True, processes=0)
+    next(run)
+    next(run)
+    run.close()  # type: ignore[attr-defined]
+    assert desk.registry.records.count() == 0
+    assert list((desk.root / "incoming").iterdir()) == []
+
+
+def test_references_are_findable_after_an_interruption(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes next, or the same import when it goes on, sees to it."""
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    path = place / "lines.jsonl"
+    path.write_bytes(lines(map(bound, range(1, 100))))
+    interrupted(desk, path, 5)
+    desk.reopen()
+    desk.registry.door.execute(Load())
+    assert desk.registry.resolver.named("https://a.example/1")

@@ -1,0 +1,96 @@
+"""The format of lines: what is read, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from perdure.errors import InvalidRequest
+from perdure.transfer import lines
+from perdure.transfer.lines import Held, Line, Plain, place, read_line, write_line
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/jsonl.md").read_text("utf-8")
+ID = "pdi://oma.eop.gov.us/1997/09/01/1"
+
+
+def test_the_common_line_is_read_as_such() -> None:
+    assert isinstance(read_line(b'{"id": "x", "locations": ["https://a"]}'), Plain)
+    full = read_line(b'{"id": "x", "locations": ["https://a", "https://b"]}')
+    assert full == Line(id="x", locations=("https://a", "https://b"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({}, "id"),
+        ({"id": 1}, "$.id"),
+        ({"id": ID, "location": ["https://a"]}, "location"),
+        ({"id": ID, "locations": "https://a"}, "$.locations"),
+        ({"id": ID, "locations": [{"url": "https://a"}]}, "$.locations[0]"),
+        ({"id": ID, "locations": [{"uri": "https://a", "version": 0}]}, "$.locations[0].version"),
+        ({"id": ID, "locations": [{"uri": "https://a", "sha512": "AB"}]}, "$.locations[0].sha512"),
+        ({"id": ID, "locations": [{"uri": "x", "region": "a\r\n"}]}, "$.locations[0].region"),
+        ({"id": ID, "locations": [{"uri": "x", "language": "a\n"}]}, "$.locations[0].language"),
+        ({"id": ID, "content": {"text": "x", "at": "1997"}}, "$.content.at"),
+        ({"id": ID, "content": {"base64": "*"}}, "$.content.base64"),
+        ({"id": ID, "contents": {"text": "x"}}, "$.contents"),
+        ({"id": ID, "metadata": {"year": 1997}}, "$.metadata"),
+        ({"id": ID, "withdrawn": [{}]}, "$.withdrawn[0]"),
+        ({"id": ID, "withdrawn": [{"reason": ""}]}, "$.withdrawn[0].reason"),
+    ],
+)
+def test_a_line_of_another_form_is_refused_and_told_where(
+    fields: dict[str, object], where: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=re.escape(where)):
+        read_line(json.dumps(fields).encode())
+
+
+@pytest.mark.parametrize(
+    "text", [b"{", b"[]", b"null", b'{"id": "x"} {}', b"\xff", b'{"id": "\xff"}']
+)
+def test_what_is_no_json_object_is_refused(text: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        read_line(text)
+
+
+def test_what_is_written_reads_back_equal() -> None:
+    line = Line(
+        id=ID,
+        locations=("https://a", lines.Place(uri="https://b", weight=2)),
+        contents=(Held(version=1, format="text", base64=bytes(range(256))),),
+        metadata={"title": "Ä"},
+        aliases=("hdl:1/2",),
+        minted="text",
+        withdrawn=(lines.Withdrawn(reason="why"),),
+    )
+    text = write_line(line)
+    assert text.endswith(b"}\n")
+    assert text.count(b"\n") == 1
+    assert read_line(text) == line
+
+
+def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
+    assert place({"uri": "https://a", "format": "HTML"}).format == "html"
+    with pytest.raises(InvalidRequest, match="region"):
+        place({"uri": "https://a", "region": "e u"})
+
+
+@pytest.mark.parametrize("kind", [Line, lines.Place, Held, lines.Withdrawn])
+def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
+    heading = {"Line": "A line", "Place": "A location", "Held": "Content"}
+    title = heading.get(kind.__name__, "A withdrawal")
+    section = re.search(rf"(?ms)^## {title}\n(.*?)(?=^## |\Z)", PAGE)
+    assert section is not None
+    documented = re.findall(r"^\| `(\w+)` \|", section[1], re.MULTILINE)
+    assert set(documented) == set(kind.__struct_fields__)
+
+
+def test_the_examples_of_the_reference_are_lines() -> None:
+    found = re.search(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    assert [type(read_line(text.encode())) for text in found[1].splitlines()] == [Plain, Line, Line]

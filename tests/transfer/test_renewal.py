@@ -1,0 +1,190 @@
+"""A registry made anew: from its segments, and from whatever the old file still tells."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from tests.conftest import TODAY, Desk, html, text
+
+from perdure.app import Registry
+from perdure.errors import Unavailable
+from perdure.ids import parse
+from perdure.model import Record, SaveToken, Token
+from perdure.stores.sqlite import FILE
+from perdure.transfer.exporting import export_lines
+from perdure.transfer.renewal import Step, combined, rebuild
+
+NOW = "2026-11-22T00:00:00Z"
+
+
+def renewed(desk: Desk) -> list[Step]:
+    desk.registry.close()
+    steps = list(rebuild(desk.root, now=NOW))
+    desk.reopen()
+    return steps
+
+
+def problems(steps: list[Step]) -> list[str]:
+    return [step.problem for step in steps if step.problem]
+
+
+@pytest.fixture
+def full(desk: Desk) -> Desk:
+    desk.mint(text("one"), html("<p>one"), metadata={"title": "One"})
+    desk.commit(f"{TODAY}/1", text("two"))
+    desk.withdraw(f"{TODAY}/1.text.1")
+    desk.mint(text("url"), uid="https://WWW.example.com/%7ex")
+    desk.mint()
+    desk.bind("hdl:10.9999/x", "https://a.example", register=True)
+    desk.alias("hdl:10.9999/x", f"{TODAY}/1")
+    token = Token(name="t", digest="0" * 64, operations=("mint",), authorities=("*",))
+    desk.registry.door.execute(SaveToken(token=token))
+    return desk
+
+
+def test_nothing_is_lost_where_the_old_file_can_be_read(full: Desk) -> None:
+    names = [f"{TODAY}/1", f"{TODAY}/2", "hdl:10.9999/x"]
+    before = list(export_lines(full.registry))
+    histories = [full.history(name) for name in names]
+    assert problems(renewed(full)) == []
+    assert list(export_lines(full.registry)) == before
+    assert [full.history(name) for name in names] == histories
+    assert full.names(f"{TODAY}/1") == [f"{TODAY}/1", "doi:10.9999/x"]
+    assert [one.name for one in full.registry.records.tokens()] == ["t"]
+    assert full.problems() == []
+    assert full.mint().identifier == f"{TODAY}/3.text.1"
+
+
+def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> None:
+    full.registry.close()
+    (full.root / FILE).unlink()
+    assert problems(renewed(full)) == ["of the old registry: there is none"]
+    assert full.served(f"{TODAY}/1", 2) == b"two"
+    withdrawn = full.record(f"{TODAY}/1").version(1)
+    assert withdrawn is not None
+    assert withdrawn.tombstone is not None
+    foreign = parse(f"{TODAY}/https:%2f%2fWWW%2eexample%2ecom%2f%257ex")
+    kept = full.registry.resolver.record(foreign)
+    assert kept is not None
+    assert "WWW" in kept.name
+    assert full.registry.resolver.record(parse("hdl:10.9999/x")) is None
+
+
+def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> None:
+    for number in range(300):
+        desk.bind(f"hdl:10.9999/{number:03}", f"https://a.example/{number}", register=True)
+    desk.mint(text("one"))
+    desk.registry.close()
+    old = desk.root / FILE
+    connection = apsw.Connection(str(old))
+    pages = [
+        page
+        for (page,) in connection.execute(
+            "SELECT pageno FROM dbstat WHERE name='records' AND pagetype='leaf' ORDER BY path"
+        )
+    ]
+    connection.close()
+    with old.open("r+b") as file:
+        file.seek((pages[len(pages) // 2] - 1) * 4096)
+        file.write(os.urandom(4096))
+    steps = renewed(desk)
+    assert any("records" in problem for problem in problems(steps))
+    assert 0 < desk.registry.records.count() < 301
+    assert desk.served(f"{TODAY}/1") == b"one"
+    assert desk.record("hdl:10.9999/000").locations
+    kept = list((desk.root / "aside").glob("registry-*.sqlite"))
+    assert len(kept) == 1
+
+
+def test_a_promise_whose_bytes_are_in_no_segment_stays_a_promise(desk: Desk) -> None:
+    desk.mint(text("one"))
+    desk.registry.close()
+    (segment,) = (desk.root / "segments").glob("*.warc")
+    segment.unlink()
+    renewed(desk)
+    assert desk.record(f"{TODAY}/1").versions[0].representations
+    assert len(desk.problems()) == 1
+
+
+def test_what_only_the_segments_tell_is_a_new_revision(desk: Desk) -> None:
+    """The registry file of a backup, with the segments of today."""
+    desk.mint(text("one"))
+    desk.registry.close()
+    earlier = (desk.root / FILE).read_bytes()
+    desk.reopen()
+    desk.commit(f"{TODAY}/1", text("two"))
+    desk.mint(text("new"))
+    desk.registry.close()
+    (desk.root / FILE).write_bytes(earlier)
+    assert problems(renewed(desk)) == []
+    assert desk.served(f"{TODAY}/1", 2) == b"two"
+    assert desk.served(f"{TODAY}/2") == b"new"
+    assert [one.revision for one in desk.history(f"{TODAY}/1")] == [1, 2]
+    assert desk.record(f"{TODAY}/1").by == "rebuild"
+
+
+def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:
+    desk.mint(text("one"))
+    with pytest.raises(Unavailable, match="writing"):
+        list(rebuild(desk.root, now=NOW))
+    desk.registry.close()
+    with Registry(desk.root, environment={}) as reader:
+        assert reader.records.count() == 1
+        with pytest.raises(Unavailable, match="open"):
+            list(rebuild(desk.root, now=NOW))
+        assert reader.records.count() == 1
+    assert list((desk.root / "incoming").iterdir()) == []
+    desk.reopen()
+
+
+def _rebuild_until(root: Path, phase: str) -> None:
+    for step in rebuild(root, now=NOW):
+        if step.phase == phase:
+            os._exit(1)
+
+
+@pytest.mark.parametrize("phase", ["segments", "records"])
+def test_an_interrupted_rebuild_leaves_the_old_file_in_place(full: Desk, phase: str) -> None:
+    before = list(export_lines(full.registry))
+    full.registry.close()
+    process = multiprocessing.get_context("spawn").Process(
+        target=_rebuild_until, args=(full.root, phase)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == 1
+    full.reopen()
+    assert list(export_lines(full.registry)) == before
+    full.registry.close()
+    assert problems(renewed(full)) == []
+    assert list(export_lines(full.registry)) == before
+
+
+def test_where_they_contradict_the_old_registry_is_right() -> None:
+    def record(digit: str, segment: int, **more: Any) -> Record:
+        return Record(versions=(version(digit, segment),), **more)
+
+    def version(digit: str, segment: int) -> Any:
+        from perdure.model import Representation, Version
+
+        held = Representation(
+            format="text",
+            media_type="text/plain",
+            length=1,
+            sha512=digit * 128,
+            segment=segment,
+            offset=5,
+        )
+        return Version(number=1, at=NOW, representations=(held,))
+
+    old = record("a", 1, metadata={"title": "One"})
+    assert combined(old, None) == old
+    assert combined(old, record("b", 2)) == old
+    moved = combined(old, record("a", 2))
+    assert moved.versions == (version("a", 2),)
+    assert moved.metadata == {"title": "One"}
