@@ -28,6 +28,7 @@ from perdure.decide import decide
 from perdure.errors import PerdureError
 from perdure.generation import Generation
 from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
 from perdure.model import Fetch, Location, Query, Record, Redirect
 from perdure.rules import wanted
 from perdure.server.answers import uri, wire
@@ -180,9 +181,10 @@ class FastPath:
             record = _decode(text)
             location = only_location(identifier, record)
             if location is not None:
+                canonical = identifier.__class__ is Pdi and str(identifier) == identifier.written
+                name = target[1:] if canonical else uri(uri_of(identifier))
                 before, between, behind = self._frame
-                place, name = uri(location.uri), uri(uri_of(identifier))
-                return b"".join((before, place, between, name, behind))
+                return b"".join((before, uri(location.uri), between, name, behind))
             step = decide(Query(identifier=identifier), record)
         except PerdureError:
             return None

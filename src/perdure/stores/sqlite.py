@@ -65,6 +65,8 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 
+_RECORD = "SELECT record FROM records WHERE key=?"
+
 _decode_record = msgspec.json.Decoder(Record).decode
 _decode_token = msgspec.json.Decoder(Token).decode
 
@@ -158,8 +160,11 @@ class SqliteRecords:
 
     def raw(self, key: str) -> str | None:
         """The current revision as the JSON that is stored; for the hot path."""
-        rows = self._all("SELECT record FROM records WHERE key=?", (key,))
-        return rows[0][0] if rows else None
+        try:
+            found: str | None = self.connection.execute(_RECORD, (key,)).get
+        except (apsw.IOError, *_UNUSABLE) as error:
+            raise Unavailable(what="the registry", reason=str(error)) from error
+        return found
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
