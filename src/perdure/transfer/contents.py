@@ -11,14 +11,14 @@ type, charset and language are values of our own grammars, since they go into he
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 import msgspec
 
 from perdure import formats
 from perdure.blobs.spool import Spool
-from perdure.detect import Detected, Sampler, detect, resolve_type
+from perdure.detect import Detected, Sampler, detect
 from perdure.errors import InvalidRequest, quote
 from perdure.formats import MediaType
 from perdure.model import Content
@@ -61,7 +61,7 @@ def take_in(
     for piece in with_crlf(pieces) if crlf else pieces:
         sampler.feed(piece)
         spool.write(piece)
-    kind = settle(said, detect(sampler.sample(), name=name))
+    kind = settle(said, lambda: detect(sampler.sample(), name=name))
     if crlf:
         _check_convertible(kind)
     return spool.finish(
@@ -72,18 +72,22 @@ def take_in(
     )
 
 
-def settle(said: Said, detected: Detected) -> Kind:
-    """What bytes are, by what is said and what was detected. Raises InvalidRequest."""
+def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
+    """What bytes are, by what is said and, only where that leaves it open, by what is detected.
+
+    Raises InvalidRequest for what cannot be said, MalformedIdentifier for a format that cannot be.
+    """
     declared = _declared(said)
-    media_type = resolve_type(declared, detected)
-    charset = _charset(said.charset) or media_type.charset
-    if charset is None and formats.is_text(media_type):
-        charset = detected.charset
+    charset = _charset(said.charset) or (declared.charset if declared else None)
+    if declared is None or (charset is None and formats.is_text(declared)):
+        found = detected()
+        declared = declared or found.media_type
+        charset = charset or (found.charset if formats.is_text(declared) else None)
     if said.language is not None and not _LANGUAGE.fullmatch(said.language):
         raise _refused("language", said.language, "RFC 5646")
     return Kind(
-        format=canonical_format(said.format or formats.token(media_type, charset)),
-        media_type=str(media_type.with_charset(None)),
+        format=canonical_format(said.format or formats.token(declared, charset)),
+        media_type=str(declared.with_charset(None)),
         charset=charset,
         language=said.language,
     )

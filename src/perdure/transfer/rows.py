@@ -240,7 +240,7 @@ def _from_text(text: str, said: Said, terms: Terms) -> Content:
 
 
 def _from_memory(data: bytes, said: Said, terms: Terms) -> Content:
-    kind = settle(said, detect(data))
+    kind = settle(said, lambda: detect(data))
     if len(data) <= IN_MEMORY:
         return content(data, **msgspec.structs.asdict(kind))
     with Spool(Path(terms.incoming)) as spool:
