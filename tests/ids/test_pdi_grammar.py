@@ -167,15 +167,31 @@ def test_the_short_way_is_the_long_way(pdi: Pdi) -> None:
 # where an error points
 # ---------------------
 
+_N = "9" * 18  # the greatest number, for an end that is not before its start
+_CITED = "pdi://a.us/1997/1/1/1"
 _COMPLETIONS = (
     *("", "1", "01", "a", "us", "a.us/", ".us/", "us/", "s/", "/", "//a.us/", "/a.us/"),
     *("2026/", "026/", "26/", "6/", "1/", "0001/", "001/", "1/01/", "/1/", "/1/1", "1/1/1"),
-    *("*", "*/", "/1", "1/1", "1%41", "41", "1a", "=1", ",1", "1,1", "1)", ")", "1),(9,9)"),
-    *("(1,1),(9,9)", "1,1),(9,9)", ",1),(9,9)", "),(9,9)", ",(9,9)", "(9,9)", "9,9)", ",9)"),
-    *("char=1,9", "=1,9", "har=1,9", "sec,1,9", "crop=sec,1,9", "9,9", "9", "99", "x=1", "1=1"),
-    *("=pdi://a.us/1997/1/1/1", "1=pdi://a.us/1997/1/1/1", ")=pdi://a.us/1997/1/1/1"),
-    *("1)=pdi://a.us/1997/1/1/1", "pdi://a.us/1997/1/1/1", "/a/1997/1/1/1", "a/1997/1/1/1"),
-    *("a.us/1997/1/1/1", ".us/1997/1/1/1", "us/1997/1/1/1", "/1997/1/1/1", "1997/1/1/1"),
+    *("*", "*/", "/1", "1/1", "1%41", "41", "1a", "=1", ",1", "1)", ")", "x=1", "1=1"),
+    *(f"{begin}=1,{_N}" for begin in ("char", "", "har", "=1")),
+    *(f"sec,1,{_N}", f"crop=sec,1,{_N}"),
+    *(
+        digits + rest
+        for digits in ("", "9", "99", "9" * 4, "9" * 8, "9" * 12, "9" * 16)
+        for rest in (
+            "",
+            ")",
+            f",{_N})",
+            f",{_N}",
+            f",{_N}),({_N},{_N})",
+            f"),({_N},{_N})",
+            f",({_N},{_N})",
+        )
+    ),
+    *(f"({_N},{_N})", f"{_N},{_N})", f"{_N})", f"1,{_N}", f"(1,1),({_N},{_N})"),
+    *(f"1,1),({_N},{_N})", f"{_N},{_N}),({_N},{_N})"),
+    *(begin + "=" + _CITED for begin in ("", "1", ")", "1)")),
+    *(_CITED[at:] for at in (0, 5, 6, 7, 10, 11)),
 )
 
 
@@ -200,8 +216,11 @@ def test_an_error_points_to_the_first_character_that_cannot_stand_there(text: st
     assert well_formed, (beginning, str(error))
 
 
-# Where the whole of a component is at fault, an error points to its beginning.
-_ABOUT_A_COMPONENT = ("pdi-date", "pdi-version", "pdi-fragment-default", "pdi-crop", "part-range")
+# Where the whole of a component is at fault, an error points to its beginning; and to where a
+# position is none that the implied scheme has, though it might have become a scheme's name.
+_ABOUT_A_COMPONENT = (
+    *("pdi-date", "pdi-version", "pdi-fragment-default", "pdi-crop", "part-range", "section 3.4"),
+)
 
 
 @given(testing.spoiled(pdis.texts(depth=1)))

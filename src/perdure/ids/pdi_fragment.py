@@ -148,7 +148,7 @@ def implied_scheme(positions: str, token: str | None) -> str | None:
     """The scheme of a fragment that names none, on the canonical format `token`."""
     if token is None:
         return None
-    if positions[0] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
+    if positions[:1] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
         return "crop" if is_video(token) else None
     return default_scheme(token)
 
@@ -210,18 +210,35 @@ class Mistake(NamedTuple):
     rule: str
 
 
+_UNITS = re.compile(f"{ESCAPE}|.")
+
+
 def fragment_mistake(scheme: str | None, positions: str, token: str | None) -> Mistake | None:
-    """Why `read_fragment` gives None for these positions, or None where it does not."""
-    canonical = POSITION_ESCAPES.canonical(positions)
+    """Why these positions, which may be any text, are none that the scheme has.
+
+    None where they are, and for schemes that are not defined here.
+    """
+    units = [(unit[0], unit.start()) for unit in _UNITS.finditer(positions)]
+    units = [
+        (POSITION_ESCAPES.canonical(unit) if len(unit) > 1 else unit, at) for unit, at in units
+    ]
+    canonical = "".join(unit for unit, _ in units)
     name = scheme.lower() if scheme else implied_scheme(canonical, token)
     if name is None:
-        if token is not None and _IMPLIED_CROP.match(canonical):
-            return Mistake(0, "'crop=', which only a video may leave out", "ruling pdi-crop")
-        has = f"the format {token}" if token else "a PDI without format"
-        expected = f"a fragment scheme and '=': {has} implies none"
-        return Mistake(0, expected, "ruling pdi-fragment-default")
+        return _nothing_implied(token)
     mistake = _misshapen(name, canonical) or _misordered(name, canonical)
-    return mistake and mistake._replace(at=_place_in(positions, mistake.at))
+    if mistake is None:
+        return None
+    places = [at for unit, at in units for _ in unit]
+    return mistake._replace(at=[*places, len(positions)][mistake.at])
+
+
+def _nothing_implied(token: str | None) -> Mistake:
+    if token is not None and default_scheme(token) is not None:
+        return Mistake(0, "'crop=', which only a video may leave out", "ruling pdi-crop")
+    has = f"the format {token}" if token else "a PDI without format"
+    expected = f"a fragment scheme and '=': {has} implies none"
+    return Mistake(0, expected, "ruling pdi-fragment-default")
 
 
 def _misshapen(scheme: str, positions: str) -> Mistake | None:
@@ -259,16 +276,3 @@ def _misordered(scheme: str, positions: str) -> Mistake | None:
         return None
     expected = "an end that is not before its start"
     return Mistake(shaped.start(group), expected, "ruling part-range")
-
-
-_UNITS = re.compile(f"{ESCAPE}|.")
-
-
-def _place_in(written: str, canonical_at: int) -> int:
-    """The index in a text as written of an index in its canonical form."""
-    length = 0
-    for unit in _UNITS.finditer(written):
-        if length >= canonical_at:
-            return unit.start()
-        length += len(POSITION_ESCAPES.canonical(unit[0]))
-    return len(written)

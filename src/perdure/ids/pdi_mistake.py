@@ -188,16 +188,24 @@ class _Reader:
         self.at += 1
         scheme = self.take(_SCHEME_AND_EQUALS).removesuffix("=")
         start = self.at
+        mistake = fragment_mistake(scheme or None, self.text[start:], token)
+        if mistake is not None:
+            self.at += mistake.at
+            self.fail_beside_citation()
+            if scheme.lower() == "name":  # numbers have no use for escapes
+                self.fail_at_broken_escape(mistake.rule)
+            self.fail(mistake.expected, mistake.rule)
         self.read_position()
         while self.take(","):
             self.read_position()
+        self.fail_beside_citation()
+        if not self.at_end:
+            self.fail_position("',' and a position, or the end")
+
+    def fail_beside_citation(self) -> None:
         if self.next_is("@"):
             expected = "the end: no citation stands beside a fragment"
             self.fail(expected, "ruling pdi-citation")
-        if not self.at_end:
-            self.fail_position("',' and a position, or the end")
-        if found := fragment_mistake(scheme or None, self.text[start:], token):
-            self.fail(found.expected, found.rule, start + found.at)
 
     def read_position(self) -> None:
         if not self.take(r"\("):
