@@ -71,7 +71,9 @@ class Metrics:
             registry=self._registry,
             multiprocess_mode="livemax",
         )
+        # children of the above: finding one costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
+        self._done: dict[tuple[str, str], Counter] = {}
 
     def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
         """One request was answered."""
@@ -100,7 +102,11 @@ class Metrics:
 
     def written(self, operation: str, outcome: Outcome) -> None:
         """A write was made durable."""
-        self._writes.labels(operation, outcome.value).inc()
+        pair = (operation, outcome.value)
+        counter = self._done.get(pair)
+        if counter is None:
+            counter = self._done[pair] = self._writes.labels(*pair)
+        counter.inc()
 
     def door(self, *, broken: bool) -> None:
         """The state of the write door, as far as this worker knows."""

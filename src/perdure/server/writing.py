@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 
 import msgspec
@@ -89,6 +89,8 @@ def minting_authority(text: str, settings: Settings) -> str | None:
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
     a series that is not minted here.
     """
+    if text[:6] == "pdi://" and text[6:-1] in settings.series and text[-1:] == "/":
+        return text[6:-1]
     scheme, _, rest = text.partition(":")
     scheme = scheme.lower()
     if scheme == "ark" and rest.lstrip("/") in settings.shoulders:
@@ -266,19 +268,21 @@ async def _content(service: Service, request: Request, named: str | None) -> Con
             spool.expect_digest(algorithm, digest)
         service.metrics.received(spool.length)
         kind = _kind(declared, named, spool, sampler)
-        format = _agreed(formats.token(kind), named)
-        if spool.length > _LARGE:
-            return await asyncio.to_thread(_finish, spool, kind, format, language)
-        return _finish(spool, kind, format, language)
+        format, media_type = _spelled(kind)
+        finish = partial(
+            spool.finish,
+            format=_agreed(format, named),
+            media_type=media_type,
+            charset=kind.charset,
+            language=language,
+        )
+        return await asyncio.to_thread(finish) if spool.length > _LARGE else finish()
 
 
-def _finish(spool: Spool, kind: MediaType, format: str, language: str | None) -> Content:
-    return spool.finish(
-        format=format,
-        media_type=str(kind.with_charset(None)),
-        charset=kind.charset,
-        language=language,
-    )
+@lru_cache(maxsize=1024)
+def _spelled(kind: MediaType) -> tuple[str, str]:
+    """The format of a media type, and its text without the charset."""
+    return formats.token(kind), str(kind.with_charset(None))
 
 
 async def _fill(
