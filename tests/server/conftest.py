@@ -145,7 +145,8 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = bytearray()
-        self.ended = False
+        self.ended = False  # in our direction
+        self.closed = False
         self.reading = True
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -158,10 +159,10 @@ class Wire(asyncio.Transport):
         self.ended = True
 
     def close(self) -> None:
-        self.ended = True
+        self.ended = self.closed = True
 
     def is_closing(self) -> bool:
-        return self.ended
+        return self.closed
 
     def pause_reading(self) -> None:
         self.reading = False
@@ -196,7 +197,7 @@ def drive(
         for piece in filter(None, pieces):  # no transport delivers nothing
             if not wire.reading:
                 await settle(wire)
-            if wire.ended:
+            if wire.closed:
                 break
             protocol.data_received(piece)
             await asyncio.sleep(0)

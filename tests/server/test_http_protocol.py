@@ -345,18 +345,91 @@ def test_familiar_fields_do_not_excuse_a_request_line(last: bytes, status: int) 
     assert {call[2] for call in asked.calls} == {fields}
 
 
-def test_fields_are_familiar_only_as_a_whole() -> None:
-    known = b"\r\nHost: a\r\nX: y\r\n\r\n"
-    for other in (
-        b"\r\nHost: a\r\nX: y\r\nContent-Length: 5\r\n\r\nhello",
-        b"\r\nHost: a\r\nX: y\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-    ):
-        sent = [b"GET /1 HTTP/1.1" + known, b"PUT /2 HTTP/1.1" + other, b"GET /3 HTTP/1.1" + known]
-        one, two, three = drive(RawTargetProtocol, sent)
-        assert [one.line[1], two.line[1], three.line[1]] == ["/1", "/2", "/3"]
-        assert [one.seen["body"], two.seen["body"], three.seen["body"]] == ["", "hello", ""]
-    sent = [b"GET /1 HTTP/1.1" + known, b"GET /2 HTTP/1.1" + known[:-2], b"\r\n"]
-    assert statuses(drive(RawTargetProtocol, sent)) == [200, 200]
+KNOWN = b"\r\nHost: a\r\n\r\n"
+HEAD = b"GET /fast/x HTTP/1.1" + KNOWN
+PUT = b"PUT /slow HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(HEAD)
+CHUNK = b"%x\r\n%s\r\n" % (len(HEAD), HEAD)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([HEAD, HEAD, HEAD], [302, 302, 302]),
+        ([HEAD, HEAD + HEAD], [302, 302, 302]),
+        ([HEAD, HEAD[:-2], b"\r\n", HEAD], [302, 302, 302]),
+        ([HEAD, PUT, HEAD, HEAD], [302, 200, 302]),
+        ([HEAD, PUT + HEAD[:-1], HEAD[-1:], HEAD], [302, 200, 302]),
+        ([PUT + HEAD, PUT, HEAD, HEAD], [200, 200, 302]),
+        ([HEAD, PUT_CHUNKS, CHUNK[:4], HEAD, b"\r\n0\r\n\r\n", HEAD], [302, 200, 302]),
+        ([HEAD, b"GET  /" + KNOWN, HEAD], [302, 400]),
+        ([HEAD, b"GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", HEAD], [302, 200]),
+    ],
+)
+def test_a_head_is_one_only_where_a_head_is_due(pieces: list[bytes], expected: list[int]) -> None:
+    """The bytes of a head, as a piece of their own: in a body or behind the end they are none."""
+    bodies: list[str] = []
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        for piece in pieces:
+            if not wire.closed:
+                protocol.data_received(piece)
+            await settle(wire)
+        answers = parse_answers(bytes(wire.written))
+        assert statuses(answers) == expected
+        bodies.extend(answer.seen["body"] for answer in answers if answer.status == 200)
+
+    on_wire(mirror, steps, Asked())
+    assert all(body in ("", HEAD.decode()) for body in bodies)
+
+
+def test_a_head_is_none_in_a_body_that_was_answered_unread() -> None:
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        for piece in (HEAD, PUT, HEAD, HEAD, PUT_CHUNKS, CHUNK[:4], HEAD, b"\r\n0\r\n\r\n", HEAD):
+            protocol.data_received(piece)
+            await settle(wire)
+        answers = parse_answers(bytes(wire.written))
+        assert statuses(answers) == [302, 200, 302, 200, 302]
+
+    on_wire(hasty, steps, Asked())
+
+
+def test_a_head_waits_its_turn_as_a_piece_of_its_own() -> None:
+    answering = asyncio.Event()
+
+    async def app(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await answering.wait()
+        await hasty(scope, receive, send)
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.data_received(HEAD)
+        protocol.pause_writing()
+        protocol.data_received(HEAD)
+        assert statuses(parse_answers(bytes(wire.written))) == [302]
+        protocol.resume_writing()
+        assert statuses(parse_answers(bytes(wire.written))) == [302, 302]
+        protocol.data_received(b"GET /slow HTTP/1.1" + KNOWN)
+        protocol.data_received(HEAD)
+        await settle(wire)
+        assert statuses(parse_answers(bytes(wire.written))) == [302, 302]
+        answering.set()
+        await settle(wire)
+        assert statuses(parse_answers(bytes(wire.written))) == [302, 302, 200, 302]
+
+    on_wire(app, steps, Asked())
+
+
+def test_fast_answers_tell_the_time_of_the_server() -> None:
+    """uvicorn makes a new list of header fields each second."""
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        for second in (b"1", b"2"):
+            protocol.server_state.default_headers = [(b"date", second)]
+            protocol.data_received(HEAD)
+            protocol.data_received(HEAD)
+        answers = parse_answers(bytes(wire.written))
+        assert [answer.headers["date"] for answer in answers] == ["1", "1", "2", "2"]
+
+    on_wire(mirror, steps, Asked())
 
 
 def test_fast_answers_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
