@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure import testing
@@ -119,9 +119,10 @@ def test_a_part_shares_the_record_of_the_whole(scheme: str, data: st.DataObject)
 
 
 @over_every_scheme
+@settings(max_examples=40)
 @given(data=st.data())
 def test_order_is_total_and_that_of_the_keys(scheme: str, data: st.DataObject) -> None:
-    several: list[Any] = data.draw(st.lists(testing.values(scheme), max_size=6))
+    several: list[Any] = data.draw(st.lists(testing.values(scheme), max_size=4))
     ascending = sorted(several)
     keys = [identifier.key for identifier in ascending]
     assert keys == sorted(keys)

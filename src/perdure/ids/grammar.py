@@ -6,7 +6,8 @@ amends the rule, the ruling is named. Joined they give four patterns: `RESOURCE`
 `CITATION` make up a PDI, `INTERVAL` is the left part of one. `PLAIN_RESOURCE` is that part of
 `RESOURCE` that is canonical already and needs no second look; nearly all PDIs are written so.
 
-An optional group is written `(?:…|)`, which `re` runs through faster than `(?:…)?`.
+Where nearly all texts go, an optional group is `(?:…|)`, through which `re` runs faster than
+through `(?:…)?`.
 
 What must stay true: every pattern takes time linear in its input. A run of one character class is
 possessive (`++`), so it is never divided in a second way; whether a group repeats is decided by the
