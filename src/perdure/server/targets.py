@@ -34,6 +34,7 @@ from perdure.ids.pwid import Pwid
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
+_ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
 _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
@@ -56,8 +57,7 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def is_page(self) -> bool:
         """Whether this is a page of the server: no identifier is without a colon."""
-        head = self.text.partition("?")[0]
-        return ":" not in head and "%3a" not in head.lower()
+        return ":" not in self.text.partition("?")[0] and not is_escaped(self.text)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -130,7 +130,7 @@ def identify(text: str, part: str | None = None) -> Identifier:
 
     Raises MalformedIdentifier or UnknownScheme.
     """
-    if ":" not in text.partition("/")[0]:
+    if is_escaped(text):
         text = _decoded(text)
     if "%" in text:
         if _HANDLE.match(text):
@@ -146,6 +146,11 @@ def identify(text: str, part: str | None = None) -> Identifier:
             raise
         start = _innermost(text)
         return parse(text[:start] + text[start:].replace("%23", "#", 1))
+
+
+def is_escaped(text: str) -> bool:
+    """Whether a URI was escaped as a whole, its first colon included."""
+    return _ESCAPED.match(text) is not None
 
 
 def _decoded(text: str) -> str:

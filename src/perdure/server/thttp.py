@@ -38,7 +38,7 @@ from perdure.server.negotiate import prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, path_of, uri_of
+from perdure.server.targets import identify, is_escaped, path_of, uri_of
 
 PREFIX = "uri-res/"
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
@@ -180,8 +180,7 @@ def _single(operand: str) -> Identifier:
 
 
 def _known(service: Service, request: Request, operand: str) -> tuple[Identifier, ...]:
-    escaped = ":" not in operand.partition("/")[0]
-    url = unquote(operand) if escaped else operand
+    url = unquote(operand) if is_escaped(operand) else operand
     found = known_by_url(service, request, url)
     if not found:
         raise NotFound(identifier=url)

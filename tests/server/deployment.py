@@ -1,0 +1,194 @@
+"""A resolver as it is deployed: `perdure serve` in a process of its own, asked over a raw socket.
+
+`deployed` starts one over a registry in a directory; `Deployment.ask` sends one request, written
+byte for byte, and reads the answer with Python's own client. Tests write to the registry through
+the same door as the server, or over HTTP with one of the tokens made here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tests.server.conftest import Answer, parse_answers
+
+from perdure.app import Registry, initialise
+from perdure.blobs.spool import content
+from perdure.ids import parse
+from perdure.model import (
+    Bind,
+    Command,
+    Commit,
+    Content,
+    Location,
+    Mint,
+    Receipt,
+    SaveToken,
+    Token,
+)
+from perdure.rules import OPERATIONS
+from perdure.tokens import new_token
+
+SERIES = "oma.eop.gov.us"
+OTHER_SERIES = "archive.nara.gov.us"
+SHOULDER = "99999/fk4"
+AUTHORITY = "IANA:42117"
+_START = """
+import sys
+from pathlib import Path
+from perdure.server.serve import run
+run(Path(sys.argv[1]), port=int(sys.argv[2]), workers=int(sys.argv[3]), parser=sys.argv[4])
+"""
+
+
+def text(data: bytes, format: str = "text", media_type: str = "text/plain", **more: Any) -> Content:
+    """Content for a command."""
+    return content(data, format=format, media_type=media_type, **more)
+
+
+class Deployment:
+    """A running resolver."""
+
+    def __init__(self, root: Path, port: int, process: subprocess.Popen[bytes]) -> None:
+        self.root = root
+        self.port = port
+        self.process = process
+        self.base = f"http://127.0.0.1:{port}"
+        self.registry = Registry(root)
+
+    # asking
+    # ------
+
+    def connect(self) -> socket.socket:
+        wire = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return wire
+
+    def send(self, data: bytes, *methods: str) -> list[Answer]:
+        """Send bytes on a connection of their own and read answers until it is closed."""
+        with self.connect() as wire:
+            wire.sendall(data)
+            return parse_answers(_rest(wire), methods)
+
+    def ask(
+        self, method: str, target: str, *fields: str, body: bytes = b"", version: str = "1.1"
+    ) -> Answer:
+        """The answer to one request. A body gets its length unless a field says otherwise."""
+        lines = [f"{method} {target} HTTP/{version}", f"Host: 127.0.0.1:{self.port}", *fields]
+        if body and not any(
+            one.lower().startswith(("content-length:", "transfer-encoding:")) for one in fields
+        ):
+            lines.append(f"Content-Length: {len(body)}")
+        head = "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1")
+        return self.send(head + body, method)[-1]
+
+    def get(self, target: str, *fields: str) -> Answer:
+        return self.ask("GET", target, *fields)
+
+    def put(self, target: str, body: bytes, *fields: str, token: str | None = None) -> Answer:
+        bearer = (f"Authorization: Bearer {token}",) if token else ()
+        return self.ask("PUT", target, *bearer, *fields, body=body)
+
+    def post(self, target: str, body: object, *fields: str, token: str | None = None) -> Answer:
+        bearer = (f"Authorization: Bearer {token}",) if token else ()
+        return self.ask("POST", target, *bearer, *fields, body=json.dumps(body).encode())
+
+    # writing behind its back
+    # -----------------------
+
+    def do(self, command: Command) -> Receipt:
+        return self.registry.door.execute(command)
+
+    def mint(self, *contents: Content, **fields: Any) -> str:
+        """A new PDI, fully qualified."""
+        receipt = self.do(Mint(**{"authority": SERIES, "contents": contents} | fields))
+        return receipt.identifier
+
+    def commit(self, name: str, *contents: Content, **fields: Any) -> str:
+        return self.do(Commit(identifier=parse(name), contents=contents, **fields)).identifier
+
+    def bind(self, name: str, *locations: str | Location) -> str:
+        bound = tuple(Location(uri=one) if isinstance(one, str) else one for one in locations)
+        return self.do(Bind(identifier=parse(name), locations=bound, register=True)).identifier
+
+    def token(self, name: str, **fields: Any) -> str:
+        """A secret with this scope; with all operations on all authorities if not said."""
+        secret, digest = new_token()
+        scope = {"operations": OPERATIONS, "authorities": ("*",)} | fields
+        self.do(SaveToken(token=Token(name=name, digest=digest, **scope)))
+        return secret
+
+    # ending
+    # ------
+
+    def stop(self) -> int:
+        """End it in good order; gives its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+    def log(self) -> list[dict[str, Any]]:
+        """What it has logged, line by line."""
+        lines = (self.root.parent / f"{self.port}.log").read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def resource(name: str) -> str:
+    """A PDI without format and version."""
+    return name.rsplit(".", 2)[0]
+
+
+def today() -> str:
+    return datetime.now(UTC).strftime("%Y/%m/%d")
+
+
+def _rest(wire: socket.socket) -> bytes:
+    received = bytearray()
+    while part := wire.recv(1 << 16):
+        received += part
+    return bytes(received)
+
+
+@contextlib.contextmanager
+def deployed(
+    root: Path, *, workers: int = 1, parser: str = "httptools", **settings: object
+) -> Iterator[Deployment]:
+    """A resolver over a registry with two series, a shoulder and a naming authority."""
+    initialise(
+        root,
+        series=(SERIES, OTHER_SERIES),
+        shoulders=(SHOULDER,),
+        naming_authorities=(AUTHORITY,),
+    )
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
+    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), parser]
+    with (root.parent / f"{port}.log").open("wb") as log:
+        process = subprocess.Popen(command, stderr=log, env=os.environ | environment)
+    deployment = Deployment(root, port, process)
+    try:
+        _wait_for(deployment)
+        yield deployment
+    finally:
+        deployment.registry.close()
+        if process.poll() is None:
+            deployment.stop()
+
+
+def _wait_for(deployment: Deployment) -> None:
+    while True:
+        assert deployment.process.poll() is None, deployment.log()
+        with contextlib.suppress(OSError):
+            deployment.connect().close()
+            return
+        time.sleep(0.02)

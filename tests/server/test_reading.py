@@ -1,0 +1,381 @@
+"""GET and HEAD of identifiers, against a server in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+
+from perdure.ids import parse
+from perdure.model import Alias, Location, Withdraw
+
+PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
+
+
+class Names(NamedTuple):
+    """What there is to ask for."""
+
+    letter: str
+    """Bytes in two versions, the first as text and HTML."""
+    moved: str
+    """A PDI bound to a location."""
+    handle: str
+    """Bound to two locations."""
+    reserved: str
+    """Minted, and no more."""
+    withdrawn: str
+    french: str
+    """The same page in French and in English."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("reading") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def names(site: Deployment) -> Names:
+    letter = site.mint(
+        text(b"first\r\n", charset="us-ascii"), text(PAGE, "html", "text/html", charset="us-ascii")
+    )
+    site.commit(resource(letter), text(b"second\r\n", charset="us-ascii"))
+    moved = site.mint(format="html", locations=(Location(uri="https://example.org/letter"),))
+    handle = site.bind("hdl:10.9999/x", "https://example.org/x", "https://example.net/y")
+    reserved = site.mint()
+    withdrawn = site.mint(text(b"secret\r\n"))
+    site.do(Withdraw(identifier=parse(resource(withdrawn)), reason="a court said so", by="clerk"))
+    french = site.mint(
+        text(b"Bonjour\r\n", language="fr"),
+        text(b"<p>Hello", "html", "text/html", language="en"),
+    )
+    return Names(letter, moved, handle, reserved, withdrawn, french)
+
+
+# one request in every form  # ruling: http-forms
+# -------------------------
+
+
+@pytest.mark.parametrize(
+    "form", ["{}", "/{}", "/urn:{}", "urn:{}", "http://anywhere/{}", "/URN:PDI{0[3:]}"]
+)
+def test_all_forms_are_one_request(site: Deployment, names: Names, form: str) -> None:
+    target = f"/URN:PDI{names.letter[3:]}" if "[" in form else form.format(names.letter)
+    answer = site.get(target)
+    assert (answer.status, answer.body) == (200, b"first\r\n")
+    assert answer.headers["content-location"] == names.letter
+
+
+def test_other_spellings_of_one_identifier_get_the_same_answer(
+    site: Deployment, names: Names
+) -> None:
+    """ "resolvers return identical results for URNs that are lexically equivalent" (RFC 2169)."""
+    shouted = f"/URN:PDI{names.letter[3:].replace(SERIES, SERIES.upper())}"
+    assert site.get(shouted).body == b"first\r\n"
+    for target in (
+        "/hdl:10.9999/X",
+        "/doi:10.9999/x",
+        "/https://doi.org/10.9999/x",
+        "hdl:10.9999/x",
+    ):
+        answer = site.get(target)
+        assert (answer.status, answer.headers["location"]) == (302, "https://example.org/x")
+
+
+# bytes
+# -----
+
+
+def test_a_version_is_served_for_ever(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.letter}")
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-type"] == "text/plain; charset=us-ascii"
+    assert "vary" not in answer.headers
+
+
+def test_an_omitted_version_means_the_highest(site: Deployment, names: Names) -> None:
+    """ "the resolver MUST indicate to the client the fully qualified PDI" (section 3.6.3)."""
+    answer = site.get(f"/{resource(names.letter)}")
+    assert answer.body == b"second\r\n"
+    assert answer.headers["content-location"] == names.letter.replace(".text.1", ".text.2")
+    assert answer.headers["cache-control"] == "public, max-age=60"
+    assert "accept" in answer.headers["vary"]
+
+
+def test_formats_are_negotiated(site: Deployment, names: Names) -> None:
+    one = f"/{names.french.replace('.text.1', '')}"
+    assert site.get(one, "Accept: text/html").body == b"<p>Hello"
+    assert site.get(one, "Accept: text/*;q=0.5, text/html;q=0.1").body == b"Bonjour\r\n"
+    assert site.get(one, "Accept-Language: en").body == b"<p>Hello"
+    french = site.get(one, "Accept-Language: fr, en;q=0.5")
+    assert (french.body, french.headers["content-language"]) == (b"Bonjour\r\n", "fr")
+    refused = site.get(one, "Accept: image/png")
+    assert refused.status == 406
+    assert json.loads(refused.body)["offered"] == ["text/html", "text/plain"]
+
+
+def test_deposited_pages_run_no_script(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.letter.replace('.text.', '.html.')}")
+    assert answer.body == PAGE
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_head_says_what_get_says(site: Deployment, names: Names) -> None:
+    targets = [f"/{name}" for name in names]
+    for target in (*targets, f"/{names.letter}?info", f"/pdi://{SERIES}/", "/nothing", "/"):
+        get, head = site.get(target), site.ask("HEAD", target)
+        assert head.body == b""
+        assert (head.status, _without_date(head.headers)) == (
+            get.status,
+            _without_date(get.headers),
+        )
+
+
+def _without_date(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name != "date"}
+
+
+# elsewhere
+# ---------
+
+
+def test_a_bound_identifier_redirects(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.handle}")
+    assert (answer.status, answer.headers["location"]) == (302, "https://example.org/x")
+    assert '<https://example.net/y>; rel="alternate"' in answer.headers["link"]
+    assert answer.headers["cache-control"] == "public, max-age=60"
+
+
+def test_a_location_can_inject_nothing(site: Deployment) -> None:
+    site.bind("hdl:1/odd", 'https://a.example/"><x>', 'https://b.example/>;rel="evil')
+    answer = site.get("/hdl:1/odd")
+    assert answer.headers["location"] == "https://a.example/%22%3E%3Cx%3E"
+    assert '<https://b.example/%3E;rel=%22evil>; rel="alternate"' in answer.headers["link"]
+
+
+# the record
+# ----------
+
+
+@pytest.mark.parametrize("question", ["?info", "?", "??", "?utm_source=letter&info"])
+def test_the_record_instead_of_the_thing(site: Deployment, names: Names, question: str) -> None:
+    answer = site.get(f"/{names.moved}{question}")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    record = json.loads(answer.body)
+    assert record["identifier"] == names.moved
+    assert record["status"] == "located"
+    assert [one["uri"] for one in record["locations"]] == ["https://example.org/letter"]
+
+
+def test_what_is_nobodys_business_stays_here(site: Deployment, names: Names) -> None:
+    body = site.get(f"/{names.letter}?info").body
+    record = json.loads(body)
+    held = record["versions"][0]["representations"][0]
+    assert held["sha512"] == hashlib.sha512(b"first\r\n").hexdigest()
+    assert b"segment" not in body
+    assert b"offset" not in body
+
+
+def test_json_and_xml_first_ask_for_the_record(site: Deployment, names: Names) -> None:
+    for name in (names.moved, resource(names.letter), names.handle):
+        for kind in ("application/json", "application/xml", "application/json, */*;q=0.1"):
+            answer = site.get(f"/{name}", f"Accept: {kind}")
+            assert answer.status == 200
+            assert answer.headers["content-type"] == kind.partition(",")[0]
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",  # Firefox
+        "application/json, text/plain, */*",  # axios
+        "*/*",
+        "",
+    ],
+)
+def test_browsers_and_programs_get_the_thing(site: Deployment, names: Names, accept: str) -> None:
+    assert site.get(f"/{names.moved}", f"Accept: {accept}").status == 302
+    assert site.get(f"/{names.letter}", f"Accept: {accept}").body == b"first\r\n"
+
+
+def test_what_is_held_as_json_is_served_as_such(site: Deployment) -> None:
+    name = site.mint(text(b'{"a":1}', "json", "application/json"))
+    assert site.get(f"/{resource(name)}", "Accept: application/json").body == b'{"a":1}'
+
+
+def test_xml_says_the_same_as_json(site: Deployment, names: Names) -> None:
+    target = f"/{resource(names.letter)}?info"
+    root = ET.fromstring(site.get(target, "Accept: application/xml").body)
+    record = json.loads(site.get(target, "Accept: application/json").body)
+    assert root.findtext("identifier") == record["identifier"]
+    digests = [one.text for one in root.iter("sha512")]
+    assert digests == [
+        held["sha512"] for version in record["versions"] for held in version["representations"]
+    ]
+
+
+def test_html_escapes_what_others_wrote(site: Deployment) -> None:
+    name = site.mint(format="text", metadata={"title": "<script>alert(1)</script>"})
+    page = site.get(f"/{name}?info", "Accept: text/html")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert b"<script>" not in page.body
+    assert b"&lt;script&gt;" in page.body
+    assert "script" not in page.headers["content-security-policy"]
+
+
+def test_an_ark_with_an_inflection_gives_a_citation(site: Deployment) -> None:
+    site.bind("ark:12345/x6", "https://example.org/ark")
+    assert site.get("/ark:/12345/x6").status == 302
+    for inflection in ("?", "??", "?info"):
+        answer = site.get(f"/ark:/12345/x6{inflection}")
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.body.startswith(b"erc:\nwho: ")
+    assert (
+        json.loads(site.get("/ark:12345/x6?", "Accept: application/json").body)["scheme"] == "ark"
+    )
+
+
+def test_the_record_has_an_entity_tag(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.handle}?info")
+    again = site.get(f"/{names.handle}?info", f"If-None-Match: {answer.headers['etag']}")
+    assert (again.status, again.body) == (304, b"")
+    other = site.get(f"/{names.handle}?info", "Accept: application/xml")
+    assert other.headers["etag"] != answer.headers["etag"]
+
+
+def test_history_shows_every_revision(site: Deployment, names: Names) -> None:
+    past = json.loads(site.get(f"/{names.letter}?history").body)["revisions"]
+    assert [one["revision"] for one in past] == [1, 2]
+    assert site.get(f"/pdi://{SERIES}/1997/09/01/1?history").status == 404
+
+
+def test_locations_are_a_list(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.handle}?locations")
+    assert answer.headers["content-type"] == "text/uri-list"
+    assert answer.body.splitlines()[1:] == [b"https://example.org/x", b"https://example.net/y"]
+
+
+def test_a_reserved_name_is_described(site: Deployment, names: Names) -> None:
+    assert json.loads(site.get(f"/{names.reserved}").body)["status"] == "reserved"
+
+
+# gone, and never there  # ruling: http-errors
+# ---------------------
+
+
+def test_what_was_withdrawn_is_gone_and_says_why(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.withdrawn}")
+    assert answer.status == 410
+    tombstone = json.loads(answer.body)["tombstone"]
+    assert (tombstone["reason"], tombstone["by"]) == ("a court said so", "clerk")
+    page = site.get(f"/{names.withdrawn}", "Accept: text/html")
+    assert page.status == 410
+    assert b"a court said so" in page.body
+    assert json.loads(site.get(f"/{names.withdrawn}?info").body)["status"] == "withdrawn"
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "code"),
+    [
+        (f"/pdi://{SERIES}/1997/09/01/1.text.1", 404, "not-found"),
+        ("/pdi://nobody.us/1997/09/01/1.text.1", 404, "not-found"),
+        ("/hdl:10.9999/unknown", 404, "not-found"),
+        ("/pwid:archive.org:2016-01-22:page:http://a/?b", 404, "not-found"),
+        (f"/pdi://{SERIES}/1997/02/30/1.text.1", 400, "malformed-identifier"),
+        (f"/pdi://{SERIES}/1997/09/01/1.text.0", 400, "malformed-identifier"),
+        (f"/pdi://{SERIES}/1997/09/01.html.1", 400, "malformed-identifier"),
+        (f"/pdi://{SERIES}/1997/09/01/{9000 * 'x'}", 400, "malformed-identifier"),
+        (f"/pdi://{SERIES}/1997/09/01/%0d%0aX:1", 404, "not-found"),
+        (
+            f"/pdi%3A%2F%2F{SERIES}%2F1997%2F09%2F01%2F1%0D%0ASet-Cookie:x",
+            400,
+            "malformed-identifier",
+        ),
+        ("/gopher://a/1", 400, "unknown-scheme"),
+        ("/urn:pdi:1", 400, "malformed-identifier"),
+        ("/hdl:1/%ff", 400, "malformed-identifier"),
+        ("/nothing/here", 404, "no-such-page"),
+        ("/favicon.ico", 404, "no-such-page"),
+    ],
+)
+def test_errors_are_problems(site: Deployment, target: str, status: int, code: str) -> None:
+    answer = site.get(target)
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = json.loads(answer.body)
+    assert (problem["status"], problem["code"]) == (status, code)
+    assert problem["type"] == f"/problems/{code}"
+    assert "set-cookie" not in answer.headers
+    assert site.get(problem["type"]).status == 200
+
+
+def test_unknown_versions_and_formats(site: Deployment, names: Names) -> None:
+    missing = site.get(f"/{names.letter.replace('.text.1', '.text.9')}")
+    assert (missing.status, json.loads(missing.body)["versions"]) == (404, [1, 2])
+    other = site.get(f"/{names.letter.replace('.text.1', '.png.1')}")
+    assert (other.status, json.loads(other.body)["offered"]) == (406, ["html", "text"])
+
+
+def test_unknown_questions_are_refused(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.letter}?inof")
+    assert answer.status == 400
+    assert "?info" in json.loads(answer.body)["detail"]
+
+
+# parts
+# -----
+
+
+@pytest.mark.parametrize(
+    "part", ["#char=0,3", "%23char=0,3", "?part=char%3D0%2C3", "#0,3", "%23line=1,2"]
+)
+def test_a_part_is_never_the_whole(site: Deployment, names: Names, part: str) -> None:
+    """ "A failed part request never answers with the whole document"  # ruling: part-range"""
+    answer = site.get(f"/{names.letter}{part}")
+    assert answer.status in (200, 206, 416, 501)
+    assert answer.body != b"first\r\n"
+    moved = site.get(f"/{names.moved}{part}")
+    assert moved.status not in (301, 302, 303, 307, 308)
+
+
+def test_parts_of_what_is_not_there(site: Deployment, names: Names) -> None:
+    assert site.get(f"/pdi://{SERIES}/1997/09/01/1.text.1#char=0,3").status == 404
+    assert site.get(f"/{names.withdrawn}#char=0,3").status == 410
+    assert site.get(f"/{names.letter}#char=9,3").status == 400
+
+
+def test_a_citation_is_described(site: Deployment, names: Names) -> None:
+    answer = site.get(f"/{names.letter}@103={names.moved}")
+    assert answer.status == 200
+    assert json.loads(answer.body)["identifier"] == f"{names.letter}@103={names.moved}"
+    unknown = f"/pdi://{SERIES}/1997/09/01/1.text.1@103={names.moved}"
+    assert site.get(unknown).status == 404
+
+
+# names
+# -----
+
+
+def test_the_public_address_is_where_one_asked(site: Deployment, names: Names) -> None:
+    answer = site.send(
+        f"GET /{names.letter}?info HTTP/1.1\r\nHost: id.example\r\nX-Forwarded-Proto: https\r\n"
+        "Connection: close\r\n\r\n".encode()
+    )[0]
+    assert json.loads(answer.body)["url"] == f"https://id.example/{names.letter}"
+    odd = site.send(
+        f'GET /{names.letter} HTTP/1.1\r\nHost: a"><b>\r\nConnection: close\r\n\r\n'.encode()
+    )[0]
+    assert odd.status in (200, 400)
+    assert '"><b>' not in odd.headers.get("link", "")
+
+
+def test_aliases_are_told(site: Deployment, names: Names) -> None:
+    site.do(Alias(identifier=parse(resource(names.letter)), other=parse(names.handle)))
+    record = json.loads(site.get(f"/{names.letter}?info").body)
+    assert record["aliases"] == ["doi:10.9999/x"]
