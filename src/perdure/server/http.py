@@ -18,7 +18,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 4. One message at a time: the next head is taken when the answer before it is complete. Pipelined
    requests wait as bytes.
 5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
-   given to `protocol_class`.
+   given to `protocol_class`. And llhttp is not asked again about header fields that it has just
+   read on the same connection, since what it is fed is these and a constant.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
 checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
@@ -305,10 +306,11 @@ class RawTargetProtocol(HttpToolsProtocol):
             else:
                 piece = self._rest[: self._body_left]
                 self._rest = self._rest[len(piece) :]
-                self._body_left -= len(piece)
                 self.parser.feed_data(piece)
-                if self._complete != (self._body_left == 0):
+                left = self._body_left - len(piece)
+                if self._complete != (left == 0):
                     raise httptools.HttpParserError("the body does not end where it should")
+                self._body_left = left
         except httptools.HttpParserError as error:
             self._refuse(Refusal(400, f"not HTTP/1.1: {error}"))
             return
