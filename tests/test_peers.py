@@ -80,17 +80,17 @@ def serials(identifiers: list[str]) -> list[int]:
 
 
 def test_eight_processes_mint_densely_and_uniquely(root: Path, start: StartWorker) -> None:
-    workers = [start("mint", f"actor{number}", 30) for number in range(8)]
+    workers = [start("mint", f"actor{number}", 32) for number in range(8)]
     for worker in workers:
         worker.hear_until("done")
     for worker in workers:
         worker.stop()
     receipts = [(f"actor{n}", one) for n, worker in enumerate(workers) for one in worker.receipts]
-    assert len(receipts) == 8 * 30
+    assert len(receipts) == 8 * 32
     names = [one["identifier"] for _, one in receipts]
     assert len(set(names)) == len(names)
     minted = serials(names)
-    assert minted == list(range(1, 8 * 20 + 1))  # every third command was a commit
+    assert minted == list(range(1, 8 * 24 + 1))  # every fourth command was a commit
     with Registry(root, environment={}) as registry:
         for actor, one in receipts:
             assert read(registry, one["identifier"]) == body(actor, one["number"])
@@ -218,7 +218,7 @@ def test_a_worker_may_stop_while_others_write(root: Path, start: StartWorker) ->
         worker.stop()
         assert worker.errors == []
     names = [one["identifier"] for worker in workers for one in worker.receipts]
-    assert serials(names) == list(range(1, 3 * 40 + 1))
+    assert serials(names) == list(range(1, 3 * 45 + 1))
 
 
 def test_the_lock_has_one_holder(open_registry: OpenRegistry) -> None:

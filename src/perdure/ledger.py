@@ -23,6 +23,7 @@ import msgspec
 from perdure import rules
 from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
+from perdure.blobs.durable import sync_directory
 from perdure.blobs.spool import HEAD_ROOM, clear_away
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.generation import Generation
@@ -31,6 +32,8 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Token, Tombstone
 from perdure.stores.sqlite import SERIALS_END, SqliteWriter, reference_hash
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _encode = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(Record).decode
@@ -65,6 +68,7 @@ class Ledger:
 
     def _recover(self) -> None:
         self._generation.grow()  # an earlier writer may have died between a commit and the count
+        sync_directory(self._root)  # SQLite makes its log, and does not look whether this succeeds
         known = [number for number, _, _ in self.store.segments()]
         self._move_strays(set(known))
         clear_away(self._root / "incoming")
@@ -126,7 +130,7 @@ class Ledger:
         self._serials.clear()
         self._revised = False
         self._generation.grow()
-        if _of_storage(error) and not _may_pass(error):
+        if _of_storage(error) and not self._may_pass(error):
             self.broken = failure
         try:
             self.store.rollback()
@@ -141,8 +145,18 @@ class Ledger:
         try:
             self.store.tidy()
         except apsw.Error as error:
-            if not _may_pass(error):
+            if not self._may_pass(error):
                 self.broken = StorageFailed(what="the next write", reason=str(error))
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether what made a write fail is over once there is space or another process is done."""
+        if isinstance(error, FlushFailed):
+            return False
+        if isinstance(error, OSError):
+            return error.errno in _NO_SPACE
+        if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_WRITE:
+            return self.store.connection.system_errno in _NO_SPACE  # SQLite knows ENOSPC only
+        return isinstance(error, (apsw.FullError, apsw.BusyError, apsw.LockedError))
 
     def close(self) -> None:
         self._appender.close()
@@ -324,14 +338,6 @@ def _of_storage(error: Exception) -> bool:
     """Whether it was the disk or the database file that failed, and not what was asked of them."""
     asked = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
     return isinstance(error, (OSError, apsw.Error)) and not isinstance(error, asked)
-
-
-def _may_pass(error: Exception) -> bool:
-    """Whether what made a write fail is over once there is space, or another process is done."""
-    if isinstance(error, OSError):
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return full and not isinstance(error, FlushFailed)
-    return isinstance(error, (apsw.FullError, apsw.BusyError, apsw.LockedError))
 
 
 def _typed(content: Content) -> str:

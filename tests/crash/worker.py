@@ -1,7 +1,9 @@
 """A process that writes to a registry and says each receipt aloud once it has it.
 
-    python worker.py ROOT mint ACTOR COUNT [LARGE]   mints and commits; every LARGE-th is large
-    python worker.py ROOT commit ACTOR NAME FIRST LAST [SAME]   commits versions FIRST to LAST
+    python worker.py ROOT mint ACTOR COUNT [LARGE]
+        mints; every fourth is a commit to the document before, every LARGE-th is large
+    python worker.py ROOT commit ACTOR NAME FIRST LAST [TEXT]
+        commits versions FIRST to LAST, of the text that is given or its own
 
 It prints one JSON object for each command, then waits until its standard input ends, and closes the
 registry in good order. Everything is a function of ACTOR, so that whoever reads the receipts knows
@@ -12,7 +14,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from perdure.app import Registry
 from perdure.blobs.spool import content
@@ -43,24 +47,26 @@ def say(**what: object) -> None:
     print(json.dumps(what), flush=True)
 
 
-def mint(registry: Registry, actor: str, count: int, large: int) -> None:
-    last = None
+def mint(registry: Registry, actor: str, count: int, large: int) -> Iterator[dict[str, Any]]:
+    """Carries out the commands of an actor; gives what there is to say about each."""
+    names: dict[int, str] = {}
     for number in range(count):
         data = body(actor, number, large=large > 0 and number % large == large - 1)
         once = f"{actor}-{number}"
         try:
             contents = (_content(registry, data),)
-            if last is not None and number % 3 == 2:
-                command: Mint | Commit = Commit(
-                    identifier=parse(last), contents=contents, once=once, by=actor
-                )
+            command: Mint | Commit
+            if number % 4 == 3 and number - 1 in names:
+                document = parse(names[number - 1])
+                command = Commit(identifier=document, contents=contents, once=once, by=actor)
             else:
                 command = Mint(authority=SERIES, contents=contents, once=once, by=actor)
-            last = registry.door.execute(command).identifier
+            names[number] = registry.door.execute(command).identifier
         except PerdureError as error:
-            say(number=number, error=error.code, message=str(error))
+            yield {"number": number, "error": error.code, "message": str(error)}
         else:
-            say(number=number, identifier=last, large=len(data) >= LARGE // 2)
+            is_large = len(data) >= LARGE // 2
+            yield {"number": number, "identifier": names[number], "large": is_large}
 
 
 def commit(registry: Registry, actor: str, name: str, first: int, last: int, text: str) -> None:
@@ -81,7 +87,8 @@ def main(root: str, action: str, actor: str, *rest: str) -> None:
     with Registry(Path(root), environment={}) as registry:
         say(ready=True)
         if action == "mint":
-            mint(registry, actor, int(rest[0]), int(rest[1]) if len(rest) > 1 else 0)
+            for said in mint(registry, actor, int(rest[0]), int(rest[1]) if rest[1:] else 0):
+                say(**said)
         else:
             name, first, last, *same = rest
             commit(registry, actor, name, int(first), int(last), same[0] if same else actor)

@@ -1,0 +1,73 @@
+"""Killed at any moment: what was acknowledged is there, what was not is served to nobody."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from fastwarc.warc import ArchiveIterator
+from tests.conftest import StartWorker
+from tests.crash.worker import SERIES, body
+from warcio.archiveiterator import ArchiveIterator as WarcioIterator
+
+from perdure import audit
+from perdure.app import Registry
+from perdure.ids import parse
+from perdure.ids.pdi import Pdi
+from perdure.model import Fetch, Query
+
+ROUNDS = 20
+
+
+def check(registry: Registry, actor: str, receipts: list[dict[str, Any]]) -> None:
+    """Every receipt resolves to the bytes that its actor wrote."""
+    for one in receipts:
+        step = registry.resolver.resolve(Query(identifier=parse(one["identifier"])))
+        assert isinstance(step, Fetch)
+        data = body(actor, one["number"], large=one["large"])
+        assert registry.resolver.read(step.representation) == data
+
+
+def serials(registry: Registry) -> dict[str, list[int | None]]:
+    """All serial numbers that were used, by day."""
+    days: dict[str, list[int | None]] = {}
+    for key, _ in registry.records.scan(f"{SERIES}/", f"{SERIES}0", limit=100_000):
+        name = Pdi.from_key(key)
+        days.setdefault(str(name.date), []).append(name.serial)
+    return days
+
+
+def test_nothing_acknowledged_is_lost_whenever_it_is_killed(root: Path, start: StartWorker) -> None:
+    chance = random.Random(19970901)
+    everything: dict[str, list[dict[str, Any]]] = {}
+    for number in range(ROUNDS):
+        actor = f"round{number}"
+        worker = start("mint", actor, 1000, 13)
+        for _ in range(chance.randrange(1, 20)):
+            worker.hear()
+        time.sleep(chance.random() / 50)
+        worker.kill()
+        assert worker.errors == []
+        everything[actor] = worker.receipts
+        with Registry(root, environment={}) as registry:
+            check(registry, actor, worker.receipts)
+            names = [one["identifier"] for one in worker.receipts]
+            assert len(set(names)) == len(names)
+    with Registry(root, environment={}) as registry:
+        for actor, receipts in everything.items():
+            check(registry, actor, receipts)
+        registry.door.elect()  # recovers for the last time: what was not committed is set aside
+        assert [
+            one for one in audit.verify(registry.records, registry.segments) if one.problem
+        ] == []
+        lengths = {number: length for number, length, _ in registry.records.segments()}
+    segments = sorted((root / "segments").glob("*.warc"))
+    assert {int(path.stem): path.stat().st_size for path in segments} == lengths
+    for path in segments:
+        with path.open("rb") as file:
+            assert all(record.verify_block_digest() for record in ArchiveIterator(file))
+        with path.open("rb") as file:
+            for record in WarcioIterator(file, check_digests="raise"):
+                record.content_stream().read()
