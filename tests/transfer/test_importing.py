@@ -6,6 +6,9 @@ import io
 import json
 import os
 import random
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,9 +16,11 @@ from typing import Any
 import pytest
 from tests.conftest import SERIES, TODAY, Desk
 
+from perdure.app import Registry
 from perdure.blobs.spool import IN_MEMORY
 from perdure.ids import parse
 from perdure.model import Load
+from perdure.peers import SharedDoor
 from perdure.transfer import blocks, importing
 from perdure.transfer.importing import Progress, Source, import_lines
 
@@ -300,3 +305,65 @@ def test_references_are_findable_after_an_interruption(
     desk.reopen()
     desk.registry.door.execute(Load())
     assert desk.registry.resolver.named("https://a.example/1")
+
+
+# Beside others, and through crashes
+# ----------------------------------
+
+
+def test_import_works_beside_a_process_that_writes(desk: Desk, atomic: bool, place: Path) -> None:
+    """As beside a server: loads go to whoever holds the write lock."""
+    (place / "long.bin").write_bytes(bytes(IN_MEMORY + 1))
+    given = [
+        bound(1),
+        {"id": f"{DAY}/2", "content": {"text": "x"}, "aliases": ["hdl:1/2"]},
+        {"id": f"{DAY}/3", "content": {"path": "long.bin", "format": "gif"}},
+    ]
+    assert isinstance(desk.registry.door, SharedDoor)
+    desk.registry.door.elect()
+    with Registry(desk.root, environment={}, clock=desk.clock) as other:
+        source = Source(io.BytesIO(lines(given)), place)
+        end = last(import_lines(other, source, atomic=atomic, processes=0))
+        assert isinstance(other.door, SharedDoor)
+        assert other.door.committer is None
+    assert (end.accepted, end.refused) == (3, 0)
+    assert desk.served(f"{DAY}/2") == b"x"
+    assert set(desk.names("hdl:1/2")) == {"hdl:1/2", f"{DAY}/2"}
+    assert desk.problems() == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_import_that_was_killed_is_completed_by_the_next(
+    desk: Desk, place: Path, seed: int
+) -> None:
+    """Nothing is lost, nothing is there twice, and nothing half."""
+    desk.registry.close()
+    rng = random.Random(seed)
+    path = place / "lines.jsonl"
+    numbers = list(range(1, 20_001))
+    if seed:
+        rng.shuffle(numbers)
+    path.write_bytes(
+        lines(
+            bound(number) | ({"content": {"text": f"text {number}"}} if number % 9 == 0 else {})
+            for number in numbers
+        )
+    )
+    command = [sys.executable, "-m", "perdure.cli", "-C", str(desk.root), "import", str(path)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    segment = desk.root / "segments" / "000001.warc"
+    while process.poll() is None and not segment.exists():
+        time.sleep(0.001)
+    time.sleep(rng.random() / 5)
+    process.kill()
+    process.wait()
+    subprocess.run(command, stderr=subprocess.DEVNULL, check=True)
+    desk.reopen()
+    assert desk.registry.records.count() == 20_000
+    assert desk.problems() == []
+    assert desk.served(f"{DAY}/9", format="html") == b"text 9"
+    assert all(
+        desk.registry.resolver.named(f"https://a.example/{number}") for number in (1, 9, 20_000)
+    )
+    left = {one.name for one in (desk.root / "incoming").iterdir()}
+    assert left == set()

@@ -13,14 +13,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import http.client
-import os
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from email.message import Message
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import http_sf
@@ -248,29 +245,12 @@ def _escaped(name: str) -> str:
 # -------
 
 
-def write(found: Bytes, output: str) -> int:
+def write(found: Bytes, file: BinaryIO) -> int:
     """Copies the bytes, checks them, and gives their number.
 
     Raises Unavailable where they break off; where they are not those promised, Corrupt for our own
     and DigestMismatch for those of others.
     """
-    if output == "-":
-        return _copy(found, sys.stdout.buffer)
-    target = Path(output)
-    if target.exists() and not target.is_file():  # a device or a pipe
-        with target.open("wb") as file:
-            return _copy(found, file)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        with beside.open("xb") as file:
-            length = _copy(found, file)
-        beside.replace(target)
-    finally:
-        beside.unlink(missing_ok=True)
-    return length
-
-
-def _copy(found: Bytes, file: BinaryIO) -> int:
     sha512, sha256 = hashlib.sha512(), hashlib.sha256()
     length = 0
     for piece in found.pieces:

@@ -93,9 +93,9 @@ def backup(target: Path, link: bool, check: bool) -> None:
     from perdure.app import Registry
     from perdure.transfer.backup import back_up
 
-    with here().registry() as registry, progress("registry", total=1000) as bar:
+    with here().registry() as registry, progress("registry", total=1, unit="share") as bar:
         for step in back_up(registry.root, target, link=link):
-            bar(step.done / max(step.total, 1) * 1000, step.phase)
+            bar(step.share, step.phase)
     here().summary({"backup": str(target)}, f"backed up to {target}")
     if check:
         with Registry(target) as copy:

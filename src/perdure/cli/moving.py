@@ -12,6 +12,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import Command, here, to_json
+from perdure.cli.output import output_file
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def export(pattern: Pdi | None, output: str, files: Path | None) -> None:
 
     with (
         here().registry() as registry,
-        click.open_file(output, "wb", atomic=output != "-") as file,
+        output_file(output) as file,
         progress("exporting", total=None, unit="identifiers") as bar,
     ):
         for number, line in enumerate(export_lines(registry, within=pattern, files=files), 1):

@@ -17,7 +17,7 @@ class Bar(Protocol):
 
 @contextmanager
 def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
-    """A bar for `total` bytes (None: nobody knows how many), items or another `unit`."""
+    """A bar for `total` bytes or other units (None: nobody knows how many), or for a share of 1."""
     if not sys.stderr.isatty():
         yield _silent
         return
@@ -27,11 +27,14 @@ def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator
         DownloadColumn,
         MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
 
-    amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
+    amount = {"bytes": DownloadColumn(), "share": TaskProgressColumn()}.get(
+        unit, MofNCompleteColumn()
+    )
     columns = (TextColumn("{task.description}"), BarColumn(), amount, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)

@@ -8,6 +8,7 @@ import click
 
 from perdure.cli import exits, options
 from perdure.cli.command import Command, here
+from perdure.cli.output import output_file
 
 if TYPE_CHECKING:
     from perdure.app import Registry
@@ -66,7 +67,8 @@ def _deliver(delivery: Delivery, output: str) -> None:
     from perdure.cli.fetching import Bytes, Elsewhere, write
 
     if isinstance(delivery, Bytes):
-        length = write(delivery, output)
+        with output_file(output) as file:
+            length = write(delivery, file)
         if not delivery.sha512 and not delivery.sha256:
             here().note("no digest was promised, so none was checked")
         if here().as_json:

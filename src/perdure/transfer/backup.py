@@ -34,9 +34,8 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """How far a backup has come."""
 
     phase: str
-    done: int
-    total: int
-    """Bytes, of segments; per thousand, of the registry file."""
+    share: float
+    """Of this phase, 0 to 1."""
 
 
 def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]:
@@ -54,16 +53,16 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
         fresh = work / sqlite.FILE
         fresh.unlink(missing_ok=True)
         for share in sqlite.backup(root, fresh):
-            yield Copied(phase="registry", done=int(share * 1000), total=1000)
+            yield Copied(phase="registry", share=share)
         copy = SqliteRecords(work)
         known = copy.segments()
         copy.close()
         ocfl.make_storage_root(target)
-        total, done = sum(length for _, length, _ in known), 0
+        total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
             _copy_segment(root, target, number, length, link=link)
             done += length
-            yield Copied(phase="segments", done=done, total=total)
+            yield Copied(phase="segments", share=done / total)
         _copy(root / settings.FILE, target / settings.FILE)
         _sync(fresh)
         replace_durably(fresh, target / sqlite.FILE)
