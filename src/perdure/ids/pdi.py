@@ -207,7 +207,10 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         Formats, versions and parts of one resource share it, and so do encapsulated URLs that are
         equivalent (section 3.6.4, step 4).
         """
-        return resource_key(self.series, self.date, self._normal_uid)
+        uid = self.uid
+        if uid is not None and not uid.isdigit():  # a number encapsulates nothing
+            uid = self._normal_uid
+        return resource_key(self.series, self.date, uid)
 
     @property
     def _normal_uid(self) -> str | None:
