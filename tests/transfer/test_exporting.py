@@ -90,6 +90,19 @@ def test_bytes_go_into_files_named_by_their_digest(full: Desk, place: Path) -> N
     copy.registry.close()
 
 
+def test_each_content_says_when_it_was_committed(full: Desk) -> None:
+    within = parse(f"{TODAY}/1")
+    assert isinstance(within, Pdi)
+    held = json.loads(exported(full, within=within))["contents"]
+    assert {(one["version"], one["format"]): one["at"][11:16] for one in held} == {
+        (1, "text"): "12:00",
+        (1, "html"): "12:00",
+        (1, "utf-8"): "14:00",
+        (2, "text"): "13:00",
+        (2, "html"): "13:00",
+    }
+
+
 def test_lines_are_in_the_order_of_listings(full: Desk) -> None:
     ids = [json.loads(line)["id"] for line in exported(full).splitlines()]
     keys = [parse(one).key for one in ids]
