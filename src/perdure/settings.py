@@ -10,14 +10,15 @@ name of the setting, never a surprise later.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import BadSettings, InvalidRequest, MalformedIdentifier
+from perdure.errors import BadSettings, MalformedIdentifier
 from perdure.ids import ark, pdi, urn1993
 
 FILE = "perdure.toml"
@@ -48,12 +49,14 @@ class Settings:
     log_level: str = _setting("info", "debug, info, warning or error")
 
     def __post_init__(self) -> None:
-        for series in self.series:
-            _check("series", series, lambda: pdi.parse(f"pdi://{series}/"))  # noqa: B023 - called at once
-        for authority in self.naming_authorities:
-            _check("naming_authorities", authority, lambda: urn1993.parse(f"URN:{authority}::x:::"))  # noqa: B023
-        for shoulder in self.shoulders:
-            _check("shoulders", shoulder, lambda: ark.parse(f"ark:{shoulder}x"))  # noqa: B023
+        for name, canonical in (
+            ("series", _series),
+            ("naming_authorities", _naming_authority),
+            ("shoulders", _shoulder),
+        ):
+            written = getattr(self, name)
+            read = tuple(dict.fromkeys(_read(name, text, canonical) for text in written))
+            object.__setattr__(self, name, read)  # frozen for everybody else
         for name, allowed in (
             ("http_parser", ("httptools", "h11")),
             ("log_level", ("debug", "info", "warning", "error")),
@@ -62,7 +65,7 @@ class Settings:
                 raise BadSettings(
                     setting=name, value=getattr(self, name), reason=f"one of {', '.join(allowed)}"
                 )
-        for name, low, high in (("port", 0, 65535), ("workers", 1, 256), ("page_size", 1, 100_000)):
+        for name, low, high in _RANGES:
             if not low <= getattr(self, name) <= high:
                 raise BadSettings(
                     setting=name, value=getattr(self, name), reason=f"from {low} to {high}"
@@ -73,11 +76,42 @@ class Settings:
             )
 
 
-def _check(name: str, value: str, read: Any) -> None:
+_RANGES = (
+    ("port", 0, 65535),
+    ("workers", 1, 256),
+    ("largest_upload", 0, 1 << 60),
+    ("fresh_seconds", 0, 1 << 31),
+    ("page_size", 1, 100_000),
+    ("segment_bytes", 1, 1 << 40),
+)
+
+
+def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
     try:
-        read()
-    except (MalformedIdentifier, InvalidRequest) as error:
-        raise BadSettings(setting=name, value=value, reason=str(error)) from error
+        return canonical(text)
+    except (MalformedIdentifier, ValueError) as error:
+        raise BadSettings(setting=name, value=text, reason=str(error)) from error
+
+
+def _series(text: str) -> str:
+    """A series as it stands in a PDI: in lower case."""
+    found = pdi.parse(f"pdi://{text}/")
+    if found.date is not None:
+        raise ValueError("a series has no date")
+    return found.series
+
+
+def _naming_authority(text: str) -> str:
+    """A naming authority with its scheme in the draft's spelling."""
+    return urn1993.parse(f"URN:{text}::x:::").authority
+
+
+def _shoulder(text: str) -> str:
+    """The number of an authority and the beginning of its names, without hyphens."""
+    found = ark.parse(f"ark:{text}x")
+    if found.qualifier:
+        raise ValueError("a shoulder is the beginning of a name, and has no '/' or '.' in it")
+    return f"{found.naan}/{found.name[:-1]}"
 
 
 def load(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -85,6 +119,8 @@ def load(root: Path, environment: Mapping[str, str]) -> Settings:
     path = root / FILE
     try:
         table = tomllib.loads(path.read_text("utf-8")).get("perdure", {})
+        if not isinstance(table, dict):
+            raise BadSettings(setting="perdure", value=table, reason="a table is needed")
     except FileNotFoundError:
         raise BadSettings(
             setting="registry", value=root, reason=f"no {FILE} there; make one with 'perdure init'"
@@ -151,5 +187,6 @@ def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(one) for one in value) + "]"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        # JSON's escapes are TOML's, but for one character that JSON leaves as it is
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)

@@ -1,0 +1,132 @@
+"""Settings: read from one table and the environment, checked at once, written so that they last."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure import settings as setting
+from perdure.app import Registry, initialise
+from perdure.errors import BadSettings
+from perdure.settings import Settings, from_table, load, write_toml
+
+
+def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "perdure.toml").write_text(
+        '[perdure]\nseries = ["oma.eop.gov.us"]\nport = 80\nworkers = 2\n'
+    )
+    read = load(
+        tmp_path, {"PERDURE_PORT": "8000", "PERDURE_SHOULDERS": "99999/fk4, 12345/x", "X": ""}
+    )
+    assert read.series == ("oma.eop.gov.us",)
+    assert (read.port, read.workers) == (8000, 2)
+    assert read.shoulders == ("99999/fk4", "12345/x")
+    assert read.host == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "canonical"),
+    [
+        ("series", "OMA.EOP.gov.US", "oma.eop.gov.us"),
+        ("naming_authorities", "iana:42117", "IANA:42117"),
+        ("naming_authorities", "isbn_publisher_id:0_201", "ISBN_Publisher_ID:0_201"),
+        ("shoulders", "99999/fk-4", "99999/fk4"),
+        ("shoulders", "B5072/FK2", "b5072/FK2"),
+    ],
+)
+def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonical: str) -> None:
+    """So that everybody may look for them as they stand in an identifier."""
+    assert getattr(Settings(**{name: (written, canonical)}), name) == (canonical,)
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ({"sereis": []}, "no setting has this name"),
+        ({"port": "80"}, "int is needed"),
+        ({"port": True}, "int is needed"),
+        ({"port": 65536}, "from 0 to 65535"),
+        ({"workers": 0}, "from 1"),
+        ({"page_size": 0}, "from 1"),
+        ({"segment_bytes": 0}, "from 1"),
+        ({"largest_upload": -1}, "from 0"),
+        ({"fresh_seconds": -1}, "from 0"),
+        ({"series": "a.us"}, "a list of texts is needed"),
+        ({"series": [1]}, "a list of texts is needed"),
+        ({"series": ["us"]}, "malformed"),
+        ({"series": ["a.us/1997"]}, "no date"),
+        ({"series": ["a.us#x"]}, "malformed"),
+        ({"series": ["a.us\r\nb.us"]}, "malformed"),
+        ({"naming_authorities": ["IANA:forty"]}, "malformed"),
+        ({"naming_authorities": ["NOBODY:1"]}, "malformed"),
+        ({"shoulders": ["99999"]}, "malformed"),
+        ({"shoulders": ["99999/fk4/"]}, "beginning of a name"),
+        ({"shoulders": ["99999/fk 4"]}, "malformed"),
+        ({"base_url": "ftp://a.example"}, "http"),
+        ({"base_url": "https://a.example/"}, "final slash"),
+        ({"http_parser": "regex"}, "one of"),
+        ({"log_level": "loud"}, "one of"),
+    ],
+)
+def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason: str) -> None:
+    with pytest.raises(BadSettings, match=reason) as refused:
+        from_table(table, {})
+    assert refused.value.setting == next(iter(table))
+
+
+@pytest.mark.parametrize("text", ["", "ten", "1.5"])
+def test_a_number_in_the_environment(text: str) -> None:
+    with pytest.raises(BadSettings, match="a number is needed"):
+        from_table({}, {"PERDURE_PORT": text})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[perdure\n", "Expected"),
+        ("perdure = 3", "a table is needed"),
+        (b"[perdure]\nhost = '\xff'", "utf-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read(tmp_path: Path, text: str | bytes, reason: str) -> None:
+    data = text if isinstance(text, bytes) else text.encode()
+    (tmp_path / "perdure.toml").write_bytes(data)
+    with pytest.raises(BadSettings, match=reason):
+        load(tmp_path, {})
+
+
+def test_a_directory_that_is_no_registry(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="make one with 'perdure init'"):
+        Registry(tmp_path, environment={})
+    with pytest.raises(BadSettings):
+        Registry(tmp_path / "nowhere", environment={})
+
+
+def test_authorities_are_added_and_none_is_lost(tmp_path: Path) -> None:
+    initialise(tmp_path, series=("a.us",))
+    initialise(tmp_path, series=("b.us", "A.us"), shoulders=("99999/fk4",))
+    read = load(tmp_path, {})
+    assert (read.series, read.shoulders) == (("a.us", "b.us"), ("99999/fk4",))
+    with pytest.raises(BadSettings):
+        initialise(tmp_path, series=("us",))
+    assert load(tmp_path, {}) == read
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert all(one.metadata["help"] for one in fields(Settings))
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(texts, st.lists(st.sampled_from(["a.us", "b.gov.us"]), unique=True), st.integers(0, 65535))
+def test_what_is_written_is_read_back(host: str, series: list[str], port: int) -> None:
+    chosen = Settings(host=host, series=tuple(series), port=port)
+    table = tomllib.loads(write_toml(chosen))["perdure"]
+    assert from_table(table, {}) == chosen
+    assert setting.added(chosen, series=()) == chosen
