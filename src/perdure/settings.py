@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from perdure.errors import BadSettings, MalformedIdentifier
+from perdure.errors import BadSettings
 from perdure.ids import ark, pdi, urn1993
 
 FILE = "perdure.toml"
@@ -89,7 +89,7 @@ _RANGES = (
 def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
     try:
         return canonical(text)
-    except (MalformedIdentifier, ValueError) as error:
+    except ValueError as error:  # MalformedIdentifier is one
         raise BadSettings(setting=name, value=text, reason=str(error)) from error
 
 
