@@ -131,18 +131,23 @@ def _refusals(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Refused]:
 
 def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
     """New identifiers."""
-    records: list[tuple[str, str]] = []
-    refers: list[tuple[int, str]] = []
+    refers = [(hash, row.key) for row in rows for hash in row.refers]
+    if not any(map(_has_more, rows)):  # a million of these take seconds
+        ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers)
+        return
+    records = []
     for row in rows:
-        key, text = row.key, row.record
-        if row.contents or b'"tombstone"' in text:
-            text = _with_bytes(ledger, row)
-            refers += (
-                (reference_hash(f"sha512:{content.sha512}"), key) for _, content in row.contents
-            )
-        records.append((key, text.decode()))
-        refers += [(hash, key) for hash in row.refers]
+        text = _with_bytes(ledger, row) if _has_more(row) else row.record
+        records.append((row.key, text.decode()))
+        refers += (
+            (reference_hash(f"sha512:{content.sha512}"), row.key) for _, content in row.contents
+        )
     ledger.add_loaded(records, refers)
+
+
+def _has_more(row: Row) -> bool:
+    """Whether something goes into the segments."""
+    return bool(row.contents) or b'"tombstone"' in row.record
 
 
 def _with_bytes(ledger: Ledger, row: Row) -> bytes:

@@ -10,6 +10,7 @@ them in memory than the processes are busy with; a line of any length costs boun
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -31,7 +32,7 @@ from perdure.transfer.rows import Terms, row_of
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
 _FEW = 4  # blocks that are not worth another process
-_MOST_PROCESSES = 3  # beside this one, which has as much to do as they
+_MOST_PROCESSES = 3  # reading a line costs about twice what loading it costs this one
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
@@ -161,12 +162,12 @@ def read_blocks(
     head = list(islice(blocks, _FEW))
     if processes is None:
         cores = len(os.sched_getaffinity(0))
-        processes = min(cores - 1, _MOST_PROCESSES) if len(head) == _FEW else 0
+        processes = min(cores, _MOST_PROCESSES) if cores > 1 and len(head) == _FEW else 0
     if not processes:
         yield from ((block, _read(block, terms)) for block in chain(head, blocks))
         return
     context = multiprocessing.get_context("spawn")  # there are threads here, which cannot be forked
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
     waiting: deque[tuple[Block, Future[bytes]]] = deque()
     try:
         for block in chain(head, blocks):
@@ -194,6 +195,9 @@ def _read_elsewhere(block: Block, terms: Terms) -> bytes:
     return _encode(_read(block, terms))
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C goes to all processes; the one that asked decides what becomes of it."""
+def _prepare() -> None:
+    """Makes a process fit for reading lines."""
+    # Ctrl-C goes to all processes; the one that asked decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Thousands of rows are alive at a time, with no cycles among them to be looked for.
+    gc.set_threshold(100_000)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -90,11 +91,19 @@ def _is_usual(identifier: Pdi) -> bool:
 
 def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
     rules.check_uri(uri)
-    version = identifier.version
-    bound = Location(uri=uri, version=version if version != "*" else None, format=identifier.format)
-    record = Record(at=terms.now, by=BY, locations=(bound,))
+    before, after = _around_uri(terms.now, identifier.version, identifier.format)
     key = resource_key(identifier.series, identifier.date, identifier.uid)
-    return Row(key, _encode(record), number, (reference_hash(f"location:{uri}"),))
+    hashes = (reference_hash(f"location:{uri}"),)
+    return Row(key, before + _encode(uri) + after, number, hashes)
+
+
+@lru_cache(maxsize=1024)
+def _around_uri(now: str, version: int | str | None, format: str | None) -> tuple[bytes, bytes]:
+    """The record of a usual line, encoded, before and after the URI: all else in it is common."""
+    number = version if isinstance(version, int) else None
+    bound = Location(uri="", version=number, format=format)
+    before, _, after = _encode(Record(at=now, by=BY, locations=(bound,))).partition(b'""')
+    return before, after
 
 
 # The long way
