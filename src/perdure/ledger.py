@@ -319,8 +319,15 @@ class Ledger:
         )
         self._append(block, text, type="metadata")
 
-    def sealable(self) -> list[int]:
-        """Segments that receive no more records and are no OCFL objects yet."""
+    def sealable(self, now: str) -> list[int]:
+        """Segments that receive no more records and are no OCFL objects yet.
+
+        That of a day that is over is one of them, whether or not anything was written since.
+        """
+        if self.broken:  # what lies in the segments may be more than was committed
+            return []
+        if self._appender.end and self._segment_day != now[:10]:
+            self._appender.retire()
         loose = (self._root / "segments").glob("[0-9]*.warc")
         return sorted({int(path.stem) for path in loose} - {self._appender.number})
 

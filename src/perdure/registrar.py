@@ -134,7 +134,7 @@ class Registrar:
 
     def sealable(self) -> list[int]:
         """Segments that are complete and no OCFL objects yet."""
-        return self._ledger.sealable()
+        return self._ledger.sealable(timestamp(self._clock()))
 
     def close(self) -> None:
         self._ledger.close()

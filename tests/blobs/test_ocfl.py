@@ -92,6 +92,18 @@ def test_numbers_go_on_after_sealed_segments(complete: Desk) -> None:
     assert complete.segments() == ["000004.warc"]
 
 
+def test_the_segment_of_a_day_that_is_over_is_sealed_though_nothing_follows(desk: Desk) -> None:
+    desk.mint(text("one"))
+    assert desk.registry.seal() == []
+    desk.clock.advance(days=1)
+    assert desk.registry.seal() == [1]
+    assert desk.segments() == []
+    assert valid(desk.root)
+    desk.mint(text("two"))
+    assert desk.segments() == ["000002.warc"]
+    assert desk.problems() == []
+
+
 # Interruptions
 # -------------
 

@@ -194,6 +194,19 @@ def test_a_disk_that_fills_up_while_it_is_written_to(tight: Desk) -> None:
     reopened.registry.close()
 
 
+def test_a_registry_that_finds_no_room_to_grow(tight: Desk) -> None:
+    """Its log is overwritten in place; moving it into the file is what needs room."""
+    names = []
+    with suppress(StorageFailed):
+        while True:
+            names.append(tight.mint(metadata={"abstract": "x" * 100_000}).identifier)
+    assert names == [f"{TODAY}/{number}.text.1" for number in range(1, len(names) + 1)]
+    assert len(names) > 50
+    tight.reopen()
+    assert tight.registry.records.count() == len(names)
+    assert tight.record(names[-1]).metadata == {"abstract": "x" * 100_000}
+
+
 def test_a_day_begins_when_no_file_can_be_made(tight: Desk) -> None:
     tight.mint(text("yesterday"))
     ballast = tight.root.parent / "ballast"

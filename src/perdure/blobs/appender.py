@@ -95,6 +95,11 @@ class Appender:
         self.number, self.end, self._written, self._position = number, 0, 0, 0
         return number
 
+    def retire(self) -> None:
+        """Closes the open segment; the next record needs another. Between batches only."""
+        self.close()
+        self.number = self.end = self._written = self._position = 0
+
     def append(self, block: warc.Block, data: bytes, *, type: str = "resource") -> tuple[int, int]:
         """Queues a record; gives the segment and the offset of its first content byte.
 
