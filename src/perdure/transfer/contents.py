@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import BinaryIO
 
 import msgspec
@@ -77,26 +78,35 @@ def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
 
     Raises InvalidRequest for what cannot be said, MalformedIdentifier for a format that cannot be.
     """
-    declared = _declared(said)
-    charset = _charset(said.charset) or (declared.charset if declared else None)
-    if declared is None or (charset is None and formats.is_text(declared)):
-        found = detected()
-        declared = declared or found.media_type
-        charset = charset or (found.charset if formats.is_text(declared) else None)
+    declared, charset = _declared(said)
+    if declared is not None and (charset is not None or not formats.is_text(declared)):
+        return _kind(said, declared, charset)
+    found = detected()
+    media_type = declared or found.media_type
+    if charset is None and formats.is_text(media_type):
+        charset = found.charset
+    return _kind(said, media_type, charset)
+
+
+@lru_cache(maxsize=1024)
+def _declared(said: Said) -> tuple[MediaType | None, str | None]:
+    """Media type and charset, as far as they are said. Cached: a depositor repeats himself."""
+    declared = formats.media_type(said.format) if said.format is not None else None
+    if said.media_type is not None:
+        declared = MediaType.parse(said.media_type)
+    return declared, _charset(said.charset) or (declared.charset if declared else None)
+
+
+@lru_cache(maxsize=1024)
+def _kind(said: Said, media_type: MediaType, charset: str | None) -> Kind:
     if said.language is not None and not _LANGUAGE.fullmatch(said.language):
         raise _refused("language", said.language, "RFC 5646")
     return Kind(
-        format=canonical_format(said.format or formats.token(declared, charset)),
-        media_type=str(declared.with_charset(None)),
+        format=canonical_format(said.format or formats.token(media_type, charset)),
+        media_type=str(media_type.with_charset(None)),
         charset=charset,
         language=said.language,
     )
-
-
-def _declared(said: Said) -> MediaType | None:
-    if said.media_type is not None:
-        return MediaType.parse(said.media_type)
-    return formats.media_type(said.format) if said.format is not None else None
 
 
 def _charset(name: str | None) -> str | None:

@@ -128,9 +128,12 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
         for held in _contents(line)
     ]
-    # Joined with what the locations promise, and with itself: no format twice in one version.
-    for one in _versions(taken):
-        record = joined(identifier, record, Record(versions=(one,)))
+    versions = tuple(_versions(taken))
+    if len(versions) == 1 and not record.locations:
+        record = replace(record, versions=versions)
+    else:  # a format may stand twice in one version, or a location have promised something else
+        for one in versions:
+            record = joined(identifier, record, Record(versions=(one,)))
     record = _buried(identifier, record, line, terms)
     contents = tuple((place, one) for place, _, one in taken)
     return Row(identifier.key, _encode(record), number, refers, contents)
