@@ -1,0 +1,223 @@
+"""The fast path gives what the plain way gives, byte for byte, and nothing that is out of date."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+
+from perdure.decide import decide
+from perdure.errors import PerdureError
+from perdure.ids import parse
+from perdure.model import (
+    Bind,
+    Break,
+    Location,
+    Query,
+    Record,
+    Redirect,
+    Representation,
+    Tombstone,
+    Version,
+    Withdraw,
+)
+from perdure.server.fastpath import only_location
+
+# the short way to decide
+# -----------------------
+
+formats = st.sampled_from([None, "text", "html", "png"])
+numbers = st.sampled_from([None, 1, 2])
+locations = st.builds(
+    Location,
+    uri=st.sampled_from(["https://a.example/", "https://b.example/"]),
+    version=numbers,
+    format=formats,
+    weight=st.integers(0, 2),
+)
+held = st.builds(
+    Representation,
+    format=st.sampled_from(["text", "html"]),
+    media_type=st.just("text/plain"),
+    length=st.just(1),
+    sha512=st.just("ab"),
+    segment=st.just(1),
+    offset=st.just(0),
+)
+tombstones = st.none() | st.just(Tombstone(reason="r", at="2026-11-21T00:00:00Z", by="b"))
+versions = st.builds(
+    Version,
+    number=st.sampled_from([1, 2]),
+    at=st.just("2026-11-21T00:00:00Z"),
+    representations=st.lists(held, max_size=2).map(tuple),
+    tombstone=tombstones,
+)
+records = st.builds(
+    Record,
+    minted=st.sampled_from(["", "text"]),
+    versions=st.lists(versions, max_size=2, unique_by=lambda one: one.number).map(tuple),
+    locations=st.lists(locations, max_size=2).map(tuple),
+    tombstone=tombstones,
+)
+names = st.sampled_from(
+    [
+        f"pdi://{SERIES}/1997/09/01/1{rest}"
+        for rest in ("", ".text", ".html", ".text.1", ".html.2", ".png.3")
+    ]
+    + ["hdl:1/x", "urn:example:a"]
+)
+
+
+@given(names, records)
+def test_the_short_way_decides_as_decide_does(name: str, record: Record) -> None:
+    identifier = parse(name)
+    location = only_location(identifier, record)
+    try:
+        step = decide(Query(identifier=identifier), record)
+    except PerdureError:
+        assert location is None
+        return
+    if location is not None:
+        assert step == Redirect(identifier=identifier, location=location)
+
+
+@given(names, locations)
+def test_the_short_way_is_the_common_one(name: str, location: Location) -> None:
+    """One location that holds for everything is all that most records have."""
+    anywhere = Location(uri=location.uri)
+    assert only_location(parse(name), Record(locations=(anywhere,))) == anywhere
+
+
+# against a server
+# ----------------
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("fast") / "registry") as running:
+        yield running
+
+
+def exchange(site: Deployment, head: str) -> bytes:
+    """The bytes of an answer, without its date."""
+    with site.connect() as wire:
+        wire.sendall(head.encode("latin-1"))
+        received = b""
+        while part := wire.recv(1 << 16):
+            received += part
+    lines = received.split(b"\r\n")
+    return b"\r\n".join(line for line in lines if not line.startswith(b"date: "))
+
+
+FIELDS = [
+    "",
+    "Accept: */*\r\n",
+    "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n",
+    "Accept: application/json\r\n",
+    "Accept: application/xml;q=0.5, text/html;q=0.1\r\n",
+    "Accept: text/html\r\nAccept: application/json\r\n",
+    "Range: bytes=0-3\r\n",
+    "Range: bytes=2-\r\n",
+    "Range: bytes=-2\r\n",
+    "Range: bytes=9-3\r\n",
+    "Range: bytes=99-\r\n",
+    "Range: bytes=0-0, 2-2\r\n",
+    'Range: bytes=0-3\r\nIf-Range: "x"\r\n',
+    "If-None-Match: *\r\n",
+    "Want-Repr-Digest: sha-512=0\r\n",
+    "X-Forwarded-Proto: https\r\n",
+    "Perdure-Echo: 1\r\n",
+    "Expect: 100-continue\r\n",
+]
+
+
+def test_both_ways_give_the_same_bytes(site: Deployment) -> None:
+    """The same request is sent to be kept open, which the fast path may answer, and to be closed,
+    which it never does; then again, when the answer is remembered."""
+    letter = site.mint(text(b"0123456789"), text(b"<p>", "html", "text/html"))
+    site.commit(resource(letter), text(b"second"))
+    moved = site.mint(format="html", locations=(Location(uri="https://a.example/?b=c&d"),))
+    site.bind("hdl:1/two", "https://a.example/1", Location(uri="https://a.example/2", weight=9))
+    site.bind("urn:example:a-b", 'https://a.example/"<>')
+    gone = site.mint(text(b"x"))
+    site.do(Withdraw(identifier=parse(resource(gone)), reason="r"))
+    targets = [
+        *(f"/{letter}", f"/{letter.upper()}", letter, f"/{resource(letter)}.text"),
+        *(f"/{resource(letter)}", f"/{letter.replace('.text.1', '.text.2')}"),
+        *(f"/{letter.replace('.text.1', '.png.1')}", f"/{letter.replace('.text.1', '.text.7')}"),
+        *(f"/{moved}", f"/urn:{moved}", f"/{resource(moved)}", f"/{moved}?info", f"/{moved}?"),
+        *("/hdl:1/two", "/hdl:1/TWO", "/hdl:1/t%77o", "/urn:example:a-b", "/urn:EXAMPLE:a-b"),
+        *(f"/{gone}", f"/{moved}x", f"/pdi://{SERIES}/", "/", "/healthz", "/nothing", "/a:b", "/:"),
+    ]
+    for method in ("GET", "HEAD"):
+        for target in targets:
+            for fields in FIELDS:
+                line = f"{method} {target} HTTP/1.1\r\nHost: id.example\r\n{fields}"
+                closing = exchange(site, f"{line}Connection: close\r\n\r\n")
+                plain = closing.replace(b"connection: close\r\n", b"")
+                ender = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+                for _ in range(2):
+                    both = exchange(site, f"{line}\r\n{ender}")
+                    fast = both[: both.rindex(b"HTTP/1.1 200 OK")]
+                    assert _comparable(fast) == _comparable(plain), (method, target, fields)
+
+
+def _comparable(answer: bytes) -> bytes:
+    """Without what is drawn at random."""
+    head, _, _ = answer.partition(b"\r\n\r\n")
+    found = [line for line in head.split(b"\r\n") if b"boundary=" in line]
+    if not found:
+        return answer
+    return answer.replace(found[0].partition(b"boundary=")[2], b"")
+
+
+def test_redirects_are_answered_without_asgi(site: Deployment) -> None:
+    """Or all of the above proves nothing."""
+    name = site.bind("hdl:1/counted", "https://a.example/")
+    before = _counted(site)
+    ender = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    site.send((3 * f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n" + ender).encode())
+    while _counted(site) != before + 3:  # counts are handed over once a second
+        pass
+
+
+def _counted(site: Deployment) -> float:
+    for line in site.get("/metrics").body.decode().splitlines():
+        if line.startswith('perdure_fast_answers_total{kind="redirect"}'):
+            return float(line.rpartition(" ")[2])
+    raise AssertionError
+
+
+def test_an_answer_is_never_older_than_an_acknowledged_change(site: Deployment) -> None:
+    """Changes are made by another process than the one that answers."""
+    name = site.bind("hdl:1/moving", "https://a.example/0")
+    with site.connect() as wire:
+        for number in range(1, 30):
+            assert f"location: https://a.example/{number - 1}\r\n".encode() in _asked(wire, name)
+            site.do(
+                Bind(
+                    identifier=parse(name),
+                    locations=(Location(uri=f"https://a.example/{number}", weight=number + 1),),
+                )
+            )
+            assert f"location: https://a.example/{number}\r\n".encode() in _asked(wire, name)
+        site.do(Break(identifier=parse(name), uri="https://a.example/29"))
+        assert b"location: https://a.example/28\r\n" in _asked(wire, name)
+        site.do(Withdraw(identifier=parse(name), reason="r"))
+        assert _asked(wire, name).startswith(b"HTTP/1.1 410 ")
+
+
+def _asked(wire: socket.socket, name: str) -> bytes:
+    wire.sendall(f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += wire.recv(1 << 16)
+    head, _, body = received.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    while len(body) < length:
+        body += wire.recv(1 << 16)
+    return head + b"\r\n\r\n" + body
