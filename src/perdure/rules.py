@@ -170,11 +170,17 @@ def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> t
         format = canonical_format(content.format)
         if any(same_format(format, other.format) for other in checked):
             raise _refused(identifier, "a format stands twice in one version", "section 2.6")
-        formats.MediaType.parse(content.media_type)
+        _check_media_type(content.media_type)
         _check_token("charset", content.charset)
         _check_token("language", content.language)
         checked.append(msgspec.structs.replace(content, format=format))
     return tuple(checked)
+
+
+@lru_cache(maxsize=1024)
+def _check_media_type(text: str) -> None:
+    """Raises InvalidRequest for what is no media type. Cached: they are few."""
+    formats.MediaType.parse(text)
 
 
 def plan_commit(
