@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import shutil
 import socket
 import struct
@@ -207,6 +208,50 @@ def test_a_leader_that_stops_in_good_order_hands_over_and_loses_nothing(
     assert follower.door.committer is not None
 
 
+@pytest.mark.parametrize("orderly", [True, False])
+def test_what_a_leader_did_not_take_is_handed_over_only_if_it_says_so(
+    root: Path, open_registry: OpenRegistry, orderly: bool
+) -> None:
+    """A leader that takes one of three commands and ends, saying that it did not take the others,
+    or saying nothing: then nobody knows, and nothing is repeated in secret."""
+    lock = (root / LOCK).open("wb")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(root / SOCKET))
+    listener.listen()
+    first = Receipt(outcome=Outcome.CREATED, identifier=f"{TODAY}/77.text.1")
+
+    def lead() -> None:
+        connection, _ = listener.accept()
+        connection.sendall(frame(b"ready"))
+        commands = [mint("one"), mint("two"), mint("three")]
+        expected = b"".join(frame(encode_command(command)) for command in commands)
+        received = b""
+        while len(received) < len(expected):
+            received += connection.recv(1 << 16)
+        connection.sendall(frame(encode_answer(first)))
+        lock.close()
+        if orderly:
+            connection.sendall(frame(b""))
+        connection.close()
+        listener.close()
+
+    leader = threading.Thread(target=lead)
+    leader.start()
+    follower = open_registry()
+    answers = submit(follower, [mint("one"), mint("two"), mint("three")])
+    leader.join()
+    assert answers[0] == first
+    if orderly:
+        names = [one.identifier for one in answers[1:] if isinstance(one, Receipt)]
+        assert names == [f"{TODAY}/1.text.1", f"{TODAY}/2.text.1"]
+        assert read(follower, names[0]) == b"two"
+    else:
+        assert [type(one) for one in answers[1:]] == [Unavailable, Unavailable]
+        assert follower.records.count() == 0
+    assert follower.door.execute(mint("four")).outcome is Outcome.CREATED
+
+
 def test_a_worker_may_stop_while_others_write(root: Path, start: StartWorker) -> None:
     """Three rounds of leaders; each stops in good order while the next is writing."""
     workers = []
@@ -396,9 +441,11 @@ def test_clients_that_vanish_or_say_nothing_hold_nobody_up(
 def test_what_cannot_be_sent_is_refused(open_registry: OpenRegistry) -> None:
     leader, follower = open_registry(), open_registry()
     leader.door.execute(mint())
+    number = Mint(authority=SERIES, locations=(Location(uri="https://a.example/", weight=2**70),))
     for registry in (leader, follower):
-        with pytest.raises(InvalidRequest, match="no encoding can carry"):
-            registry.door.execute(Mint(authority=SERIES, metadata={"title": "\ud800"}))
+        for command in (Mint(authority=SERIES, metadata={"title": "\ud800"}), number):
+            with pytest.raises(InvalidRequest):
+                registry.door.execute(command)
     assert follower.door.execute(mint()).identifier == f"{TODAY}/2.text.1"
 
 
@@ -463,7 +510,9 @@ commands: st.SearchStrategy[Command] = st.one_of(
     st.builds(Bind, identifier=identifiers, locations=some_locations, register=st.booleans()),
     st.builds(Break, identifier=identifiers, uri=words, content=st.none() | contents),
     st.builds(Alias, identifier=identifiers, other=identifiers),
-    st.builds(Withdraw, identifier=identifiers, reason=words, version=st.none() | st.integers(1)),
+    st.builds(
+        Withdraw, identifier=identifiers, reason=words, version=st.none() | st.integers(1, 10**18)
+    ),
     st.builds(SaveToken, token=tokens),
     st.builds(Load, rows=st.lists(rows, max_size=2).map(tuple), last=st.booleans()),
 )

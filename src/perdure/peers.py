@@ -36,7 +36,7 @@ from perdure.door import Deliver, Door
 from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
 from perdure.ids import Identifier, parse
 from perdure.model import Command, Receipt
-from perdure.registrar import Answer
+from perdure.registrar import Answer, unspeakable
 
 LOCK = "writer.lock"
 SOCKET = "writer.sock"
@@ -245,9 +245,8 @@ class _Link:
         """
         try:
             frame = encode_command(command)
-        except UnicodeEncodeError:
-            reason = "it has characters that no encoding can carry"
-            raise InvalidRequest(what="text", reason=reason, rule=None) from None
+        except (UnicodeEncodeError, OverflowError):
+            raise unspeakable() from None
         if len(frame) > _LARGEST_FRAME:
             raise TooLarge(what="the command", limit=_LARGEST_FRAME)
         with self._sending:

@@ -121,9 +121,8 @@ class Registrar:
         """A command that trips over a mistake of ours does not take the others along."""
         if len(commands) > 1:
             return [self.execute((command,))[0] for command in commands]
-        if isinstance(error, UnicodeEncodeError):
-            reason = "it has characters that no encoding can carry"
-            return [InvalidRequest(what="text", reason=reason, rule=None)]
+        if isinstance(error, (UnicodeEncodeError, OverflowError)):
+            return [unspeakable()]
         _log.error("command failed", exc_info=error)
         return [Unavailable(what="this write", reason=f"{type(error).__name__}: {error}")]
 
@@ -378,6 +377,12 @@ def _contents(command: Command) -> tuple[Content, ...]:
         case Break(content=Content() as content):
             return (content,)
     return ()
+
+
+def unspeakable() -> InvalidRequest:
+    """What to answer to a value that can be neither kept nor sent."""
+    reason = "it has characters that no encoding can carry, or a number beyond 64 bits"
+    return InvalidRequest(what="this write", reason=reason, rule=None)
 
 
 def fingerprint(command: Command) -> str:

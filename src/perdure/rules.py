@@ -29,7 +29,7 @@ from perdure.errors import (
     Unauthenticated,
     UnknownAuthority,
 )
-from perdure.ids import Identifier, parse
+from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
 from perdure.model import (
     Content,
@@ -46,6 +46,7 @@ OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _LONGEST_URI = 8192  # characters
+_VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _SHA512 = re.compile("[0-9a-f]{128}")
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
 
@@ -328,9 +329,12 @@ def check_uri(uri: str) -> None:
 def _checked(location: Location) -> Location:
     check_uri(location.uri)
     what = f"location {location.uri[:100]!a}"
-    if location.version is not None and location.version < 1:
-        reason = "versions are counted from 1"
+    if location.version is not None and not 1 <= location.version < _VERSIONS_END:
+        reason = "versions are counted from 1, and have at most 18 digits"
         raise InvalidRequest(what=what, reason=reason, rule="section 2.6")
+    if not 0 <= location.weight < 1 << 31:
+        reason = "a weight is not negative, and less than 2^31"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
     if location.sha512 is not None and not _SHA512.fullmatch(location.sha512):
         reason = "a SHA-512 digest is 128 lower-case hexadecimal digits"
         raise InvalidRequest(what=what, reason=reason, rule=None)

@@ -64,7 +64,7 @@ def after_the_fault(root: Path, worker: Worker) -> None:
         ("fdatasync:error=EIO:when=6", "stop"),
         ("fdatasync:error=EIO:when=6", "kill"),  # what was reported as failed may be found there
         ("fdatasync:error=EIO:when=7", "kill"),
-        ("fdatasync:error=ENOSPC:when=4", "stop"),  # a failed flush is a failed flush
+        ("fdatasync:error=ENOSPC:when=5", "stop"),  # a failed flush is a failed flush
         # the directory of a new segment; an upload, the head before it, the directory behind it
         ("fsync:error=EIO:when=2", "kill"),
         (UPLOAD, "stop"),
