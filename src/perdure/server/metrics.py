@@ -3,7 +3,7 @@
 How it works: one `Metrics` for each worker. Several workers write what they count to mapped files
 in the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
 module is imported), and whichever is asked adds up the files of all. Answers of the fast path are
-counted in plain integers and handed over once a second.
+counted in plain integers; `gather` takes them over, once a second and before they are shown.
 
 What must stay true: labels come from closed sets, never from a request.
 """
@@ -36,6 +36,7 @@ class Metrics:
     """The counters of one worker."""
 
     def __init__(self) -> None:
+        self._fast_path: FastCounts | None = None
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "perdure_requests",
@@ -82,8 +83,15 @@ class Metrics:
         if sent:
             self._sent.inc(sent)
 
-    def answered_fast(self, fast: FastCounts) -> None:
-        """Take over what was counted without ASGI since the last call."""
+    def watch(self, fast_path: FastCounts) -> None:
+        """Say where answers are counted without ASGI."""
+        self._fast_path = fast_path
+
+    def gather(self) -> None:
+        """Take over what was counted without ASGI since the last call; on the event loop only."""
+        fast = self._fast_path
+        if fast is None:
+            return
         self._fast.labels("redirect").inc(fast.redirects)
         self._fast.labels("bytes").inc(fast.bodies)
         self._sent.inc(fast.sent)

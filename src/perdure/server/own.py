@@ -63,6 +63,7 @@ async def readiness(service: Service, _request: Request) -> Answer:
 async def metrics(service: Service, _request: Request) -> Answer:
     """What was counted."""
     service.metrics.door(broken=service.registry.door.broken is not None)
+    service.metrics.gather()
     body = await asyncio.to_thread(service.metrics.exposition)
     return plain(HTTPStatus.OK, CONTENT_TYPE, body, _NOT_STORED)
 

@@ -52,6 +52,7 @@ class Worker:
         self._service = Service(self._registry, bearers, Metrics())
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation)
+        self._service.metrics.watch(self.fast)
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         if scope["type"] == "http":
@@ -80,7 +81,7 @@ class Worker:
     async def _count(self) -> None:
         while True:
             await asyncio.sleep(_COUNT_EVERY)
-            self._service.metrics.answered_fast(self.fast)
+            self._service.metrics.gather()
 
     async def _seal(self) -> None:
         log = logs.log()
