@@ -39,9 +39,9 @@ debian:
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	  --python-version 3.11 pyproject.toml --group build -o requirements.lock
+	  --python-version 3.11 pyproject.toml --extra parts --group build -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	  --python-version 3.11 pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+	  --python-version 3.11 pyproject.toml --extra parts --group dev -c requirements.lock -o requirements-dev.lock
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer: make PYTHON=python3.12 …")'

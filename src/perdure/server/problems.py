@@ -38,8 +38,12 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
     errors.UnknownAuthority: HTTPStatus.NOT_FOUND,
     errors.NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
-    errors.PartNotFound: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,  # ruling: part-range
+    errors.PartNotFound: HTTPStatus.NOT_FOUND,
+    errors.PartOutOfRange: HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,  # ruling: part-range
+    errors.PartCheckFailed: HTTPStatus.PRECONDITION_FAILED,
     errors.PartNotSupported: HTTPStatus.NOT_IMPLEMENTED,
+    errors.Undecodable: HTTPStatus.UNPROCESSABLE_ENTITY,
+    errors.OverBudget: HTTPStatus.UNPROCESSABLE_ENTITY,
     # try again
     errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
     errors.StorageFailed: HTTPStatus.SERVICE_UNAVAILABLE,

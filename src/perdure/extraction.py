@@ -1,0 +1,167 @@
+"""From a selector and a source to a part: which extractor cuts it, and where it runs.
+
+How it works: extractors are entry points in the group `perdure.extractors`. Of those that know the
+kind of selector, the one with the most specific media type is asked (`text/html` before `text/*`
+before `*/*`); two of the same rank are a mistake in what is installed. Selectors that are put
+together from others are taken apart here: `First` tries one after the other, `Within` cuts a part
+out of a part.
+
+What must stay true: an extractor that says `confined` never runs in this process.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import BadSettings, OverBudget, PartNotFound, PartNotSupported
+from perdure.extractors.confined import Confined
+from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
+from perdure.extractors.port import Extent, Extractor, Part, Source, body_chunks
+from perdure.parts import First, Selected, Selector, Within
+
+GROUP = "perdure.extractors"
+_CAPITAL = re.compile("(?<!^)([A-Z])")
+_MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
+
+
+class Registered(NamedTuple):
+    """An extractor with the place that it comes from."""
+
+    place: str
+    extractor: Extractor
+
+
+def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Registered, ...]:
+    """All extractors that are installed. Raises BadSettings where two have the same rank."""
+    found = entry_points(group=GROUP) if points is None else points
+    extractors = tuple(Registered(point.value, point.load()) for point in found)
+    owners: dict[tuple[str, type[Selected]], str] = {}
+    for place, extractor in extractors:
+        for kind in extractor.media_types:
+            for selector in extractor.selectors:
+                other = owners.setdefault((kind, selector), place)
+                if other != place:
+                    raise BadSettings(
+                        setting=GROUP,
+                        value=kind,
+                        reason=f"{other} and {place} both cut {selector.__name__} out of it",
+                    )
+    return extractors
+
+
+class Extraction:
+    """Cuts parts. Safe to use from several threads; `close` ends its processes."""
+
+    def __init__(self, indexes: Path | None = None, confined: Confined | None = None) -> None:
+        self._extractors = registered()
+        self._place = indexes
+        self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
+        self._confined = confined or Confined()
+
+    def extract(self, source: Source, selector: Selector) -> Part:
+        """The part of a source. Raises what `perdure.extractors.port.Extractor.extract` does."""
+        if isinstance(selector, First):
+            return self._first(source, selector)
+        place, extractor = self._find(source, selector)
+        if extractor is None and isinstance(selector, Within):
+            return self._within(source, selector)
+        if extractor is None:
+            raise self._unsupported(source, selector)
+        if extractor.confined:
+            part: Part = self._confined.run(place, source, selector, self._place)
+            return part
+        return extractor.extract(source, selector, self._indexes)
+
+    def extents(self, source: Source) -> tuple[Extent, ...]:
+        """What of a source can be addressed, the most specific first."""
+        found: list[Extent] = []
+        for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
+            if extractor.confined:
+                found += self._confined.run(place, source, None, self._place)
+            else:
+                found += extractor.extents(source, self._indexes)
+        return tuple(found)
+
+    def close(self) -> None:
+        self._confined.close()
+
+    # choosing
+    # --------
+
+    def _ranked(self, source: Source) -> list[tuple[int, str, Extractor]]:
+        """The extractors for a media type, each with how specific it is about it."""
+        ranked = []
+        for place, extractor in self._extractors:
+            rank = max(_rank(kind, source.essence) for kind in extractor.media_types)
+            if rank >= 0:
+                ranked.append((rank, place, extractor))
+        return ranked
+
+    def _find(self, source: Source, selector: Selector) -> tuple[str, Extractor | None]:
+        able = [one for one in self._ranked(source) if isinstance(selector, one[2].selectors)]
+        if not able:
+            return "", None
+        _, place, extractor = max(able, key=lambda one: one[0])
+        return place, extractor
+
+    def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
+        kinds = {
+            _CAPITAL.sub(r" \1", kind.__name__).lower()
+            for _, _, extractor in self._ranked(source)
+            for kind in extractor.selectors
+        }
+        return PartNotSupported(
+            media_type=source.media_type, selector=str(selector), offered=tuple(sorted(kinds))
+        )
+
+    # taking apart
+    # ------------
+
+    def _first(self, source: Source, selector: First) -> Part:
+        missing: PartNotFound | None = None
+        for choice in selector.choices:
+            try:
+                return self.extract(source, choice)
+            except PartNotFound as error:
+                missing = error
+        raise missing or self._unsupported(source, selector)
+
+    def _within(self, source: Source, selector: Within) -> Part:
+        outer = self.extract(source, selector.outer)
+        with tempfile.NamedTemporaryFile(prefix="perdure-part-") as file:
+            length = 0
+            for chunk in body_chunks(outer.body, source):
+                length += len(chunk)
+                if length > _MOST_OUTER:
+                    raise OverBudget(
+                        what=f"a part of {selector.outer}", limit=f"{_MOST_OUTER} bytes"
+                    )
+                file.write(chunk)
+            file.flush()
+            within = Source(
+                path=Path(file.name),
+                length=length,
+                media_type=outer.media_type,
+                charset=outer.charset,
+                name=f"{source.name}#{selector.outer}",
+            )
+            inner = self.extract(within, selector.inner)
+            body = (b"".join(body_chunks(inner.body, within)),)
+        return msgspec.structs.replace(inner, selector=selector, body=body, slices=())
+
+
+def _rank(kind: str, essence: str) -> int:
+    """2 for the very media type, 1 for its top level, 0 for any; -1 for another."""
+    if kind == essence:
+        return 2
+    if kind == "*/*":
+        return 0
+    top, _, minor = kind.partition("/")
+    return 1 if minor == "*" and essence.startswith(f"{top}/") else -1

@@ -1,0 +1,23 @@
+"""Heavy libraries, imported when first needed; one that is missing names the extra to install."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from perdure.errors import PartNotSupported
+from perdure.extractors.port import Source
+from perdure.parts import Selector
+
+
+def library(name: str, extra: str, source: Source, selector: Selector | str = "") -> Any:
+    """The module of this name. Raises PartNotSupported where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise PartNotSupported(
+            media_type=source.media_type,
+            selector=str(selector),
+            install=f"perdure[{extra}]",
+            offered=None,
+        ) from None

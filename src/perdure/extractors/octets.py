@@ -1,0 +1,50 @@
+"""Octets of anything: `#byte=0,100` of a PDI (section 3.4.6), `offset(0,100)` elsewhere."""
+
+from __future__ import annotations
+
+from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.parts import ByteRange, Octets, Selector
+
+
+class OctetExtractor:
+    """Slices of stored bytes, of every media type."""
+
+    media_types = ("*/*",)
+    selectors = (ByteRange, Octets)
+    confined = False
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+        match selector:
+            case ByteRange(start=start, end=end):
+                span = Span(start, end)
+                if not start < end <= source.length:  # ruling: part-range
+                    raise _beyond(source, selector)
+            case Octets(start=start, end=end):
+                span = Span(start, source.length if end is None else min(end, source.length))
+                if start >= source.length:
+                    raise _beyond(source, selector)
+                selector = Octets(start, span.stop)
+            case _:
+                raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        return Part(
+            selector=selector,
+            media_type="application/octet-stream",
+            body=(span,),
+            slices=(span,),
+        )
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+        return (
+            Extent(syntax=f"byte=0,{min(source.length, 100)}", what="octets", size=source.length),
+        )
+
+
+def _beyond(source: Source, selector: Selector) -> PartOutOfRange:
+    return PartOutOfRange(
+        identifier=source.name, selector=str(selector), extent=f"{source.length} octets"
+    )
+
+
+EXTRACTOR = OctetExtractor()

@@ -1,0 +1,92 @@
+"""The process in which foreign decoders run: what `perdure.extractors.confined` starts.
+
+How it works: jobs come over the socket that is our standard input; part, chunks and errors of our
+tree go back over it. Anything else that goes wrong ends the process with its trace on stderr, and
+the parent draws its conclusion.
+
+What must stay true: limits are lowered before a byte of the source is looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import resource
+import signal
+import socket
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+
+import msgspec
+
+from perdure.errors import OverBudget, PerdureError
+from perdure.extractors.confined import (
+    CHUNKS,
+    END,
+    ERROR,
+    RESULT,
+    Budget,
+    Follows,
+    Job,
+    receive,
+    send,
+)
+from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
+from perdure.extractors.port import CHUNK, Extractor, Stream
+
+
+def main() -> None:
+    """Do jobs until the parent goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    wire = socket.socket(fileno=0)
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            _, data = receive(wire)
+            job: Job = pickle.loads(data)  # noqa: S301  (from our parent)
+            with _bounds(job.budget):
+                _do(job, wire)
+
+
+@contextlib.contextmanager
+def _bounds(budget: Budget) -> Iterator[None]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + 1 + budget.seconds
+    _, longest = resource.getrlimit(resource.RLIMIT_CPU)
+    _, most = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, longest))
+    resource.setrlimit(resource.RLIMIT_DATA, (budget.memory, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _do(job: Job, wire: socket.socket) -> None:
+    extractor: Extractor = EntryPoint("", job.extractor, "perdure.extractors").load()
+    indexes = DirectoryIndexes(job.indexes) if job.indexes else NoIndexes()
+    try:
+        if job.selector is None:
+            send(wire, RESULT, pickle.dumps(extractor.extents(job.source, indexes)))
+            return
+        part = extractor.extract(job.source, job.selector, indexes)
+        if not isinstance(part.body, Stream):
+            send(wire, RESULT, pickle.dumps(part))
+            return
+        follows = msgspec.structs.replace(part, body=Follows(part.body.length))
+        send(wire, RESULT, pickle.dumps(follows))
+        for chunk in part.body.chunks:
+            for at in range(0, len(chunk), CHUNK):
+                send(wire, CHUNKS, chunk[at : at + CHUNK])
+        send(wire, END, b"")
+    except PerdureError as error:
+        send(wire, ERROR, pickle.dumps(error))
+    except MemoryError:
+        too_much = OverBudget(
+            what=f"this part of {job.source.name}", limit=f"{job.budget.memory} bytes of memory"
+        )
+        send(wire, ERROR, pickle.dumps(too_much))
+
+
+if __name__ == "__main__":
+    main()
