@@ -22,6 +22,10 @@ from perdure.blobs.durable import write_durably
 from perdure.blobs.segments import Segments, segment_path
 from perdure.blobs.spool import Spool
 from perdure.committer import Committer
+from perdure.extraction import Extraction
+from perdure.extractors.port import Source
+from perdure.ids import Identifier
+from perdure.model import Representation
 from perdure.peers import SharedDoor
 from perdure.registrar import Registrar, timestamp, utc_now
 from perdure.resolver import Resolver
@@ -65,6 +69,7 @@ class Registry:
         self.records = SqliteRecords(root)
         self.segments = Segments(root)
         self.resolver = Resolver(self.records, self.segments)
+        self.parts = Extraction(root / "indexes")
         self.door = SharedDoor(root, self._lead)
 
     def _lead(self) -> Committer:
@@ -81,6 +86,18 @@ class Registry:
     ) -> None:
         self.close()
 
+    def source(self, identifier: Identifier, held: Representation) -> Source:
+        """The bytes of a representation, for parts to be cut from."""
+        return Source(
+            path=self.segments.path(held.segment),
+            offset=held.offset,
+            length=held.length,
+            media_type=held.media_type,
+            charset=held.charset,
+            sha512=held.sha512,
+            name=str(identifier.whole),
+        )
+
     def spool(self, *, limit: int | None = None) -> Spool:
         """Where an upload collects; see `perdure.blobs.spool`."""
         return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
@@ -96,5 +113,6 @@ class Registry:
 
     def close(self) -> None:
         self.door.close()
+        self.parts.close()
         self.records.close()
         self.segments.close()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable
+from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +61,6 @@ class Extraction:
     """Cuts parts. Safe to use from several threads; `close` ends its processes."""
 
     def __init__(self, indexes: Path | None = None, confined: Confined | None = None) -> None:
-        self._extractors = registered()
         self._place = indexes
         self._indexes = DirectoryIndexes(indexes) if indexes else NoIndexes()
         self._confined = confined or Confined()
@@ -94,6 +94,10 @@ class Extraction:
 
     # choosing
     # --------
+
+    @cached_property
+    def _extractors(self) -> tuple[Registered, ...]:  # not before a part is asked for
+        return registered()
 
     def _ranked(self, source: Source) -> list[tuple[int, str, Extractor]]:
         """The extractors for a media type, each with how specific it is about it."""
