@@ -30,8 +30,6 @@ from perdure.stores.sqlite import SqliteWriter, reference_hash
 _PAGE = 1000
 _LAST = "\U0010ffff"
 
-_encode = msgspec.json.Encoder().encode
-
 
 def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> Iterator[Finding]:
     """Re-hashes every representation, or those of one interval or pattern; one finding for each.
@@ -139,7 +137,7 @@ def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> No
         if held is not None and held.find(block.format):
             return
         changed = with_representations(record, block.version, (one,), block.at)
-    writer.put(identifier.key, _encode(changed).decode())
+    writer.put(identifier.key, changed)
     writer.refer((reference_hash(one), identifier.key) for one in references(changed))
 
 

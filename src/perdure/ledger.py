@@ -20,7 +20,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from perdure import rules
+from perdure import rules, stored
 from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
 from perdure.blobs.durable import sync_directory
@@ -36,7 +36,6 @@ from perdure.stores.sqlite import SERIALS_END, SqliteWriter, reference_hash
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _encode = msgspec.json.Encoder().encode
-_decode_record = msgspec.json.Decoder(Record).decode
 
 
 class Ledger:
@@ -169,7 +168,7 @@ class Ledger:
     def record(self, key: str) -> Record | None:
         """The record as the commands before in this batch left it."""
         text = self._added.get(key)
-        return self.store.record(key) if text is None else _decode_record(text)
+        return self.store.record(key) if text is None else stored.decode(text.decode())
 
     def is_empty(self, low: str, high: str) -> bool:
         """Whether no record has a key from `low` to `high`, both included."""
@@ -178,12 +177,12 @@ class Ledger:
 
     def add(self, key: str, record: Record) -> None:
         """A new record."""
-        self._added[key] = _encode(record)
+        self._added[key] = stored.encode(record)
         if record.locations or record.versions or record.aliases:
             self._refer(key, record)
 
     def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
-        """New records of a bulk load, with keys and as JSON; their references are staged apart."""
+        """New records of a bulk load: keys and stored forms. Their references are staged apart."""
         self._flush_records()
         self.store.add(records)
         self.store.stage(refers)
@@ -203,9 +202,7 @@ class Ledger:
             return Receipt(outcome=outcome, identifier=str(identifier), revision=old.revision)
         new = msgspec.structs.replace(new, revision=old.revision + 1, at=self.now, by=by)
         self._flush_records()
-        self.store.revise(
-            [(identifier.key, _encode(new).decode(), old.revision, _encode(old).decode())]
-        )
+        self.store.revise(identifier.key, new, old)
         self._refer(identifier.key, new)
         self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)

@@ -22,7 +22,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec.structs import replace
 
-from perdure import rules
+from perdure import rules, stored
 from perdure.errors import Conflict, InvalidRequest
 from perdure.ids import Identifier
 from perdure.ledger import Ledger
@@ -42,8 +42,6 @@ _MOST_REFUSED = 1000  # told of an atomic load
 _NOWHERE = 0
 """Segment of a representation whose bytes have not found their place yet."""
 
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
 
 Refused = tuple[int, str]
 
@@ -154,7 +152,7 @@ def _with_bytes(ledger: Ledger, row: Row) -> bytes:
     record = promised(row, ledger.now)
     identifier = rules.identify(row.key, record)
     _log_tombstones(ledger, identifier, None, record)
-    return _encode(_placed(ledger, identifier, record, row.contents))
+    return stored.encode(_placed(ledger, identifier, record, row.contents))
 
 
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
@@ -211,7 +209,7 @@ def promised(row: Row, at: str) -> Record:
 
     Those that the record has already keep what it says of them; the others are dated `at`.
     """
-    record = _decode(row.record)
+    record = stored.decode(row.record.decode())
     for number, content in row.contents:
         version = record.version(number)
         if version is None or version.find(content.format) is None:

@@ -7,7 +7,8 @@ history. A write is a value too: one of the `Command`s. A read is a `Query`, ans
 that `perdure.decide` chooses.
 
 What must stay true: a representation never changes and never leaves its record; the JSON form of
-a record is what lies on disk, so fields may be added with a default, never renamed nor removed.
+a record is what lies on disk (`perdure.stored`), so fields may be added with a default, never
+renamed nor removed.
 Digests are written in lower-case hexadecimal; times are UTC, `2026-11-21T01:02:03Z`.
 """
 
@@ -245,7 +246,7 @@ class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One identifier of a bulk load: its key, its record as JSON, and bytes if any come along."""
+    """One identifier of a bulk load: its key, the stored form of its record, and any bytes."""
 
     key: str
     record: bytes

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from tests.conftest import SERIES, sha512
 
+from perdure import stored
 from perdure.errors import (
     Conflict,
     DigestMismatch,
@@ -38,7 +38,7 @@ def row(fields: dict[str, Any], terms: Terms, number: int = 1) -> Row:
 
 
 def record(one: Row) -> Record:
-    return msgspec.json.decode(one.record, type=Record)
+    return stored.decode(one.record.decode())
 
 
 # The short way

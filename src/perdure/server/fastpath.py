@@ -7,8 +7,9 @@ in the order of what they cost:
    ask for is remembered for the whole block;
 2. what targets resolved to lately. That holds while `perdure.generation` says that no record was
    changed, in this process or another;
-3. the record, and what `perdure.decide` says of it. The answer is made by the functions that make
-   it on the plain way.
+3. the record, and what `perdure.decide` says of it; a record that is one location (see
+   `perdure.stored`) leaves nothing to decide but whether that is of the version and format asked
+   for. The answer is made by the functions that make it on the plain way.
 
 Everything else is None and goes the plain way: queries, parts, escapes, conditions, wishes for JSON
 or XML, formats to choose from, bytes that must be waited for, and every error.
@@ -23,13 +24,14 @@ import re
 
 import msgspec
 
+from perdure import stored
 from perdure.app import Registry
 from perdure.decide import decide
 from perdure.errors import PerdureError
 from perdure.generation import Generation
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Fetch, Location, Query, Record, Redirect
+from perdure.model import Fetch, Location, Query, Redirect
 from perdure.rules import wanted
 from perdure.server.answers import uri, wire
 from perdure.server.conditions import CONDITIONS, Span
@@ -52,8 +54,6 @@ _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
 _NO_END = 1 << 62
 _MOST_HEADERS = 1024
 _MOST_ANSWERS = 8192  # in each of two halves; an answer takes some 600 bytes
-
-_decode = msgspec.json.Decoder(Record).decode
 
 
 class Usual(msgspec.Struct, frozen=True):
@@ -178,13 +178,13 @@ class FastPath:
             text = self._raw(identifier.key)
             if text is None:
                 return None
-            record = _decode(text)
-            location = only_location(identifier, record)
+            location = only_location(identifier, text)
             if location is not None:
                 canonical = identifier.__class__ is Pdi and str(identifier) == identifier.written
                 name = target[1:] if canonical else uri(uri_of(identifier))
                 before, between, behind = self._frame
                 return b"".join((before, uri(location.uri), between, name, behind))
+            record = stored.decode(text)
             step = decide(Query(identifier=identifier), record)
         except PerdureError:
             return None
@@ -195,15 +195,16 @@ class FastPath:
         return None
 
 
-def only_location(identifier: Identifier, record: Record) -> Location | None:
-    """Where `decide` redirects to for the commonest of records: one location and no bytes.
+def only_location(identifier: Identifier, text: str) -> Location | None:
+    """Where `decide` redirects to for the commonest of stored records: one location, no bytes.
 
     None for all others, and where version or format might not agree. `decide` has the say; this
     says the same in a tenth of the time, which a test holds it to.
     """
-    if len(record.locations) != 1 or record.versions or record.tombstone:
+    only = stored.only(text)
+    if only is None:
         return None
-    location = record.locations[0]
+    _, location = only
     version, format = wanted(identifier)
     agreed = (version is None or location.version in (None, version)) and (
         format is None or location.format in (None, format)

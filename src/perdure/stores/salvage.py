@@ -14,13 +14,12 @@ from types import TracebackType
 from typing import Self
 
 import apsw
-import msgspec
 
+from perdure import stored
 from perdure.errors import Unavailable
 from perdure.model import Record
 from perdure.stores.sqlite import FILE, SqliteWriter
 
-_decode_record = msgspec.json.Decoder(Record).decode
 _COPIED = {"history": 3, "tokens": 3, "answered": 5}
 """Tables that are taken over as they are, and how many columns they have."""
 
@@ -61,7 +60,7 @@ class Salvage:
     def records(self) -> Iterator[tuple[str, Record]]:
         """Current revisions, in the order of their keys."""
         for key, text in self._rows("records", 2):
-            yield str(key), _decode_record(str(text))
+            yield str(key), stored.decode(str(text))
 
     def copy_into(self, writer: SqliteWriter) -> None:
         """Takes over history, tokens and idempotency keys. Runs in the caller's transaction."""

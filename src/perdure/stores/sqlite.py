@@ -1,11 +1,11 @@
 """The embedded registry: one SQLite file in WAL mode, any number of readers, one writer.
 
-How it works: `records` holds the current revision of each record as JSON under its key, so that a
-listing is a range of the primary key; superseded revisions move to `history`. `refers` leads from
-a location, a digest or an alias back to the records that name it: eight bytes of hash and the key,
-checked against the record when read, so that an entry may be stale but is never missing. A bulk
-load stages its references in arrival order and merges them sorted, which keeps the load from
-touching a random page for each of them.
+How it works: `records` holds the current revision of each record under its key, in the form that
+`perdure.stored` gives it, so that a listing is a range of the primary key; superseded revisions
+move to `history`. `refers` leads from a location, a digest or an alias back to the records that
+name it: eight bytes of hash and the key, checked against the record when read, so that an entry may
+be stale but is never missing. A bulk load stages its references in arrival order and merges them
+sorted, which keeps the load from touching a random page for each of them.
 
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
 nothing in `records` or `history` is ever deleted.
@@ -25,6 +25,7 @@ import apsw
 import blake3
 import msgspec
 
+from perdure import stored
 from perdure.errors import StorageFailed, Unavailable
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
@@ -67,7 +68,6 @@ _UNUSABLE = (
 
 _RECORD = "SELECT record FROM records WHERE key=?"
 
-_decode_record = msgspec.json.Decoder(Record).decode
 _decode_token = msgspec.json.Decoder(Token).decode
 
 
@@ -75,6 +75,10 @@ def reference_hash(reference: str) -> int:
     """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
     digest = blake3.blake3(reference.encode()).digest(length=8)
     return int.from_bytes(digest, "big", signed=True)
+
+
+def _text(record: Record) -> str:
+    return stored.encode(record).decode()
 
 
 @contextmanager
@@ -168,14 +172,14 @@ class SqliteRecords:
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
-        return None if text is None else _decode_record(text)
+        return None if text is None else stored.decode(text)
 
     def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         rows = self._all(
             "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
             (low, high, limit),
         )
-        return [(key, _decode_record(text)) for key, text in rows]
+        return [(key, stored.decode(text)) for key, text in rows]
 
     def first_key(self, low: str, high: str) -> str | None:
         rows = self._all(
@@ -191,7 +195,7 @@ class SqliteRecords:
 
     def history(self, key: str) -> list[Record]:
         rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
-        past = [_decode_record(text) for (text,) in rows]
+        past = [stored.decode(text) for (text,) in rows]
         current = self.record(key)
         return [*past, current] if current else past
 
@@ -261,18 +265,17 @@ class SqliteWriter(SqliteRecords):
             self._only.execute("ROLLBACK")
 
     def add(self, rows: Iterable[tuple[str, str]]) -> None:
-        """New records: key and JSON."""
+        """New records: key and stored form."""
         self._only.executemany("INSERT INTO records(key, record) VALUES(?,?)", rows)
 
-    def put(self, key: str, text: str) -> None:
+    def put(self, key: str, record: Record) -> None:
         """A record as it is found during a rebuild, whatever was there."""
-        self._only.execute("INSERT OR REPLACE INTO records VALUES(?,?)", (key, text))
+        self._only.execute("INSERT OR REPLACE INTO records VALUES(?,?)", (key, _text(record)))
 
-    def revise(self, rows: Iterable[tuple[str, str, int, str]]) -> None:
-        """Changed records: key, new JSON, and revision and JSON of what it supersedes."""
-        for key, text, revision, past in rows:
-            self._only.execute("INSERT INTO history VALUES(?,?,?)", (key, revision, past))
-            self._only.execute("UPDATE records SET record=? WHERE key=?", (text, key))
+    def revise(self, key: str, record: Record, past: Record) -> None:
+        """A changed record, and the revision of it that goes to the history."""
+        self._only.execute("INSERT INTO history VALUES(?,?,?)", (key, past.revision, _text(past)))
+        self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
         self._only.executemany("INSERT OR IGNORE INTO refers VALUES(?,?)", rows)

@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure import audit
+from perdure import audit, stored
 from perdure.blobs.durable import replace_durably, sync_directory
 from perdure.errors import Unavailable
 from perdure.model import Record, Representation, Version
@@ -34,7 +34,6 @@ from perdure.stores.sqlite import SqliteWriter, reference_hash
 
 BY = "rebuild"
 _SOME = 1000
-_encode = msgspec.json.Encoder().encode
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +106,9 @@ def _add(writer: SqliteWriter, key: str, old: Record, now: str) -> None:
     record = combined(old, found)
     if _without_places(record) != _without_places(old):
         record = replace(record, revision=old.revision + 1, at=now, by=BY)
-        past = (key, old.revision, _encode(old).decode())
+        past = (key, old.revision, stored.encode(old).decode())
         writer.connection.execute("INSERT OR IGNORE INTO history VALUES(?,?,?)", past)
-    writer.put(key, _encode(record).decode())
+    writer.put(key, record)
     writer.refer((reference_hash(one), key) for one in references(record))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure import rules
+from perdure import rules, stored
 from perdure.blobs.spool import IN_MEMORY, Spool, content
 from perdure.detect import detect
 from perdure.errors import DigestMismatch, InvalidRequest, quote
@@ -33,9 +33,6 @@ from perdure.transfer.contents import Said, settle, take_in
 from perdure.transfer.lines import Held, Line, Plain, bad_line
 
 BY = "local"  # as all commands of this machine
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Record).decode
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -91,19 +88,18 @@ def _is_usual(identifier: Pdi) -> bool:
 
 def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
     rules.check_uri(uri)
-    before, after = _around_uri(terms.now, identifier.version, identifier.format)
     key = resource_key(identifier.series, identifier.date, identifier.uid)
     hashes = (reference_hash(f"location:{uri}"),)
-    return Row(key, before + _encode(uri) + after, number, hashes)
+    before = _before_uri(terms.now, identifier.version, identifier.format)
+    return Row(key, before + uri.encode(), number, hashes)
 
 
 @lru_cache(maxsize=1024)
-def _around_uri(now: str, version: int | str | None, format: str | None) -> tuple[bytes, bytes]:
-    """The record of a usual line, encoded, before and after the URI: all else in it is common."""
+def _before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
+    """The record of a usual line, as it is stored, without its URI: all else in it is common."""
     number = version if isinstance(version, int) else None
     bound = Location(uri="", version=number, format=format)
-    before, _, after = _encode(Record(at=now, by=BY, locations=(bound,))).partition(b'""')
-    return before, after
+    return stored.encode(Record(at=now, by=BY, locations=(bound,)))
 
 
 # The long way
@@ -136,18 +132,18 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
             record = joined(identifier, record, Record(versions=(one,)))
     record = _buried(identifier, record, line, terms)
     contents = tuple((place, one) for place, _, one in taken)
-    return Row(identifier.key, _encode(record), number, refers, contents)
+    return Row(identifier.key, stored.encode(record), number, refers, contents)
 
 
 def merged(one: Row, other: Row) -> Row:
     """One row that says what both say of an identifier. Raises Conflict where they contradict."""
-    first, second = _decode(one.record), _decode(other.record)
+    first, second = (stored.decode(row.record.decode()) for row in (one, other))
     record = joined(rules.identify(one.key, first), first, second)
     known = {(version, content.format) for version, content in one.contents}
     more = tuple(pair for pair in other.contents if (pair[0], pair[1].format) not in known)
     return Row(
         one.key,
-        _encode(record),
+        stored.encode(record),
         one.line,
         tuple(dict.fromkeys((*one.refers, *other.refers))),
         one.contents + more,

@@ -1,0 +1,61 @@
+"""A record as it lies on disk: JSON or, for the commonest of records, one short line.
+
+How it works: of a billion names nearly all are bound to one location, once, and nothing more is
+known of them. Such a record is its time, the version and the format that the location holds (`-`
+for none) and the URI, with spaces between; that is half the size of its JSON, and is taken apart in
+a tenth of the time. All others are JSON, without the fields that have their default.
+
+>>> encode(Record(at="2026-11-21T05:13:46Z", locations=(Location(uri="https://a.example/1"),)))
+b'2026-11-21T05:13:46Z - - https://a.example/1'
+
+What must stay true: `decode(encode(record)) == record`; what was ever written can be read for ever.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from perdure.model import Location, Record
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Record).decode
+_NONE = "-"
+_NO_TIME = re.compile("[ {]")
+
+
+def encode(record: Record) -> bytes:
+    """The record as it is stored, in UTF-8."""
+    if len(record.locations) == 1 and not _NO_TIME.search(record.at):
+        line = _line(record.at, record.locations[0])
+        if decode(line) == record:
+            return line.encode()
+    return _encode(record)
+
+
+def _line(at: str, location: Location) -> str:
+    version = _NONE if location.version is None else location.version
+    return f"{at} {version} {location.format or _NONE} {location.uri}"
+
+
+def decode(text: str) -> Record:
+    """The record that `text` is. Raises msgspec.DecodeError."""
+    found = only(text)
+    if found is None:
+        return _decode(text)
+    at, location = found
+    return Record(at=at, locations=(location,))
+
+
+def only(text: str) -> tuple[str, Location] | None:
+    """Time and location of a record that is a short line; None where it is JSON."""
+    if text[:1] == "{":
+        return None
+    at, version, format, uri = text.split(" ", 3)
+    location = Location(
+        uri=uri,
+        version=None if version == _NONE else int(version),
+        format=None if format == _NONE else format,
+    )
+    return at, location
