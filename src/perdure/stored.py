@@ -21,7 +21,8 @@ from perdure.model import Location, Record
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
-_NONE = "-"
+NONE = "-"
+"""Stands for a version or a format that is not said."""
 _NO_TIME = re.compile("[ {]")
 
 
@@ -35,8 +36,8 @@ def encode(record: Record) -> bytes:
 
 
 def _line(at: str, location: Location) -> str:
-    version = _NONE if location.version is None else location.version
-    return f"{at} {version} {location.format or _NONE} {location.uri}"
+    version = NONE if location.version is None else location.version
+    return f"{at} {version} {location.format or NONE} {location.uri}"
 
 
 def decode(text: str) -> Record:
@@ -50,12 +51,17 @@ def decode(text: str) -> Record:
 
 def only(text: str) -> tuple[str, Location] | None:
     """Time and location of a record that is a short line; None where it is JSON."""
+    fields = split(text)
+    if fields is None:
+        return None
+    at, version, format, uri = fields
+    number = None if version == NONE else int(version)
+    return at, Location(uri=uri, version=number, format=None if format == NONE else format)
+
+
+def split(text: str) -> tuple[str, str, str, str] | None:
+    """Time, version, format and URI of a short line as they stand there; None where it is JSON."""
     if text[:1] == "{":
         return None
     at, version, format, uri = text.split(" ", 3)
-    location = Location(
-        uri=uri,
-        version=None if version == _NONE else int(version),
-        format=None if format == _NONE else format,
-    )
-    return at, location
+    return at, version, format, uri

@@ -40,7 +40,7 @@ def resource_key(series: str, date: str | None, uid: str | None) -> str:
     if date is None:
         return f"{series}/"
     if uid is not None and len(date) == 10 and date[4:8:3] == "//":  # a plain day, nearly always
-        return f"{series}/{date[:4]}{date[5:7]}{date[8:]}/{_uid_key(uid)}"
+        return f"{series}/{date.replace('/', '')}/{_uid_key(uid)}"
     year, slash, rest = date.partition("/")
     if len(year) > 4:
         year = counted(year)

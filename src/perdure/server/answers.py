@@ -25,7 +25,7 @@ from perdure.server.sendfile import FileSender, sender
 
 Fields = list[tuple[bytes, bytes]]
 
-_IN_URI = re.compile(r"[!#-;=?-~]*")
+_IN_URI = bytes(one for one in range(0x21, 0x7F) if one not in b'"<>')
 _NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, blanks, `"`, `<`, `>`, and all beyond ASCII
 STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
@@ -66,9 +66,10 @@ def uri(text: str) -> bytes:
     >>> uri("http://a/>; x=é\\r\\nY: 1")
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
     """
-    if not _IN_URI.fullmatch(text):
-        text = _NOT_IN_URI.sub(_escaped, text)
-    return text.encode("ascii")
+    plain = text.encode("utf-8", "replace")
+    if plain.translate(None, _IN_URI):
+        return _NOT_IN_URI.sub(_escaped, text).encode("ascii")
+    return plain
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -163,12 +163,18 @@ class SqliteRecords:
             raise Unavailable(what="the registry", reason=str(error)) from error
 
     def raw(self, key: str) -> str | None:
-        """The current revision as the JSON that is stored; for the hot path."""
+        """The current revision in its stored form."""
         try:
             found: str | None = self.connection.execute(_RECORD, (key,)).get
         except (apsw.IOError, *_UNUSABLE) as error:
             raise Unavailable(what="the registry", reason=str(error)) from error
         return found
+
+    def lookup(self) -> Lookup:
+        """A way to `raw` for the one thread that will use it most."""
+        connection = self._connect()
+        self._connections.append(connection)
+        return Lookup(connection)
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
@@ -221,6 +227,31 @@ class SqliteRecords:
             connection.close()
         self._connections.clear()
         self._local = threading.local()
+
+
+class Lookup:
+    """Looks up records on a connection of its own. For one thread.
+
+    Look-ups between `hold` and `release` see one state of the registry, that of the first of them,
+    and cost half; a state that is held for long keeps the log of the registry from being reused.
+    """
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.cursor().execute
+
+    def __call__(self, key: str) -> str | None:
+        """The current revision in its stored form."""
+        try:
+            row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
+        except (apsw.IOError, *_UNUSABLE) as error:
+            raise Unavailable(what="the registry", reason=str(error)) from error
+        return row[0] if row else None
+
+    def hold(self) -> None:
+        self._execute("BEGIN")
+
+    def release(self) -> None:
+        self._execute("COMMIT")
 
 
 class SqliteWriter(SqliteRecords):
