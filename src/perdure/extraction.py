@@ -162,10 +162,12 @@ class Extraction:
 
 
 def _rank(kind: str, essence: str) -> int:
-    """2 for the very media type, 1 for its top level, 0 for any; -1 for another."""
+    """2 for the very media type, 1 for its top level or its suffix, 0 for any; -1 for another."""
     if kind == essence:
         return 2
     if kind == "*/*":
         return 0
+    if kind.startswith("*/*+"):
+        return 1 if essence.endswith(kind[3:]) else -1
     top, _, minor = kind.partition("/")
     return 1 if minor == "*" and essence.startswith(f"{top}/") else -1

@@ -1,0 +1,146 @@
+"""Documents in any encoding as bytes in which ASCII, and nothing else, looks like ASCII.
+
+Markup is delimited by ASCII characters, and so its tags can be found in the bytes as they are, as
+long as no byte that looks like `<` is anything else. That holds of UTF-8, ISO 8859, Shift_JIS,
+Big5, GB18030 and most others. How it works for the rest:
+
+* UTF-16 and UTF-32: one byte for each unit, 0xFF where it is not ASCII. An offset is multiplied by
+  the width of a unit.
+* ISO-2022 and HZ: what lies between a shift and the next is overwritten with 0xFF.
+* EBCDIC and other sets of 256 characters: translated byte by byte.
+
+What must stay true: `view[n]` stands for the bytes [n·width, (n+1)·width) of the document. An
+encoding in which that cannot be is refused, never guessed at.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import sys
+from array import array
+from typing import NamedTuple
+
+from perdure.errors import PartNotSupported
+from perdure.extractors.port import Source
+from perdure.parts import Selector
+
+_HEAD = 1024  # bytes in which HTML looks for a charset; XML has it in the first line
+_MARKS = (
+    (codecs.BOM_UTF8, "utf_8"),
+    (codecs.BOM_UTF32_LE, "utf_32_le"),
+    (codecs.BOM_UTF32_BE, "utf_32_be"),
+    (codecs.BOM_UTF16_LE, "utf_16_le"),
+    (codecs.BOM_UTF16_BE, "utf_16_be"),
+)
+_WIDTHS = {"utf_16_le": 2, "utf_16_be": 2, "utf_32_le": 4, "utf_32_be": 4}
+_SHIFTED = re.compile(rb"\x1b(?!\([BJ]|\.|\$\))[^\x1b]*+|\x0e[^\x0f\n]*+")
+_HZ = re.compile(rb"~~|~\{.*?(?:~\}|\Z)", re.DOTALL)
+_DECLARED = re.compile(
+    rb"""<\?xml\s[^>]*?\bencoding\s*+=\s*+["']([\w.:-]++)|<meta\s[^>]*?\bcharset\s*+=\s*+["']?+([\w.:-]++)""",
+    re.IGNORECASE,
+)
+_TANGLED = frozenset(
+    {"utf_7", "johab", "idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
+)
+
+
+class Encoding(NamedTuple):
+    """How the characters of a document are written."""
+
+    codec: str
+    """As Python names it, with the order of bytes; of 8-bit units where nobody says which."""
+    width: int
+    """Bytes of a unit."""
+    plain: bool
+    """Whether the bytes are their own view."""
+    shifts: bool
+    """Whether what a byte means depends on what stands before it."""
+
+    @property
+    def charset(self) -> str | None:
+        """What a part must be labelled with, where it loses the byte-order mark of the whole."""
+        return self.codec.replace("_", "-").upper() if self.width > 1 else None
+
+
+def encoding(source: Source, selector: Selector | str) -> Encoding:
+    """By byte-order mark, by what the source says, by what the document says; else UTF-8.
+
+    Raises PartNotSupported where markup cannot be found in the bytes of the encoding.
+    """
+    head = source.read(0, _HEAD)
+    codec = _codec(source.charset, head)
+    if codec in _TANGLED:
+        raise PartNotSupported(
+            media_type=f"{source.essence}; charset={codec.replace('_', '-')}",
+            selector=str(selector),
+            offered=("char range", "byte range"),
+        )
+    shifts = codec.startswith("iso2022") or codec == "hz"
+    plain = codec not in _WIDTHS and not shifts and _table(codec) is None
+    return Encoding(codec, _WIDTHS.get(codec, 1), plain, shifts)
+
+
+def ascii_view(data: bytes | memoryview, encoding: Encoding) -> bytes | memoryview:
+    """The view of a document, or of a part of one that begins in no shifted state."""
+    if encoding.plain:
+        return data
+    if encoding.width > 1:
+        return _narrowed(data, encoding)
+    if encoding.shifts:
+        pattern = _HZ if encoding.codec == "hz" else _SHIFTED
+        return pattern.sub(lambda shifted: b"\xff" * len(shifted[0]), data)
+    return bytes(data).translate(_table(encoding.codec))
+
+
+def _codec(charset: str | None, head: bytes) -> str:
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec
+    declared = _DECLARED.search(head)
+    said = charset or (declared and (declared[1] or declared[2]).decode("ascii")) or "utf-8"
+    try:
+        info = codecs.lookup(said)
+    except (LookupError, ValueError):  # a name that nobody knows, or that is none
+        return _by_zeros(head) or "utf_8"
+    codec = info.name.replace("-", "_")
+    if not info._is_text_encoding:
+        return "utf_8"
+    if codec in {"utf_16", "utf_32"}:  # RFC 2781, 4.3: without a mark, the big end comes first
+        return _by_zeros(head) or f"{codec}_be"
+    if codec == "utf_8_sig":
+        return "utf_8"
+    return codec if charset or declared else _by_zeros(head) or codec
+
+
+def _by_zeros(head: bytes) -> str | None:
+    """The encoding of `<` and another ASCII character, where it is of wide units (XML 1.0, F.1)."""
+    match tuple(head[:4]):
+        case [0x3C, 0, 0, 0]:
+            return "utf_32_le"
+        case [0, 0, 0, 0x3C]:
+            return "utf_32_be"
+        case [0x3C, 0, _, 0]:
+            return "utf_16_le"
+        case [0, 0x3C, 0, _]:
+            return "utf_16_be"
+    return None
+
+
+def _narrowed(data: bytes | memoryview, encoding: Encoding) -> bytes:
+    units = array("H" if encoding.width == 2 else "I")
+    units.frombytes(data[: len(data) - len(data) % encoding.width])
+    if encoding.codec.endswith("be") == (sys.byteorder == "little"):
+        units.byteswap()
+    return bytes(unit if unit < 0x80 else 0xFF for unit in units)
+
+
+def _table(codec: str) -> bytes | None:
+    """To ASCII from a set of 256 characters that has it elsewhere; None where it has not."""
+    every = bytes(range(256))
+    if every[:128].decode(codec, "replace") == every[:128].decode("ascii"):
+        return None
+    characters = every.decode(codec, "replace")
+    if len(characters) != len(every):
+        return None
+    return bytes(ord(one) if ord(one) < 0x80 else 0xFF for one in characters)
