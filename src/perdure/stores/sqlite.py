@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -66,6 +67,8 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 
+_TOGETHER = 32
+_PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
 _RECORD = "SELECT record FROM records WHERE key=?"
 
 _decode_token = msgspec.json.Decoder(Token).decode
@@ -79,6 +82,16 @@ def reference_hash(reference: str) -> int:
 
 def _text(record: Record) -> str:
     return stored.encode(record).decode()
+
+
+def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
+    """Inserts pairs, 32 with one call: other threads run at the end of each."""
+    waiting = list(rows)
+    whole = len(waiting) - len(waiting) % _TOGETHER
+    for at in range(0, whole, _TOGETHER):
+        flat = tuple(chain.from_iterable(waiting[at : at + _TOGETHER]))
+        connection.execute(into + _PAIRS, flat)
+    connection.executemany(into + " VALUES(?,?)", waiting[whole:])
 
 
 @contextmanager
@@ -297,7 +310,7 @@ class SqliteWriter(SqliteRecords):
 
     def add(self, rows: Iterable[tuple[str, str]]) -> None:
         """New records: key and stored form."""
-        self._only.executemany("INSERT INTO records(key, record) VALUES(?,?)", rows)
+        _insert(self._only, "INSERT INTO records(key, record)", rows)
 
     def put(self, key: str, record: Record) -> None:
         """A record as it is found during a rebuild, whatever was there."""
@@ -309,7 +322,7 @@ class SqliteWriter(SqliteRecords):
         self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
-        self._only.executemany("INSERT OR IGNORE INTO refers VALUES(?,?)", rows)
+        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
 
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
         """References of a bulk load, to be merged when it is over."""
