@@ -15,6 +15,7 @@ no document is too broken for a part by number.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 
 import msgspec
 
@@ -48,14 +49,15 @@ class Markup:
         self.source = source
         self.rule = rule_of(source)
         self.encoding: Encoding = encoding(source, selector)
-        self._indexes = indexes
-        kept = indexes.get(source, f"tags-{self._kind('ascii')}-1", self._tags_as_bytes)
+        self.indexes = indexes
+        kept = indexes.get(source, f"tags-{self.kind('ascii')}-1", self._tags_as_bytes)
         wide = kept[0] == ord("Q")
         head = _HEAD // (8 if wide else 4)
         self._offsets = memoryview(kept).cast("Q" if wide else "I")[head:]
         self.count = len(self._offsets) // 2
 
-    def _kind(self, plain: str) -> str:
+    def kind(self, plain: str) -> str:
+        """What an index of it is called: by rule and, where bytes are not plain, by encoding."""
         written = plain if self.encoding.plain else self.encoding.codec
         return f"{self.rule.name}-{written}"
 
@@ -79,10 +81,16 @@ class Markup:
         width = self.encoding.width
         return Span(self._offsets[first] * width, self._offsets[self.count + last] * width)
 
+    def next_tag(self, at: int) -> int:
+        """Where the first tag begins at or after a byte; the end where there is none."""
+        width = self.encoding.width
+        number = bisect_left(self._offsets, -(-at // width), 0, self.count)
+        return self._offsets[number] * width if number < self.count else self.source.length
+
     def called(self) -> Called:
         """Elements by name and by ID."""
-        kept = self._indexes.get(
-            self.source, f"called-{self._kind(self.encoding.codec)}-1", self._called_as_bytes
+        kept = self.indexes.get(
+            self.source, f"called-{self.kind(self.encoding.codec)}-1", self._called_as_bytes
         )
         return msgspec.msgpack.decode(kept, type=Called)
 

@@ -120,6 +120,34 @@ def scan(view: View, rule: Rule) -> Tags:
     return Tags(starts, stops)
 
 
+class Piece(NamedTuple):
+    """Character data at [start, stop)."""
+
+    start: int
+    stop: int
+    verbatim: bool
+    """Whether an ampersand stands for itself, as in a CDATA section."""
+
+
+def text_between(view: View, start: int, stop: int, rule: Rule) -> Iterator[Piece]:
+    """The character data between two tags that follow one another."""
+    at = start
+    while match := rule.pattern.search(view, at, stop):
+        if match.start() > at:
+            yield Piece(at, match.start(), verbatim=False)
+        at = match.end() if match.lastgroup == "skip" else stop
+        if match.lastgroup == "other":
+            at = min(_end_of_other(view, match.start(), match.end(), rule), stop)
+            if match[0].startswith(b"<![") and (opening := _CDATA.match(view, match.start())):
+                close = at - 3 if view[at - 3 : at] == b"]]>" else at
+                yield Piece(opening.end(), max(close, opening.end()), verbatim=True)
+    if at < stop:
+        yield Piece(at, stop, verbatim=False)
+
+
+_CDATA = re.compile(rb"<!\[\s*+(?i:CDATA|RCDATA)\s*+\[")
+
+
 def _end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
     for begins, end in rule.ends:
         if begins.match(view, start):

@@ -104,8 +104,8 @@ class XmlDocument:
                 offered=("char range", "tag range", "name range", "byte range"),
             )
         nodes = _Reading(self.markup).nodes()
-        columns = [column.tobytes() for column in nodes[:-1]]
-        return msgspec.msgpack.encode(_Kept(*columns, nodes.ids))
+        *columns, ids = nodes
+        return msgspec.msgpack.encode([*(column.tobytes() for column in columns), ids])
 
     def span(self, element: int) -> Span:
         """From the start tag of an element through its end tag."""
