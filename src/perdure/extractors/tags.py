@@ -354,5 +354,5 @@ def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
 
 def _unquoted_slash(view: View, start: int, stop: int) -> bool:
     """Whether the slash before the end belongs to a value: `<a href=/>`."""
-    *_, last = (*attributes(view, start, stop), None)
-    return last is not None and last.stop == stop - 1
+    found = list(attributes(view, start, stop))
+    return bool(found) and found[-1].stop == stop - 1
