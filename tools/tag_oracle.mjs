@@ -7,6 +7,7 @@
 //   tags      [[start, stop], …] by the rule of `elt`: parse5's own tokenizer, told after which start
 //             tags text follows (script, style, textarea, title) and that CDATA sections exist
 //   elements  [[start of start tag, start of end tag or null], …] by parse5's tree builder
+//   names     {start of start tag: value of the attribute name}
 //
 // parse5 belongs to nobody's dependencies: install it anywhere and say where in PERDURE_PARSE5.
 //
@@ -57,6 +58,7 @@ function tags(text) {
 
 function elements(text) {
   const found = new Map();
+  const names = {};
   const waiting = [parse(text, { sourceCodeLocationInfo: true, scriptingEnabled: false })];
   while (waiting.length > 0) {
     const node = waiting.pop();
@@ -64,15 +66,17 @@ function elements(text) {
     if (start) {
       const end = node.sourceCodeLocation.endTag?.startOffset ?? null;
       found.set(start.startOffset, found.get(start.startOffset) ?? end);
+      const name = node.attrs.find((one) => one.name === "name");
+      if (name) names[start.startOffset] = name.value;
     }
     waiting.push(...(node.childNodes ?? []));
     if (node.content) waiting.push(node.content);
   }
-  return [...found].sort(([a], [b]) => a - b);
+  return { elements: [...found].sort(([a], [b]) => a - b), names };
 }
 
 function answer(text) {
-  console.log(JSON.stringify({ tags: tags(text), elements: elements(text) }));
+  console.log(JSON.stringify({ tags: tags(text), ...elements(text) }));
 }
 
 for (const name of process.argv.slice(2)) {
