@@ -15,7 +15,9 @@ from __future__ import annotations
 from fractions import Fraction
 from urllib.parse import unquote
 
-from perdure.ids.pdi_fragment import Fragment
+from perdure.errors import MalformedPart
+from perdure.ids.pdi_fragment import Fragment, fragment_mistake, read_fragment
+from perdure.parts.grammar import check
 from perdure.parts.selectors import (
     ByteRange,
     CharRange,
@@ -28,6 +30,7 @@ from perdure.parts.selectors import (
     TagRange,
 )
 
+_RULE = "draft-mallery-urn-pdi-00 section 3.4"
 _UNITS = {"sec": 1, "msec": 1000}
 
 
@@ -52,6 +55,30 @@ def select(fragment: Fragment) -> Selector:
         case "byte":
             return ByteRange(*numbers)
     return Extension(fragment.scheme, fragment.positions)
+
+
+def read(text: str) -> Selector:
+    """The part that a fragment with its scheme stands for, where no PDI says which format it has.
+
+    Raises MalformedPart.
+
+    >>> read("sec=23,57")
+    Interval(start=Fraction(23, 1), end=Fraction(57, 1))
+    """
+    check(text, _RULE)
+    fragment = read_fragment(text, None)
+    if fragment is None:
+        scheme, equals, positions = text.partition("=")
+        mistake = fragment_mistake(scheme, positions, None) if equals else None
+        at = len(scheme) + 1 + mistake.at if mistake else 0
+        expected = mistake.expected if mistake else "a fragment scheme, '=' and positions"
+        raise MalformedPart(
+            text=text,
+            at=min(at, len(text)),
+            expected=expected,
+            rule=mistake.rule if mistake else _RULE,
+        )
+    return select(fragment)
 
 
 def _interval(unit: str, start: int, end: int) -> Interval:

@@ -7,7 +7,8 @@ happens at the end of the resource, they give different values, and `reading` na
 (ruling: part-meaning).
 
 What must stay true: positions are not negative and are bounded by the grammars that made them;
-`str()` is the canonical text of the part in the syntax of its reading. Times are exact fractions of
+`str()` is the canonical text of the part in the syntax that `conforms_to` names, with no characters
+but those of a URI's fragment; reading it gives the selector again. Times are exact fractions of
 seconds, never floats.
 """
 
@@ -18,12 +19,25 @@ from typing import ClassVar
 
 import msgspec
 
+PDI = "https://datatracker.ietf.org/doc/html/draft-mallery-urn-pdi-00"
+PLAIN_TEXT = "http://tools.ietf.org/rfc/rfc5147"
+CSV = "http://tools.ietf.org/rfc/rfc7111"
+PDF = "http://tools.ietf.org/rfc/rfc8118"
+HTML = "http://tools.ietf.org/rfc/rfc3236"
+MEDIA = "http://www.w3.org/TR/media-frags/"
+XPOINTER = "http://www.w3.org/TR/xptr-framework/"
+MPEG_21 = "urn:iso:std:iso-iec:21000:-17"
+TEXT_DIRECTIVE = "https://wicg.github.io/scroll-to-text-fragment/"
+SELECTORS = "https://www.w3.org/TR/selectors-states/"
+
 
 class Selected(msgspec.Struct, frozen=True, gc=False):
     """What all selectors have."""
 
     reading: ClassVar[str]
     """The rules by which the positions were read, as answers name them."""
+    conforms_to: ClassVar[str]
+    """The specification of what `str()` writes, as Web Annotation names it (section 4.2.1)."""
 
 
 # what PDIs have: half-open, and nothing beyond the resource  # ruling: part-range
@@ -36,6 +50,7 @@ class CharRange(Selected, frozen=True):
     """
 
     reading = "pdi-char"
+    conforms_to = PDI
     start: int
     end: int
 
@@ -49,6 +64,7 @@ class TagRange(Selected, frozen=True):
     """
 
     reading = "pdi-elt"
+    conforms_to = PDI
     first: int
     last: int
 
@@ -62,11 +78,13 @@ class NameRange(Selected, frozen=True):
     """
 
     reading = "pdi-name"
+    conforms_to = PDI
     first: str
     last: str
 
     def __str__(self) -> str:
-        return f"name={_escaped(self.first)},{_escaped(self.last)}"
+        first, last = (_escaped(name, _KEPT_IN_PDI) for name in (self.first, self.last))
+        return f"name={first},{last}"
 
 
 class Rect(Selected, frozen=True):
@@ -75,6 +93,7 @@ class Rect(Selected, frozen=True):
     """
 
     reading = "pdi-rect"
+    conforms_to = PDI
     left: int
     top: int
     right: int
@@ -92,6 +111,7 @@ class Interval(Selected, frozen=True):
     """
 
     reading = "pdi-time"
+    conforms_to = PDI
     start: Fraction
     end: Fraction
 
@@ -105,6 +125,7 @@ class Crop(Selected, frozen=True):
     """
 
     reading = "pdi-crop"
+    conforms_to = PDI
     time: Interval
     rect: Rect | None = None
 
@@ -118,6 +139,7 @@ class ByteRange(Selected, frozen=True):
     """Octets [start, end) (section 3.4.6)."""
 
     reading = "pdi-byte"
+    conforms_to = PDI
     start: int
     end: int
 
@@ -129,6 +151,7 @@ class Extension(Selected, frozen=True):
     """A fragment scheme that the draft leaves to others (section 3.1), for a plug-in to read."""
 
     reading = "pdi-extension"
+    conforms_to = PDI
     scheme: str
     positions: tuple[str | tuple[str, ...], ...]
 
@@ -162,6 +185,7 @@ class TextRange(Selected, frozen=True):
     beyond it is the end. `start == end` is a position, and its part empty.
     """
 
+    conforms_to = PLAIN_TEXT
     unit: str
     """`char` or `line`."""
     start: int | None
@@ -217,6 +241,7 @@ class Media(Selected, frozen=True):
     """
 
     reading = "media-fragment"
+    conforms_to = MEDIA
     time: Time | None = None
     area: Area | None = None
     tracks: tuple[str, ...] = ()
@@ -232,6 +257,7 @@ class Instant(Selected, frozen=True):
     """What is shown, or the one sample that sounds, at a moment, in seconds (ISO/IEC 21000-17)."""
 
     reading = "mpeg21-time"
+    conforms_to = MPEG_21
     at: Fraction
 
     def __str__(self) -> str:
@@ -242,18 +268,20 @@ class Track(Selected, frozen=True):
     """A track or item of an ISO base media file (ISO/IEC 21000-17, `ffp`)."""
 
     reading = "mpeg21-ffp"
+    conforms_to = MPEG_21
     kind: str
     """`track_ID`, `item_ID` or `item_name`."""
     value: str
 
     def __str__(self) -> str:
-        return f"ffp({self.kind}={self.value})"
+        return f"ffp({self.kind}={_data(self.value)})"
 
 
 class Octets(Selected, frozen=True):
     """Octets from `start`, cut at the end of the resource; None: all that follow."""
 
     reading = "octets"
+    conforms_to = MPEG_21
     start: int
     end: int | None
 
@@ -271,6 +299,7 @@ class Cells(Selected, frozen=True):
     Ranges are closed at both ends. None is the last one there is.
     """
 
+    conforms_to = CSV
     axis: str
     """`row`, `col` or `cell`."""
     ranges: tuple[tuple[tuple[int | None, ...], tuple[int | None, ...]], ...]
@@ -288,6 +317,7 @@ class Page(Selected, frozen=True):
     """A page of a PDF, counted from 1 (RFC 8118), or a rectangle of it in its own units."""
 
     reading = "rfc8118-page"
+    conforms_to = PDF
     number: int
     view: tuple[Fraction, Fraction, Fraction, Fraction] | None = None
     """Left, top, width and height from the top left of the crop box."""
@@ -302,6 +332,7 @@ class Destination(Selected, frozen=True):
     """The page to which a named destination of a PDF leads (RFC 8118)."""
 
     reading = "rfc8118-nameddest"
+    conforms_to = PDF
     name: str
 
     def __str__(self) -> str:
@@ -312,6 +343,7 @@ class Embedded(Selected, frozen=True):
     """A file embedded in a PDF (RFC 8118)."""
 
     reading = "rfc8118-ef"
+    conforms_to = PDF
     name: str
 
     def __str__(self) -> str:
@@ -326,45 +358,49 @@ class ElementById(Selected, frozen=True):
     """The element with this ID: an XPointer shorthand, a fragment of HTML."""
 
     reading = "xpointer-shorthand"
+    conforms_to = HTML
     id: str
 
     def __str__(self) -> str:
-        return self.id
+        return _escaped(self.id)
 
 
 class ChildSequence(Selected, frozen=True):
     """The element reached by counting child elements from 1 (XPointer `element()`)."""
 
     reading = "xpointer-element"
+    conforms_to = XPOINTER
     id: str | None
     """Where the counting begins; None: at the document."""
     steps: tuple[int, ...]
 
     def __str__(self) -> str:
-        return f"element({self.id or ''}{''.join(f'/{step}' for step in self.steps)})"
+        return f"element({_data(self.id or '')}{''.join(f'/{step}' for step in self.steps)})"
 
 
 class XPath(Selected, frozen=True):
     """The nodes of an XPath 1.0 expression, or a range between two (XPointer `xpointer()`)."""
 
     reading = "xpath"
+    conforms_to = XPOINTER
     expression: str
     namespaces: tuple[tuple[str, str], ...] = ()
     """Prefixes with what they stand for."""
 
     def __str__(self) -> str:
-        bound = "".join(f"xmlns({prefix}={uri})" for prefix, uri in self.namespaces)
-        return f"{bound}xpointer({_balanced(self.expression)})"
+        bound = "".join(f"xmlns({_data(f'{name}={uri}')})" for name, uri in self.namespaces)
+        return f"{bound}xpointer({_data(self.expression)})"
 
 
 class Css(Selected, frozen=True):
     """The element of a CSS selector (Web Annotation)."""
 
     reading = "css"
+    conforms_to = SELECTORS
     selector: str
 
     def __str__(self) -> str:
-        return f"css({_balanced(self.selector)})"
+        return f"selector(type=CssSelector,value={_escaped(self.selector)})"
 
 
 # text as people read it, markup removed: Web Annotation, URL text fragments
@@ -375,29 +411,34 @@ class TextPosition(Selected, frozen=True):
     """Code points [start, end) of the text content (Web Annotation)."""
 
     reading = "oa-textposition"
+    conforms_to = SELECTORS
     start: int
     end: int
 
     def __str__(self) -> str:
-        return f"textposition({self.start},{self.end})"
+        return f"selector(type=TextPositionSelector,start={self.start},end={self.end})"
 
 
 class TextQuote(Selected, frozen=True):
     """The text content `exact` between `prefix` and `suffix` (Web Annotation)."""
 
     reading = "oa-textquote"
+    conforms_to = SELECTORS
     exact: str
     prefix: str = ""
     suffix: str = ""
 
     def __str__(self) -> str:
-        return f"textquote({','.join(map(_escaped, (self.exact, self.prefix, self.suffix)))})"
+        around = (("exact", self.exact), ("prefix", self.prefix), ("suffix", self.suffix))
+        fields = (f",{name}={_escaped(text)}" for name, text in around if text)
+        return f"selector(type=TextQuoteSelector{''.join(fields)})"
 
 
 class TextDirective(Selected, frozen=True):
     """`:~:text=[prefix-,]start[,end][,-suffix]` (URL text fragments)."""
 
     reading = "text-fragment"
+    conforms_to = TEXT_DIRECTIVE
     start: str
     end: str | None = None
     prefix: str | None = None
@@ -421,15 +462,20 @@ class Between(Selected, frozen=True):
     """From the start of one part to the start of another (Web Annotation RangeSelector)."""
 
     reading = "oa-range"
+    conforms_to = SELECTORS
     start: Selector
     end: Selector
 
     def __str__(self) -> str:
-        return f"range({self.start},{self.end})"
+        start, end = _nested(self.start), _nested(self.end)
+        return f"selector(type=RangeSelector,startSelector={start},endSelector={end})"
 
 
 class Within(Selected, frozen=True):
-    """A part of a part: `*` of ISO/IEC 21000-17, `refinedBy` of Web Annotation."""
+    """A part of a part: `*` of ISO/IEC 21000-17, `refinedBy` of Web Annotation.
+
+    Of three, the second and third are together the inner one.
+    """
 
     outer: Selector
     inner: Selector
@@ -438,8 +484,19 @@ class Within(Selected, frozen=True):
     def reading(self) -> str:  # type: ignore[override]  # of what it is made of
         return f"{self.outer.reading}*{self.inner.reading}"
 
+    @property
+    def conforms_to(self) -> str:  # type: ignore[override]  # of what it is made of
+        return SELECTORS if self._pointers is None else MPEG_21
+
+    @property
+    def _pointers(self) -> str | None:
+        outer, inner = _pointer(self.outer), _pointer(self.inner)
+        return f"{outer}*{inner}" if outer and inner else None
+
     def __str__(self) -> str:
-        return f"{self.outer}*{self.inner}"
+        if isinstance(self.outer, Within):
+            return str(Within(self.outer.outer, Within(self.outer.inner, self.inner)))
+        return self._pointers or f"{_nested(self.outer)[:-1]},refinedBy={_nested(self.inner)})"
 
 
 class First(Selected, frozen=True):
@@ -448,8 +505,13 @@ class First(Selected, frozen=True):
     reading = "xpointer"
     choices: tuple[Selector, ...]
 
+    @property
+    def conforms_to(self) -> str:  # type: ignore[override]  # of what it is made of
+        elements = all(isinstance(one, _Elements) for one in self.choices)
+        return XPOINTER if elements else MPEG_21
+
     def __str__(self) -> str:
-        return "".join(map(str, self.choices))
+        return "".join(_pointer(one) or str(one) for one in self.choices)
 
 
 Selector = (
@@ -486,15 +548,19 @@ Selector = (
 # writing
 # -------
 
-_KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:;$!'")
+_Elements = ElementById | ChildSequence | XPath
+
+_KEPT_IN_PDI = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:;$!'")
+_KEPT = _KEPT_IN_PDI | frozenset("~")
+_FRAGMENT = _KEPT | frozenset("&()*+,=@/?")  # RFC 3986 section 3.5
 
 
-def _escaped(text: str) -> str:
+def _escaped(text: str, kept: frozenset[str] = _KEPT) -> str:
     """Text as it may stand between commas, parentheses and ampersands; hex digits in lower case."""
-    if _KEPT.issuperset(text):
+    if kept.issuperset(text):
         return text
     return "".join(
-        one if one in _KEPT else "".join(f"%{byte:02x}" for byte in one.encode()) for one in text
+        one if one in kept else "".join(f"%{byte:02x}" for byte in one.encode()) for one in text
     )
 
 
@@ -502,9 +568,57 @@ def _term(text: str) -> str:
     return _escaped(text).replace("-", "%2d")
 
 
-def _balanced(text: str) -> str:
-    """Data of an XPointer part: circumflexes escaped, and parentheses too (Framework, 3.1)."""
-    return text.replace("^", "^^").replace("(", "^(").replace(")", "^)")
+def _data(text: str) -> str:
+    """Data of an XPointer part, escaped for the framework (section 3.1), then for the URI.
+
+    Parentheses may stand as they are where each has its other.
+    """
+    text = text.replace("^", "^^")
+    depth = 0
+    for one in text:
+        depth += (one == "(") - (one == ")")
+        if depth < 0:
+            break
+    if depth:
+        text = text.replace("(", "^(").replace(")", "^)")
+    return _escaped(text, _FRAGMENT)
+
+
+def _pointer(selector: Selector) -> str | None:
+    """A selector as it may stand beside others in an XPointer; None for one that cannot."""
+    match selector:
+        case ElementById(id):
+            return f"element({_data(id)})"
+        case ChildSequence() | XPath() | Instant() | Track() | Octets() | First():
+            return str(selector)
+        case Within():
+            return selector._pointers
+        case Media(time, area, (), None):
+            steps = (_time_step(time) if time else "", _region_step(area) if area else "")
+            known = [step for step in steps if step is not None]
+            return f"mp({''.join(known)})" if len(known) == len(steps) else None
+    return None
+
+
+def _time_step(time: Time) -> str | None:
+    if time.end is None:  # one time is a moment there
+        return None
+    return f"/~time('npt','{_decimal(time.start or Fraction(0))}','{_decimal(time.end)}')"
+
+
+def _region_step(area: Area) -> str | None:
+    if area.unit != "pixel":
+        return None
+    return f"/~region(rect({area.x},{area.y},{area.x + area.width},{area.y + area.height}))"
+
+
+def _nested(selector: Selector) -> str:
+    """A selector within another (Selectors and States section 5)."""
+    text = str(selector)
+    if selector.conforms_to == SELECTORS:
+        return text
+    conforms = _escaped(selector.conforms_to)
+    return f"selector(type=FragmentSelector,value={_escaped(text)},conformsTo={conforms})"
 
 
 def _times(start: Fraction, end: Fraction) -> tuple[str, int, int]:

@@ -1,0 +1,345 @@
+"""Selectors of the Web Annotation Data Model, as JSON and as fragments: in and out.
+
+Specifications: Web Annotation Data Model section 4.2 (W3C Recommendation, 2017), and Selectors and
+States section 5 (W3C Note, 2017), which writes the same as a fragment: `selector(type=…,…)`.
+
+>>> read('{"type": "TextPositionSelector", "start": 412, "end": 795}')
+TextPosition(start=412, end=795)
+>>> read("selector(type=CssSelector,value=%23a,refinedBy=selector(type=XPathSelector,value=b))")
+Within(outer=Css(selector='#a'), inner=XPath(expression='b', namespaces=()))
+>>> write(_.inner)
+{'type': 'XPathSelector', 'value': 'b'}
+>>> read({"type": "SvgSelector", "value": "<svg/>"})  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 0; expected type: one of CssSelector, ...
+
+How it works: both spellings are read into a mapping, and that into a selector. Those that Web
+Annotation has no type for are written as FragmentSelectors, whose `conformsTo` says which syntax
+their value has; it picks the reader again.
+
+What must stay true: `read(write(x)) == x`, for what the readers of parts give.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from perdure.errors import MalformedPart
+from perdure.parts import (
+    directive,
+    media,
+    mpeg21,
+    page,
+    pdi,
+    plaintext,
+    table,
+    xpointer,
+)
+from perdure.parts.grammar import DIGITS, LONGEST, MOST, Text, check, decode, decoded
+from perdure.parts.selectors import (
+    CSV,
+    HTML,
+    MEDIA,
+    MPEG_21,
+    PDF,
+    PDI,
+    PLAIN_TEXT,
+    TEXT_DIRECTIVE,
+    XPOINTER,
+    Between,
+    Css,
+    Octets,
+    Selector,
+    TextPosition,
+    TextQuote,
+    Within,
+    XPath,
+)
+
+DEEPEST = 8
+_RULE = "Web Annotation Data Model section 4.2"
+_GREATEST = 10**DIGITS - 1
+
+SYNTAXES: dict[str, Callable[[str], Selector]] = {
+    PDI: pdi.read,
+    PLAIN_TEXT: plaintext.read,
+    CSV: table.read,
+    PDF: page.read,
+    "http://tools.ietf.org/rfc/rfc3778": page.read,  # in section 4.2.1; obsoleted by RFC 8118
+    HTML: xpointer.read_id,
+    "http://tools.ietf.org/rfc/rfc3023": xpointer.read,
+    "http://tools.ietf.org/rfc/rfc7303": xpointer.read,  # obsoletes it
+    XPOINTER: xpointer.read,
+    MEDIA: media.read,
+    MPEG_21: mpeg21.read,
+    TEXT_DIRECTIVE: directive.read,
+}
+"""What `conformsTo` may say, with the reader of such values."""
+
+
+class _Fault(Exception):
+    """Where in a mapping something is wrong, and what should be there."""
+
+    def __init__(self, place: str, expected: str) -> None:
+        super().__init__(place, expected)
+        self.place = place
+        self.expected = expected
+
+
+def read(given: str | Mapping[str, Any]) -> Selector:
+    """The selector that a text or a decoded JSON object describes. Raises MalformedPart.
+
+    A text is JSON, escaped as in a URI or not, or a fragment that begins with `selector(`.
+    """
+    text = given if isinstance(given, str) else "selector"
+    try:
+        selector = _selector(_mapping(given) if isinstance(given, str) else given, "", 1)
+        if _count(selector) > MOST:
+            raise _Fault("", f"at most {MOST} selectors")
+    except _Fault as fault:
+        expected = f"{fault.place}: {fault.expected}" if fault.place else fault.expected
+        raise MalformedPart(text=text, at=0, expected=expected, rule=_RULE) from None
+    return selector
+
+
+def _count(selector: Selector) -> int:
+    match selector:
+        case Within(one, other) | Between(one, other):
+            return _count(one) + _count(other)
+    return 1
+
+
+def _mapping(text: str) -> object:
+    check(text, _RULE)
+    if text.startswith("selector("):
+        fields, end = _fields(text, 0, 1)
+        if end != len(text):
+            raise MalformedPart(text=text, at=end, expected="the end", rule=_STATES_RULE)
+        return fields
+    plain = text if text.lstrip().startswith("{") else decode(text, _RULE).plain
+    try:
+        return msgspec.json.decode(plain)
+    except (msgspec.DecodeError, RecursionError):
+        raise _Fault("", "a JSON object, or selector(…)") from None
+
+
+# from mappings
+# -------------
+
+
+def _selector(given: object, place: str, depth: int) -> Selector:
+    """`place` is the way to `given`, for messages: `refinedBy.`."""
+    if depth > DEEPEST:
+        raise _Fault(place.rstrip("."), f"selectors within selectors at most {DEEPEST} deep")
+    if not isinstance(given, Mapping):
+        raise _Fault(place.rstrip("."), "an object")
+    kind = given.get("type")
+    reader = _READERS.get(kind) if isinstance(kind, str) else None
+    if reader is None:
+        raise _Fault(f"{place}type", f"one of {', '.join(_READERS)}")
+    outer = reader(given, place, depth)
+    if given.get("refinedBy") is None:
+        return outer
+    return _within(outer, _selector(given["refinedBy"], f"{place}refinedBy.", depth + 1))
+
+
+def _within(outer: Selector, inner: Selector) -> Selector:
+    if isinstance(outer, Within):  # a value that names a part of a part itself
+        return Within(outer.outer, _within(outer.inner, inner))
+    return Within(outer, inner)
+
+
+def _string(given: Mapping[str, Any], name: str, place: str, missing: str | None = None) -> str:
+    value = given.get(name, missing)
+    if isinstance(value, str) and (value or missing is not None) and len(value) <= LONGEST:
+        try:
+            check(value, _RULE)
+        except MalformedPart as error:
+            raise _Fault(f"{place}{name}", error.expected) from None
+        return value
+    raise _Fault(f"{place}{name}", f"a text of at most {LONGEST} characters")
+
+
+def _positions(given: Mapping[str, Any], place: str) -> tuple[int, int]:
+    for name in ("start", "end"):
+        value = given.get(name)
+        if type(value) is not int or not 0 <= value <= _GREATEST:
+            raise _Fault(f"{place}{name}", "a whole number that is not negative")
+    if given["start"] > given["end"]:
+        raise _Fault(f"{place}end", "a number that is not before the start")
+    return given["start"], given["end"]
+
+
+def _text_position(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    return TextPosition(*_positions(given, place))
+
+
+def _octets(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    return Octets(*_positions(given, place))
+
+
+def _text_quote(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    exact = _string(given, "exact", place)
+    return TextQuote(
+        exact, _string(given, "prefix", place, ""), _string(given, "suffix", place, "")
+    )
+
+
+def _xpath(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    value = _string(given, "value", place)
+    whole = Text(value, value, range(len(value) + 1))
+    try:
+        xpointer.refuse_no_characters(whole)
+        xpointer.check_xpath(whole, 0, value)
+    except MalformedPart as error:
+        raise _Fault(f"{place}value", error.expected) from None
+    return XPath(value)
+
+
+def _css(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    value = _string(given, "value", place)
+    try:
+        xpointer.refuse_no_characters(Text(value, value, range(len(value) + 1)))
+    except MalformedPart as error:
+        raise _Fault(f"{place}value", error.expected) from None
+    return Css(value)
+
+
+def _fragment(given: Mapping[str, Any], place: str, _: int) -> Selector:
+    value = _string(given, "value", place)
+    conforms = _syntax(_string(given, "conformsTo", place))
+    if conforms not in SYNTAXES:
+        raise _Fault(f"{place}conformsTo", f"one of {', '.join(SYNTAXES)}")
+    try:
+        return SYNTAXES[conforms](value)
+    except MalformedPart as error:
+        expected = f"at {error.at}, {error.expected} ({error.rule})"
+        raise _Fault(f"{place}value", expected) from None
+
+
+_RFC = re.compile("https?://[a-z.-]+/.*?(rfc[0-9]{1,5})(?:[./#].*)?", re.ASCII)
+
+
+def _syntax(conforms: str) -> str:
+    """The spelling of a specification's address that this module has."""
+    if found := _RFC.fullmatch(conforms):
+        return f"http://tools.ietf.org/rfc/{found[1]}"
+    for scheme in ("http://", "https://"):
+        same = scheme + conforms.partition("://")[2].rstrip("/") + "/"
+        if same in SYNTAXES:
+            return same
+    return conforms
+
+
+def _range(given: Mapping[str, Any], place: str, depth: int) -> Selector:
+    start, end = (
+        _selector(given.get(name), f"{place}{name}.", depth + 1)
+        for name in ("startSelector", "endSelector")
+    )
+    return Between(start, end)
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], str, int], Selector]] = {
+    "CssSelector": _css,
+    "DataPositionSelector": _octets,
+    "FragmentSelector": _fragment,
+    "RangeSelector": _range,
+    "TextPositionSelector": _text_position,
+    "TextQuoteSelector": _text_quote,
+    "XPathSelector": _xpath,
+}
+
+
+# from fragments
+# --------------
+
+_STATES_RULE = "Selectors and States section 5"
+_FIELD = re.compile("([A-Za-z]{1,32})=")
+_BREAK = re.compile("[(),]")
+_POSITION = re.compile(f"[0-9]{{1,{DIGITS}}}", re.ASCII)
+
+
+def _fields(text: str, at: int, depth: int) -> tuple[dict[str, object], int]:
+    """The fields of the selector whose `selector(` stands at `at`, and where it ends."""
+
+    def fault(at: int, expected: str) -> MalformedPart:
+        return MalformedPart(text=text, at=at, expected=expected, rule=_STATES_RULE)
+
+    if depth > DEEPEST:
+        raise fault(at, f"selectors within selectors at most {DEEPEST} deep")
+    fields: dict[str, object] = {}
+    at += len("selector(")
+    while True:
+        name = _FIELD.match(text, at)
+        if name is None:
+            raise fault(at, "the name of a field and '='")
+        at = name.end()
+        if text.startswith("selector(", at):
+            fields[name[1]], at = _fields(text, at, depth + 1)
+        else:
+            end = _value_end(text, at)
+            value = decoded(text[at:end])
+            if value is None:
+                raise fault(at, "escapes of UTF-8")
+            counts = name[1] in ("start", "end") and _POSITION.fullmatch(value)
+            fields[name[1]] = int(value) if counts else value
+            at = end
+        if text.startswith(")", at):
+            return fields, at + 1
+        if not text.startswith(",", at):
+            raise fault(at, "',' or ')'")
+        at += 1
+
+
+def _value_end(text: str, at: int) -> int:
+    """Where the value that begins at `at` ends: at the next comma or closing parenthesis that is
+    not within parentheses of its own."""
+    depth = 0
+    for found in _BREAK.finditer(text, at):
+        if not depth and found[0] != "(":
+            return found.start()
+        depth += (found[0] == "(") - (found[0] == ")")
+    return len(text)
+
+
+# to mappings
+# -----------
+
+
+def write(selector: Selector) -> dict[str, Any]:
+    """A selector as a JSON object of Web Annotation."""
+    match selector:
+        case Within(outer, inner):
+            return _refined(write(outer), write(inner))
+        case TextPosition(start, end):
+            return {"type": "TextPositionSelector", "start": start, "end": end}
+        case Octets(start, int(end)):
+            return {"type": "DataPositionSelector", "start": start, "end": end}
+        case TextQuote(exact, prefix, suffix):
+            around = {"prefix": prefix, "suffix": suffix}
+            given = {name: text for name, text in around.items() if text}
+            return {"type": "TextQuoteSelector", "exact": exact} | given
+        case XPath(expression, ()):
+            return {"type": "XPathSelector", "value": expression}
+        case Css(value):
+            return {"type": "CssSelector", "value": value}
+        case Between(start, end):
+            return {
+                "type": "RangeSelector",
+                "startSelector": write(start),
+                "endSelector": write(end),
+            }
+    return {
+        "type": "FragmentSelector",
+        "value": str(selector),
+        "conformsTo": selector.conforms_to,
+    }
+
+
+def _refined(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
+    within = outer.get("refinedBy")
+    return outer | {"refinedBy": _refined(within, inner) if within else inner}

@@ -1,0 +1,53 @@
+"""Text as a browser finds and marks it: `:~:text=[prefix-,]start[,end][,-suffix]`.
+
+Specification: URL Fragment Text Directives (WICG), section 3. Several directives are several marks,
+each with its own text; a part is one, and so the first that is well-formed is read. An ID before
+`:~:` is for browsers that know no directives.
+
+>>> read(":~:text=an%20example,text-,-here")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 8; expected text=[prefix-,]start[,end][,-suffix] ...
+>>> read("intro:~:unknown=1&text=This%20is-,an%20example,-text%2dbook")
+TextDirective(start='an example', end=None, prefix='This is', suffix='text-book')
+"""
+
+from __future__ import annotations
+
+import re
+
+from perdure.errors import MalformedPart
+from perdure.parts.grammar import check, decoded
+from perdure.parts.selectors import TextDirective
+
+_RULE = "URL Fragment Text Directives section 3.1"
+DELIMITER = ":~:"
+
+# TextDirectiveParameters   ::= (TextDirectivePrefix ",")? TextDirectiveString
+#                               ("," TextDirectiveString)? ("," TextDirectiveSuffix)?
+# TextDirectivePrefix       ::= TextDirectiveString "-"
+# TextDirectiveSuffix       ::= "-" TextDirectiveString
+# TextDirectiveExplicitChar ::= any character but "&", "-" and ","
+_TERM = "([^&,-]++)"
+_DIRECTIVE = re.compile(f"text=(?:{_TERM}-,)?{_TERM}(?:,{_TERM})?(?:,-{_TERM})?")
+
+
+def read(text: str) -> TextDirective:
+    """The text that the first directive names. Raises MalformedPart."""
+    check(text, _RULE)
+    _, delimiter, directives = text.partition(DELIMITER)
+    at = stopped = len(text) - len(directives)
+    for one in directives.split("&"):
+        if found := _DIRECTIVE.fullmatch(one):
+            prefix, start, end, suffix = (_term(one) for one in found.groups())
+            if start and None not in (prefix, end, suffix):
+                return TextDirective(start, end or None, prefix or None, suffix or None)
+        if one.startswith("text="):
+            stopped = at + len("text=")
+        at += len(one) + 1
+    expected = "text=[prefix-,]start[,end][,-suffix]" if delimiter else f"'{DELIMITER}text='"
+    raise MalformedPart(text=text, at=min(stopped, len(text)), expected=expected, rule=_RULE)
+
+
+def _term(written: str | None) -> str | None:
+    """A term decoded: empty where there is none, None where its escapes are no UTF-8."""
+    return decoded(written) if written else ""

@@ -1,0 +1,96 @@
+"""What the reading of every part text begins with: its limits, its escapes, its numbers.
+
+How it works: a syntax that looks at decoded text (XPointer, RFC 5147 …) gets a `Text` from
+`decode`, in which each character knows where it was written, so that an error points into what the
+caller sent. A syntax of pairs (`t=3&track=a%26b`) must take its text apart first and decodes the
+pieces with `decoded` (RFC 3986 section 2.4: components are "parsed and separated before the
+percent-encoded octets within those components can be safely decoded").
+
+What must stay true: whatever passes here is Unicode text without halves of surrogate pairs, of
+bounded length; a number has few enough digits to fit wherever it goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from perdure.errors import MalformedPart
+
+LONGEST = 8192  # characters  # ruling: pdi-limits
+MOST = 32
+"""So many selectors, ranges, tracks or checks one part may have."""
+DIGITS = 19
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+class Text(NamedTuple):
+    """A decoded part text."""
+
+    plain: str
+    written: str
+    places: Sequence[int]
+    """Where each character of `plain` begins in `written`, and where it ends."""
+
+    def fault(self, at: int, expected: str, rule: str) -> MalformedPart:
+        """The error that stands at an index in `plain`."""
+        return MalformedPart(text=self.written, at=self.places[at], expected=expected, rule=rule)
+
+
+def check(text: str, rule: str) -> None:
+    """Raise MalformedPart for a text that is no part in any syntax."""
+    if len(text) > LONGEST:
+        expected = f"the end: a part has at most {LONGEST} characters"
+        raise MalformedPart(text=text, at=LONGEST, expected=expected, rule="ruling pdi-limits")
+    if not text.isascii() and (found := _SURROGATE.search(text)):
+        expected = "Unicode text without halves of surrogate pairs"
+        raise MalformedPart(text=text, at=found.start(), expected=expected, rule=rule)
+
+
+def decode(written: str, rule: str) -> Text:
+    """A checked text with its percent-escapes decoded. Raises MalformedPart."""
+    check(written, rule)
+    if "%" not in written:
+        return Text(written, written, range(len(written) + 1))
+    if bad := _BAD_ESCAPE.search(written):
+        expected = "two hexadecimal digits after '%'"
+        raise MalformedPart(text=written, at=bad.start(), expected=expected, rule="RFC 3986 2.1")
+    plain: list[str] = []
+    places: list[int] = []
+    at = 0
+    for run in _ESCAPES.finditer(written):
+        plain += written[at : run.start()]
+        places += range(at, run.start())
+        at = run.start()
+        try:
+            characters = bytes.fromhex(run[0].replace("%", "")).decode()
+        except UnicodeDecodeError as error:
+            raise MalformedPart(
+                text=written, at=at + 3 * error.start, expected="UTF-8", rule="RFC 3986 2.5"
+            ) from None
+        for character in characters:
+            plain.append(character)
+            places.append(at)
+            at += 3 * len(character.encode())
+    plain += written[at:]
+    places += range(at, len(written) + 1)
+    return Text("".join(plain), written, places)
+
+
+def decoded(piece: str) -> str | None:
+    """A piece of a checked text with its escapes decoded; None where they are no UTF-8."""
+    try:
+        return decode(piece, "").plain
+    except MalformedPart:
+        return None
+
+
+def number(text: Text, start: int, digits: str, rule: str) -> int:
+    """The number whose decimal digits stand at `start`. Raises MalformedPart."""
+    if not 0 < len(digits) <= DIGITS:
+        raise text.fault(start, f"a number of at most {DIGITS} digits", rule)
+    return int(digits)

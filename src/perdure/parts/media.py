@@ -1,0 +1,150 @@
+"""Intervals, areas and tracks of media: `t=10,20&xywh=percent:0,0,50,50&track=audio`.
+
+Specification: Media Fragments URI 1.0 (W3C Recommendation, 2012), sections 4.2 and 5.1. Pairs that
+are unknown or not valid do not count (section 6.2.1); where nothing is left, there is no part, and
+that is an error here, since a part is never the whole. `read_time_query` and `read_time_call` read
+two ways to say an interval outside of fragments.
+
+>>> read("t=npt:10,20&t=foo").time
+Time(start=Fraction(10, 1), end=Fraction(20, 1))
+>>> read("T=3,7")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 0; expected a valid t=, xywh=, track= or id= (...)
+>>> str(read_time_query("15.0/30.0")), str(read_time_call("@time(100s,200s)"))
+('t=15,30', 't=100,200')
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from perdure.errors import MalformedPart
+from perdure.parts.grammar import MOST, check, decode, decoded
+from perdure.parts.selectors import Area, Media, Time
+from perdure.parts.times import TIMECODES, npt, timecode
+
+_RULE = "Media Fragments URI 1.0 section 4.2"
+_DIMENSIONS = ("t", "xywh", "track", "id")
+
+# xywhprefix =  %x78.79.77.68 ; "xywh"
+# xywhparam  =  [ xywhunit ":" ] 1*DIGIT "," 1*DIGIT "," 1*DIGIT "," 1*DIGIT
+# xywhunit   =  "pixel" / "percent"
+_NUMBER = "([0-9]{1,19}+)"
+_AREA = re.compile(f"(?:(pixel|percent):)?{','.join([_NUMBER] * 4)}", re.ASCII)
+
+
+def read(text: str) -> Media:
+    """The interval, area and tracks that a text names. Raises MalformedPart where it names none."""
+    check(text, _RULE)
+    time: Time | None = None
+    area: Area | None = None
+    tracks: list[str] = []
+    named: str | None = None
+    at = stopped = 0
+    for pair in text.split("&"):
+        name, _, value = (decoded(piece) or "" for piece in pair.partition("="))
+        match name:
+            case "t":
+                time = _time(value) or time
+            case "xywh":
+                area = _area(value) or area
+            case "track" if value:
+                tracks.append(value)
+            case "id" if value:
+                named = value
+        if name in _DIMENSIONS:
+            stopped = min(at + pair.find("=") + 1, len(text))
+        at += len(pair) + 1
+    if len(tracks) > MOST:
+        raise MalformedPart(text=text, at=0, expected=f"at most {MOST} tracks", rule=_RULE)
+    if time is None and area is None and named is None and not tracks:
+        expected = "a valid t=, xywh=, track= or id="
+        raise MalformedPart(text=text, at=stopped, expected=expected, rule=_RULE)
+    return Media(time, area, tuple(tracks), named)
+
+
+def _time(value: str) -> Time | None:
+    # npttimedef = [ "npt:" ] ( npttime [ "," npttime ] ) / ( "," npttime )
+    first, comma, last = value.removeprefix("npt:").partition(",")
+    if not first and not comma:
+        return None
+    return _interval(npt(first) if first else Fraction(0), npt(last) if comma else None, comma)
+
+
+def _interval(start: Fraction | None, end: Fraction | None, separator: str) -> Time | None:
+    """The interval, if what could be read is one. No separator: there is no end to be read."""
+    if start is None or (separator and (end is None or start >= end)):
+        return None
+    return Time(start, end)
+
+
+def _area(value: str) -> Area | None:
+    found = _AREA.fullmatch(value)
+    if found is None:
+        return None
+    x, y, width, height = map(int, found.groups()[1:])
+    if not width or not height:
+        return None
+    if found[1] == "percent" and (x + width > 100 or y + height > 100):
+        return None
+    return Area(found[1] or "pixel", x, y, width, height)
+
+
+# beside fragments
+# ----------------
+
+_QUERY_RULE = "draft-pfeiffer-temporal-fragments-03 section 4"
+_SCHEME = re.compile("(npt|smpte-[a-z0-9-]++):")
+_SEPARATOR = re.compile("[/,]")
+
+
+def read_time_query(value: str) -> Media:
+    """The interval that the value of an Annodex query names: `15.0/30.0`, `smpte-25:0:10:07:33`.
+
+    Without an end it goes to the end of the medium. Many clients write the comma of Media
+    Fragments for the slash; it is read alike. Raises MalformedPart.
+    """
+    whole = decode(value, _QUERY_RULE)
+    head = _SCHEME.match(whole.plain)
+    scheme, begin = (head[1], head.end()) if head else ("npt", 0)
+    if scheme != "npt" and scheme not in TIMECODES:
+        raise whole.fault(0, f"'npt:' or one of {', '.join(TIMECODES)}", _QUERY_RULE)
+    separator = _SEPARATOR.search(whole.plain, begin)
+    end = separator.start() if separator else len(whole.plain)
+    first, last = whole.plain[begin:end], whole.plain[end + 1 :]
+    time = _interval(
+        _moment(scheme, first), _moment(scheme, last), separator[0] if separator else ""
+    )
+    if time is None:
+        raise whole.fault(begin, "a start, and perhaps '/' and an end after it", _QUERY_RULE)
+    return Media(time)
+
+
+def _moment(scheme: str, text: str) -> Fraction | None:
+    return npt(text, relaxed=True) if scheme == "npt" else timecode(scheme, text)
+
+
+_CALL_RULE = "ISO 24619:2011 section 5.3"
+_UNITS = {unit: Fraction(seconds) for unit, seconds in {"": 1, "s": 1, "m": 60, "h": 3600}.items()}
+_UNITS["ms"] = Fraction(1, 1000)
+_AMOUNT = r"([0-9]{1,15}+)(?:\.([0-9]{1,15}+))?(ms|s|m|h|)"
+_CALL = re.compile(rf"@?time\({_AMOUNT},{_AMOUNT}\)", re.ASCII)
+
+
+def read_time_call(text: str) -> Media:
+    """The interval that is appended to a handle: `@time(100s,200s)`, half-open, in s, ms, m or h.
+
+    Raises MalformedPart.
+    """
+    whole = decode(text, _CALL_RULE)
+    found = _CALL.fullmatch(whole.plain)
+    if found is None:
+        raise whole.fault(0, "@time(START,END), each a number and s, ms, m or h", _CALL_RULE)
+    start, end = (
+        Fraction(f"{found[group]}.{found[group + 1] or 0}") * _UNITS[found[group + 2]]
+        for group in (1, 4)
+    )
+    if start >= end:
+        raise whole.fault(found.start(4), "an end after the start", _CALL_RULE)
+    return Media(Time(start, end))

@@ -1,0 +1,72 @@
+"""Pages, destinations and embedded files of a PDF: `page=3`, `nameddest=chapter.2`, `ef=data.csv`.
+
+Specification: RFC 8118 section 3. Parameters are processed from left to right, so that the last one
+counts. Those that only set up a viewer (`zoom`, `view`, `search`, `highlight`, `comment`,
+`structelem` …) are passed over where there is something to serve beside them.
+
+>>> str(read("zoom=200&page=3&viewrect=0,0,100,50.5"))
+'page=3&viewrect=0,0,100,50.5'
+>>> read("zoom=200")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... expected page=, nameddest=, ef=, or viewrect= after page= (...)
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from perdure.errors import MalformedPart
+from perdure.parts.grammar import DIGITS, check, decoded
+from perdure.parts.selectors import Destination, Embedded, Page
+
+_RULE = "RFC 8118 section 3"
+_PAIR = re.compile("[^&#]++")
+_PAGE = re.compile(f"0*+([1-9][0-9]{{0,{DIGITS - 1}}})", re.ASCII)
+_NUMBER = r"([0-9]{1,19}+(?:\.[0-9]{1,18}+)?)"
+_VIEW = re.compile(",".join([_NUMBER] * 4), re.ASCII)
+
+
+def read(text: str) -> Page | Destination | Embedded:
+    """The page, destination or file that a text names. Raises MalformedPart."""
+    check(text, _RULE)
+    selected: Page | Destination | Embedded | None = None
+    for pair in _PAIR.finditer(text):
+        name, _, value = (decoded(piece) or "" for piece in pair[0].partition("="))
+        at = min(pair.start() + len(name) + 1, len(text))
+        match name:
+            case "page":
+                selected = Page(_page(text, at, value))
+            case "viewrect" if isinstance(selected, Page):
+                selected = Page(selected.number, _view(text, at, value))
+            case "nameddest":
+                selected = Destination(_name(text, at, value))
+            case "ef":
+                selected = Embedded(_name(text, at, value))
+    if selected is None:
+        expected = "page=, nameddest=, ef=, or viewrect= after page="
+        raise MalformedPart(text=text, at=0, expected=expected, rule=_RULE)
+    return selected
+
+
+def _page(text: str, at: int, value: str) -> int:
+    found = _PAGE.fullmatch(value)
+    if found is None:
+        raise MalformedPart(text=text, at=at, expected="a page number from 1", rule=_RULE)
+    return int(found[1])
+
+
+def _view(text: str, at: int, value: str) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    found = _VIEW.fullmatch(value)
+    if found is not None:
+        left, top, width, height = map(Fraction, found.groups())
+        if width and height:
+            return left, top, width, height
+    expected = "left, top, width and height, in units of the page"
+    raise MalformedPart(text=text, at=at, expected=expected, rule=_RULE)
+
+
+def _name(text: str, at: int, value: str) -> str:
+    if not value:
+        raise MalformedPart(text=text, at=at, expected="a name, escaped as UTF-8", rule=_RULE)
+    return value

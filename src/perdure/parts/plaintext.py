@@ -1,0 +1,76 @@
+"""Characters or lines of a text: `char=37,51`, `line=10,20;length=9876,UTF-8`.
+
+Specification: RFC 5147, on every identifier but a PDI, which has positions of its own.
+# ruling: part-meaning
+
+>>> read("line=10,20")
+TextRange(unit='line', start=10, end=20, checks=())
+>>> str(read("char=,12;MD5=00"))  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 8; expected ';length=' or ';md5=', or the end (...)
+>>> str(read("char=100;length=09876,UTF-8"))
+'char=100;length=9876,utf-8'
+
+Positions lie between characters or lines: `char=100` is a place without extent. A start that is
+left out is 0, an end that is left out the end of the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.selectors import Check, TextRange
+
+# text-fragment   =  text-scheme 0*( ";" integrity-check )
+# text-scheme     =  ( char-scheme / line-scheme )
+# char-scheme     =  "char=" ( position / range )
+# line-scheme     =  "line=" ( position / range )
+# integrity-check =  ( length-scheme / md5-scheme ) [ "," mime-charset ]
+# position        =  number
+# range           =  ( position "," [ position ] ) / ( "," position )
+# length-scheme   =  "length=" number
+# md5-scheme      =  "md5=" 32HEXDIG
+# mime-charset    =  1*mime-charset-chars          ; RFC 2978 section 2.3
+_RULE = "RFC 5147 section 3"
+_RANGE = re.compile("(char|line)=([0-9]*+)(,?)([0-9]*+)", re.ASCII)
+_CHECK = re.compile(r";(length|md5)=([0-9A-Fa-f]*+)(?:,([A-Za-z0-9!#$%&'+^_`{}~-]++))?", re.ASCII)
+_MD5_DIGITS = 32
+
+
+def read(text: str) -> TextRange:
+    """The characters or lines that a text names. Raises MalformedPart."""
+    whole = decode(text, _RULE)
+    head = _RANGE.match(whole.plain)
+    if head is None:
+        raise whole.fault(0, "'char=' or 'line='", _RULE)
+    unit, first, comma, last = head.groups()
+    if not first and not last:
+        raise whole.fault(head.end(), "a position", _RULE)
+    start = number(whole, head.start(2), first, _RULE) if first else 0
+    end = number(whole, head.start(4), last, _RULE) if last else None
+    if not comma:
+        end = start
+    if end is not None and start > end:
+        raise whole.fault(head.start(4), "an end that is not before its start", _RULE)
+    return TextRange(unit, start, end, _checks(whole, head.end()))
+
+
+def _checks(whole: Text, at: int) -> tuple[Check, ...]:
+    checks: list[Check] = []
+    while at < len(whole.plain):
+        found = _CHECK.match(whole.plain, at)
+        if found is None:
+            raise whole.fault(at, "';length=' or ';md5=', or the end", _RULE)
+        if len(checks) == MOST:
+            raise whole.fault(at, f"the end: a part has at most {MOST} checks", _RULE)
+        kind, value, charset = found.groups()
+        if kind == "md5" and len(value) != _MD5_DIGITS:
+            raise whole.fault(found.start(2), f"{_MD5_DIGITS} hexadecimal digits", _RULE)
+        if kind == "length" and not value.isdecimal():
+            raise whole.fault(found.start(2), "a number of octets", _RULE)
+        if kind == "length":
+            value = str(number(whole, found.start(2), value, _RULE))
+        checks.append(Check(kind, value.lower(), charset.lower() if charset else None))
+        at = found.end()
+    return tuple(checks)

@@ -1,0 +1,76 @@
+"""Rows, columns or cells of a table: `row=5-7`, `col=2-*`, `cell=4,1-6,2`, `row=3;7-9`.
+
+Specification: RFC 7111. Counting begins with 1, the header being row 1; `*` is the last one.
+
+>>> str(read("cell=4,1-6,*;9,2-9,2"))
+'cell=4,1-6,*;9,2'
+>>> read("row=3;0-2")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 6; expected a number from 1, or '*' (RFC 7111 section 2)
+"""
+
+from __future__ import annotations
+
+import re
+
+from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.selectors import Cells
+
+# rowsel     = "row=" singlespec 0*( ";" singlespec )
+# colsel     = "col=" singlespec 0*( ";" singlespec )
+# cellsel    = "cell=" cellspec 0*( ";" cellspec )
+# singlespec = position [ "-" position ]
+# cellspec   = cellrow "," cellcol [ "-" cellrow "," cellcol ]
+# position   = number / "*"
+_RULE = "RFC 7111 section 3"
+_COUNT_RULE = "RFC 7111 section 2"
+_AXIS = re.compile("(row|col|cell)=")
+_POSITION = re.compile(r"[0-9]++|\*", re.ASCII)
+
+Place = tuple[int | None, ...]
+
+
+def read(text: str) -> Cells:
+    """The rows, columns or cells that a text names. Raises MalformedPart."""
+    whole = decode(text, _RULE)
+    head = _AXIS.match(whole.plain)
+    if head is None:
+        raise whole.fault(0, "'row=', 'col=' or 'cell='", _RULE)
+    axis, at = head[1], head.end()
+    ranges: list[tuple[Place, Place]] = []
+    while True:
+        first, at = _place(whole, at, axis)
+        last = first
+        if whole.plain.startswith("-", at):
+            last, at = _place(whole, at + 1, axis)
+        ranges.append((first, last))
+        if at == len(whole.plain):
+            return Cells(axis, tuple(ranges))
+        if whole.plain[at] != ";":
+            raise whole.fault(at, "'-', ';' or the end", _RULE)
+        if len(ranges) == MOST:
+            raise whole.fault(at, f"the end: a part has at most {MOST} ranges", _RULE)
+        at += 1
+
+
+def _place(whole: Text, at: int, axis: str) -> tuple[Place, int]:
+    """A row, a column, or both with a comma between; and where it ends."""
+    row, at = _position(whole, at)
+    if axis != "cell":
+        return (row,), at
+    if not whole.plain.startswith(",", at):
+        raise whole.fault(at, "',' and a column", _RULE)
+    column, at = _position(whole, at + 1)
+    return (row, column), at
+
+
+def _position(whole: Text, at: int) -> tuple[int | None, int]:
+    found = _POSITION.match(whole.plain, at)
+    if found is None:
+        raise whole.fault(at, "a number from 1, or '*'", _RULE)
+    if found[0] == "*":
+        return None, found.end()
+    value = number(whole, at, found[0], _RULE)
+    if not value:
+        raise whole.fault(at, "a number from 1, or '*'", _COUNT_RULE)
+    return value, found.end()

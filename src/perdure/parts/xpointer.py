@@ -1,0 +1,215 @@
+"""Elements of XML and HTML: an ID, `element(/1/2)`, `xpointer(//p[3])`.
+
+Specifications: XPointer Framework, element() and xmlns() Schemes (W3C Recommendations, 2003),
+xpointer() Scheme (Working Draft, 2002) as far as it is XPath 1.0. IDs of HTML: the HTML standard,
+section 7.4.6.3.
+
+>>> read("intro")
+ElementById(id='intro')
+>>> read("xmlns(x=urn:x)xpointer(//x:p[text()='^)'])")
+XPath(expression="//x:p[text()=')']", namespaces=(('x', 'urn:x'),))
+>>> str(read("bogus(1)element(/1/2)  element(intro)"))
+'element(/1/2)element(intro)'
+>>> read("element(/1")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.MalformedPart: ... at 10; expected ')' (XPointer Framework section 3.1)
+
+How it works: `pieces` takes a pointer apart into schemes with their data, for ISO/IEC 21000-17 too,
+which is built on the same framework. Pieces stand side by side: the first that selects anything is
+the part; schemes that are not known are skipped.
+
+What must stay true: an expression that is let through here is small; its evaluation has bounds of
+its own (`perdure.extractors.confined`). EXSLT never gets through: its regular expressions take
+exponential time.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from perdure.parts.grammar import MOST, Text, decode, number
+from perdure.parts.selectors import ChildSequence, ElementById, First, Selector, XPath
+
+# XML Names section 3, XML 1.0 section 2.3
+_START = (
+    "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+NCNAME = f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+"
+_NCNAME = re.compile(NCNAME)
+_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+# SchemeBased ::= PointerPart (S? PointerPart)*
+# PointerPart ::= SchemeName '(' SchemeData ')'
+# SchemeName  ::= QName
+# SchemeData  ::= EscapedData*
+# EscapedData ::= NormalChar | '^(' | '^)' | '^^' | '(' SchemeData ')'
+_FRAMEWORK = "XPointer Framework section 3.1"
+_OPENING = re.compile(rf"((?:{NCNAME}:)?{NCNAME})\(")
+_SPACE = re.compile("[ \t\r\n]*+")
+_DELIMITER = re.compile("[()^]")
+_ESCAPED = re.compile(r"\^([()^])")
+
+
+class Piece(NamedTuple):
+    """A scheme with its data, circumflexes taken off."""
+
+    name: str
+    data: str
+    at: int
+    """Where the data begins in the plain text."""
+    joined: bool
+    """Whether `*` stands before it: it is looked for in what the piece before it selects."""
+
+
+def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
+    """The schemes of a pointer. Raises MalformedPart.
+
+    `joins`: a `*` may stand between two of them (ISO/IEC 21000-17).
+    """
+    found: list[Piece] = []
+    plain, at, joined = whole.plain, 0, False
+    while True:
+        opening = _OPENING.match(plain, at)
+        if opening is None:
+            name = _NCNAME.match(plain, at)
+            raise whole.fault(name.end() if name else at, "the name of a scheme, '('", _FRAMEWORK)
+        if len(found) == MOST:
+            raise whole.fault(at, f"the end: a part has at most {MOST} schemes", _FRAMEWORK)
+        end = _closing(whole, opening.end())
+        data = _ESCAPED.sub(r"\1", plain[opening.end() : end])
+        found.append(Piece(opening[1], data, opening.end(), joined))
+        at = end + 1
+        if at == len(plain):
+            return found
+        joined = joins and plain[at] == "*"
+        spaces = None if joined else _SPACE.match(plain, at)
+        at = spaces.end() if spaces else at + 1
+
+
+def _closing(whole: Text, at: int) -> int:
+    """Where the parenthesis is that closes data beginning at `at`."""
+    depth = 1
+    while found := _DELIMITER.search(whole.plain, at):
+        at = found.end()
+        if found[0] == "^":
+            if whole.plain[at : at + 1] not in ("(", ")", "^"):
+                raise whole.fault(at, "'(', ')' or '^' after '^'", _FRAMEWORK)
+            at += 1
+        elif found[0] == "(":
+            depth += 1
+        else:
+            depth -= 1
+            if not depth:
+                return found.start()
+    raise whole.fault(len(whole.plain), "')'", _FRAMEWORK)
+
+
+# schemes
+# -------
+
+
+def read(text: str) -> Selector:
+    """The elements that a pointer names. Raises MalformedPart."""
+    whole = decode(text, _FRAMEWORK)
+    refuse_no_characters(whole)
+    if _NCNAME.fullmatch(whole.plain):
+        return ElementById(whole.plain)
+    namespaces: dict[str, str] = {}
+    choices: list[Selector] = []
+    for piece in pieces(whole):
+        match piece.name:
+            case "xmlns":
+                _bind(whole, piece, namespaces)
+            case "element":
+                choices.append(_element(whole, piece))
+            case "xpointer" | "xpath1":
+                check_xpath(whole, piece.at, piece.data)
+                choices.append(XPath(piece.data, tuple(namespaces.items())))
+    if not choices:
+        raise whole.fault(0, "element(), xpointer() or xpath1()", "XPointer Framework section 3.3")
+    return choices[0] if len(choices) == 1 else First(tuple(choices))
+
+
+def read_id(text: str) -> ElementById:
+    """The element that a fragment of HTML names: any text without white space can be an ID.
+
+    Raises MalformedPart.
+
+    >>> read_id("add(int)")
+    ElementById(id='add(int)')
+    """
+    rule = "HTML standard section 3.2.6"
+    whole = decode(text, rule)
+    refuse_no_characters(whole)
+    for at, character in enumerate(whole.plain):
+        if character in " \t\n\r":
+            raise whole.fault(at, "an ID, which has no white space", rule)
+    if not whole.plain:
+        raise whole.fault(0, "an ID", rule)
+    return ElementById(whole.plain)
+
+
+def refuse_no_characters(whole: Text) -> None:
+    """Raise MalformedPart where something stands that no XML document can contain."""
+    if found := _NO_CHARACTER.search(whole.plain):
+        raise whole.fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
+
+
+# XmlnsSchemeData      ::= NCName S? '=' S? EscapedNamespaceName
+_BINDING = re.compile(f"({NCNAME})[ \t\r\n]*+=[ \t\r\n]*+(.*+)", re.DOTALL)
+
+
+def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
+    """Framework section 3.4: bindings are for the pieces to the right; an attempt to bind `xml`
+    or `xmlns`, like one that is not understood, has no effect and is no error.
+    """
+    found = _BINDING.fullmatch(piece.data)
+    if found is None or found[1] in ("xml", "xmlns"):
+        return
+    if found[2].startswith(("http://exslt.org", "https://exslt.org")):
+        expected = "another namespace: the functions of EXSLT take unbounded time"
+        raise whole.fault(piece.at, expected, "XPath 1.0 section 3.2")
+    namespaces[found[1]] = found[2]
+
+
+# ElementSchemeData ::= (NCName ChildSequence?) | ChildSequence
+# ChildSequence     ::= ('/' [1-9] [0-9]*)+
+_ELEMENT = re.compile(f"({NCNAME})?((?:/[1-9][0-9]*+)*)")
+_ELEMENT_RULE = "XPointer element() Scheme section 3"
+
+
+def _element(whole: Text, piece: Piece) -> Selector:
+    found = _ELEMENT.match(piece.data)
+    if found is None or not piece.data or found.end() < len(piece.data):
+        at = piece.at + (found.end() if found else 0)
+        raise whole.fault(min(at, len(whole.plain)), "an ID, and '/' before numbers", _ELEMENT_RULE)
+    steps = found[2].split("/")[1:]
+    if not steps:
+        return ElementById(found[1])
+    return ChildSequence(
+        found[1], tuple(number(whole, piece.at, step, _ELEMENT_RULE) for step in steps)
+    )
+
+
+# what an expression may cost
+# ---------------------------
+
+_LONGEST_XPATH = 1024  # octets
+_MOST_DESCENTS = 3
+_DESCENT = re.compile(
+    r""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|(//|\b(?:descendant(?:-or-self)?|following|preceding)\s*+::)"""
+)
+_XPATH_RULE = "XPath 1.0 section 2; it is evaluated within bounds"
+
+
+def check_xpath(whole: Text, at: int, expression: str) -> None:
+    """Raise MalformedPart, at `at`, for an expression that is too large or goes down too often."""
+    if not expression.strip():
+        raise whole.fault(at, "an expression", _XPATH_RULE)
+    if len(expression.encode()) > _LONGEST_XPATH:
+        raise whole.fault(at, f"an expression of at most {_LONGEST_XPATH} octets", _XPATH_RULE)
+    if sum(bool(found[1]) for found in _DESCENT.finditer(expression)) > _MOST_DESCENTS:
+        expected = f"'//' and axes of descendants at most {_MOST_DESCENTS} times"
+        raise whole.fault(at, expected, _XPATH_RULE)
