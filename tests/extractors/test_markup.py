@@ -238,10 +238,12 @@ def test_an_encoding_in_which_tags_cannot_be_told(
         (b"<html><meta charset=euc-jp>", None, "euc_jp"),
         (b"<html><meta content='text/html; charset=koi8-r'>", None, "koi8_r"),
         (b"<html><meta charset=euc-jp>", "utf-8", "utf_8"),
-        (b"<p>", "x-unheard-of", "utf_8"),
-        (b"<p>", "base64", "utf_8"),
-        (b"<p>", "\0", "utf_8"),
-        (b"", None, "utf_8"),
+        (b"<html><meta charset=utf-16>", None, "utf_8"),
+        (b"<p>", "x-unheard-of", "latin_1"),
+        (b"<p>", "base64", "latin_1"),
+        (b"<p>", "\0", "latin_1"),
+        (b"", None, "latin_1"),
+        (b"<p>", "Windows-31J", "cp932"),
     ],
 )
 def test_which_encoding(tmp_path: Path, data: bytes, charset: str | None, codec: str) -> None:

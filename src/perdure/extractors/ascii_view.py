@@ -21,6 +21,7 @@ import sys
 from array import array
 from typing import NamedTuple
 
+from perdure import formats
 from perdure.errors import PartNotSupported
 from perdure.extractors.port import Source
 from perdure.parts import Selector
@@ -64,12 +65,13 @@ class Encoding(NamedTuple):
 
 
 def encoding(source: Source, selector: Selector | str) -> Encoding:
-    """By byte-order mark, by what the source says, by what the document says; else UTF-8.
+    """By byte-order mark, by what the source says, by what the document says; else by default:
+    UTF-8 for XML, ISO 8859-1 for all others (ruling: pdi-charset).
 
     Raises PartNotSupported where markup cannot be found in the bytes of the encoding.
     """
     head = source.read(0, _HEAD)
-    codec = _codec(source.charset, head)
+    codec = _codec(source.charset, head, "utf_8" if source.essence.endswith("xml") else "latin_1")
     if codec in _TANGLED:
         raise PartNotSupported(
             media_type=f"{source.essence}; charset={codec.replace('_', '-')}",
@@ -93,24 +95,27 @@ def ascii_view(data: bytes | memoryview, encoding: Encoding) -> bytes | memoryvi
     return bytes(data).translate(_table(encoding.codec))
 
 
-def _codec(charset: str | None, head: bytes) -> str:
+def _codec(charset: str | None, head: bytes, default: str) -> str:
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec
-    declared = _DECLARED.search(head)
-    said = charset or (declared and (declared[1] or declared[2]).decode("ascii")) or "utf-8"
+    declared = None if charset else _DECLARED.search(head)
+    said = charset or (declared and (declared[1] or declared[2]).decode("ascii"))
+    if not said:
+        return _by_zeros(head) or default
+    known = formats.charset(said)
     try:
-        info = codecs.lookup(said)
+        info = codecs.lookup((known and known.codec) or said)
     except (LookupError, ValueError):  # a name that nobody knows, or that is none
-        return _by_zeros(head) or "utf_8"
+        return _by_zeros(head) or default
     codec = info.name.replace("-", "_")
     if not info._is_text_encoding:
-        return "utf_8"
+        return default
+    if declared and codec.startswith(("utf_16", "utf_32")):
+        return "utf_8"  # what could be read in ASCII is in neither (HTML standard, 13.2.3.2)
     if codec in {"utf_16", "utf_32"}:  # RFC 2781, 4.3: without a mark, the big end comes first
         return _by_zeros(head) or f"{codec}_be"
-    if codec == "utf_8_sig":
-        return "utf_8"
-    return codec if charset or declared else _by_zeros(head) or codec
+    return "utf_8" if codec == "utf_8_sig" else codec
 
 
 def _by_zeros(head: bytes) -> str | None:
