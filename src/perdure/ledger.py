@@ -273,10 +273,10 @@ class Ledger:
                 if received != expected:
                     raise Incomplete(expected=expected, received=max(received, 0))
 
-    def place(self, identifier: Identifier, version: int, content: Content) -> Representation:
-        """Queues bytes, and says where they will lie."""
+    def place(self, name: str, version: int, content: Content) -> Representation:
+        """Queues bytes under their full name, and says where they will lie."""
         block = warc.Block(
-            uri=str(rules.qualified(identifier, version, content.format)),
+            uri=name,
             at=self.now,
             media_type=_typed(content),
             length=content.length,

@@ -180,7 +180,8 @@ def _placed(
         waiting = version.find(content.format) if version else None
         if version is None or waiting is None or waiting.segment != _NOWHERE:
             continue
-        placed = replace(ledger.place(identifier, number, content), at=waiting.at)
+        name = str(rules.qualified(identifier, number, content.format))
+        placed = replace(ledger.place(name, number, content), at=waiting.at)
         ones = tuple(placed if one is waiting else one for one in version.representations)
         grown = replace(version, representations=ones)
         versions = tuple(grown if one is version else one for one in record.versions)

@@ -50,6 +50,7 @@ from perdure.model import (
     Register,
     SaveToken,
     Tombstone,
+    Version,
     Withdraw,
 )
 from perdure.settings import Settings
@@ -192,15 +193,26 @@ class Registrar:
         rules.check_series(series, self._settings.series)
         number = self._ledger.next_serial(series, self._day)
         format = command.contents[0].format if command.contents else command.format
-        name = f"pdi://{series}/{self._day}/{number}.{rules.canonical_format(format)}.1"
-        if command.contents or command.locations:
+        stem = f"pdi://{series}/{self._day}/{number}"
+        name = f"{stem}.{rules.canonical_format(format)}.1"
+        if command.locations:
             receipt = self._create(pdi.parse(name), command, format=format)
         else:
             key = resource_key(series, self._day, str(number))
-            self._ledger.add(key, self._reserved(command, format))
+            first = self._first(stem, command) if command.contents else None
+            self._ledger.add(key, first or self._reserved(command, format))
             receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
         self._ledger.use_serial(series, self._day, number)
         return receipt
+
+    def _first(self, stem: str, command: Mint) -> Record:
+        """A record that begins with bytes: there is nothing yet that they could contradict."""
+        ledger = self._ledger
+        contents = rules.checked_contents(pdi.parse(stem), command.contents)
+        ledger.check_spooled(contents)
+        added = tuple(ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents)
+        version = Version(number=1, at=ledger.now, representations=added)
+        return Record(at=ledger.now, by=command.by, metadata=command.metadata, versions=(version,))
 
     def _reserved(self, command: Mint | Register, format: str) -> Record:
         """A record without bytes or locations yet."""
@@ -311,7 +323,12 @@ class Registrar:
     def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
         self._ledger.check_spooled(plan.fresh)
         added = tuple(
-            self._ledger.place(identifier, plan.version, content) for content in plan.fresh
+            self._ledger.place(
+                str(rules.qualified(identifier, plan.version, content.format)),
+                plan.version,
+                content,
+            )
+            for content in plan.fresh
         )
         return rules.with_representations(record, plan.version, added, self._ledger.now)
 

@@ -174,7 +174,8 @@ def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> t
         _check_media_type(content.media_type)
         _check_token("charset", content.charset)
         _check_token("language", content.language)
-        checked.append(msgspec.structs.replace(content, format=format))
+        same = content.format == format
+        checked.append(content if same else msgspec.structs.replace(content, format=format))
     return tuple(checked)
 
 

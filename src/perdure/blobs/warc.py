@@ -86,7 +86,7 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
 def _random_uuid() -> str:
     """A UUID of version 4 (RFC 9562 section 5.4). It need be unique and not secret, and to ask the
     system for each would let all other threads go first."""
-    digits = f"{random.getrandbits(128):032x}"  # noqa: S311
+    digits = f"{random.getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
