@@ -1,8 +1,8 @@
 """How the characters of a text are written in its bytes: codec, byte-order mark, line breaks.
 
 How it works: the charset is the one that the source says, else the one that its byte-order mark
-says, else ISO 8859-1 (ruling: pdi-charset). What matters for cutting is of three kinds, by how a
-line break can be put into stored bytes:
+says, else what markup says about itself, else ISO 8859-1 (ruling: pdi-charset). What matters for
+cutting is of three kinds, by how a line break can be put into stored bytes:
 
 * `plain`: CR and LF are the bytes 13 and 10, and those are nothing else: ASCII, ISO 8859, UTF-8,
   EUC, Shift_JIS, Big5, GB18030.
@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from perdure import formats
 from perdure.errors import PartNotSupported
+from perdure.extractors.ascii_view import encoding
 from perdure.extractors.port import Source
 
 _MARKS = (  # the longer first: that of UTF-32LE begins with that of UTF-16LE
@@ -52,6 +53,8 @@ class Coding(NamedTuple):
     """The charset of a part, which has no byte-order mark; None where nobody has named one."""
     cr: bytes
     lf: bytes
+    state: int
+    """Of a decoder that has read nothing."""
 
 
 def coding(source: Source) -> Coding:
@@ -66,7 +69,12 @@ def coding(source: Source) -> Coding:
         label=codec.upper() if codec.startswith(("utf-16", "utf-32")) else source.charset,
         cr=cr,
         lf=lf,
+        state=codecs.getincrementaldecoder(codec)().getstate()[1],
     )
+
+
+def _marked_up(source: Source) -> bool:
+    return source.essence.endswith(("/html", "/xml", "+xml", "/sgml"))
 
 
 def _has(head: bytes, mark: bytes) -> bool:
@@ -75,7 +83,10 @@ def _has(head: bytes, mark: bytes) -> bool:
 
 def _codec(source: Source, head: bytes) -> str:
     if source.charset is None:
-        return next((name for name, mark in _MARKS if _has(head, mark)), _DEFAULT)
+        default = (
+            encoding(source, "char").codec.replace("_", "-") if _marked_up(source) else _DEFAULT
+        )
+        return next((name for name, mark in _MARKS if _has(head, mark)), default)
     known = formats.charset(source.charset)
     try:
         info = codecs.lookup((known and known.codec) or source.charset)

@@ -177,31 +177,29 @@ def open_index(
 def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
     """Five numbers of 64 bits for each border of a block, and for the end. Raises Undecodable."""
     rows = array("Q")
-    counting = _Counting(coding, Mark(coding.start, 0, 0, 0, coding_state(coding), after_cr=False))
+    mark = Mark(coding.start, 0, 0, 0, coding.state, after_cr=False)
+    counting = _Counting(coding, mark)
     if source.length >= _WORTH_NUMPY:
         counting.breaks = _fastest()
     with source.open() as file:
         file.seek(coding.start)
         try:
             while data := file.read(block):
-                rows.extend(_as_row(counting.mark()))
+                rows.extend(_as_row(mark))
                 counting.feed(data)
+                mark = counting.mark()
             counting.finish()
-        except UnicodeDecodeError as error:
-            at = counting.mark().byte + error.start
+        except UnicodeError as error:  # after it the decoder does not say where it is
+            start, reason = 0, str(error)
+            if isinstance(error, UnicodeDecodeError):
+                start, reason = error.start, error.reason
             raise Undecodable(
                 identifier=source.name,
                 media_type=f"{source.essence}; charset={source.charset or coding.codec}",
-                reason=f"no text at byte {at}: {error.reason}",
+                reason=f"no text at byte {mark.byte + start}: {reason}",
             ) from None
-    rows.extend(_as_row(counting.mark()))
+    rows.extend(_as_row(mark))
     return rows.tobytes()
-
-
-def coding_state(coding: Coding) -> int:
-    """The state of a decoder that has read nothing."""
-    state: int = codecs.getincrementaldecoder(coding.codec)().getstate()[1]
-    return state
 
 
 def _as_row(mark: Mark) -> tuple[int, ...]:
