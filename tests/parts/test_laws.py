@@ -298,8 +298,8 @@ def test_any_expression_can_be_escaped(expression: str) -> None:
 
 @given(st.integers(0, 10**18), st.integers(1, 10**18))
 def test_octets_are_data_positions(start: int, length: int) -> None:
-    """Web Annotation Data Model section 4.2.6: a data position counts octets from 0, the start
-    included, the end not.
+    """Web Annotation Data Model section 4.2.6: "The starting position of the segment of data. The
+    first byte is character position 0."
     """
     position = {"type": "DataPositionSelector", "start": start, "end": start + length}
     assert annotation.read(position) == Octets(start, start + length)

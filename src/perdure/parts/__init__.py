@@ -23,7 +23,7 @@ time in proportion to it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from perdure.errors import MalformedPart, PartNotSupported
@@ -199,9 +199,18 @@ def parse(text: str, media_type: str) -> Selector:
     Raises MalformedPart; PartNotSupported where the text is written in a syntax that another media
     type has.
     """
-    rule = "RFC 3986 section 3.5"
-    check(text, rule)
+    check(text, _RULE)
     own = syntaxes(media_type)
+    fragments = [syntax for syntax in own if syntax is not _ANNOTATION]
+    if _ANNOTATION.mark.search(text):
+        return annotation.read(text, lambda value: _read(value, fragments, media_type))
+    return _read(text, own, media_type)
+
+
+_RULE = "RFC 3986 section 3.5"
+
+
+def _read(text: str, own: Sequence[Syntax], media_type: str) -> Selector:
     for seen in (text, decoded(text) or text):  # a mark may be escaped
         for syntax in own:
             if syntax.mark.search(seen):
@@ -210,7 +219,7 @@ def parse(text: str, media_type: str) -> Selector:
     others = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
     if any(syntax.mark.search(text) for syntax in others):
         raise PartNotSupported(media_type=media_type, selector=text, offered=offered)
-    raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=rule)
+    raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 
 
 def select(identifier: Identifier, media_type: str) -> Selector | None:

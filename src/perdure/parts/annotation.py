@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,7 +39,7 @@ from perdure.parts import (
     table,
     xpointer,
 )
-from perdure.parts.grammar import DIGITS, LONGEST, MOST, Text, check, decode, decoded
+from perdure.parts.grammar import DIGITS, MOST, Text, check, decode, decoded
 from perdure.parts.selectors import (
     CSV,
     HTML,
@@ -90,14 +90,35 @@ class _Fault(Exception):
         self.expected = expected
 
 
-def read(given: str | Mapping[str, Any]) -> Selector:
+class _Place(NamedTuple):
+    """A selector in what is read."""
+
+    fragment: Callable[[str], Selector] | None
+    """What reads the value of a FragmentSelector that does not say what it conforms to."""
+    way: str = ""
+    """How to get there: `refinedBy.`"""
+    depth: int = 1
+
+    def inner(self, name: str) -> _Place:
+        return _Place(self.fragment, f"{self.way}{name}.", self.depth + 1)
+
+    def fault(self, name: str, expected: str) -> _Fault:
+        return _Fault(f"{self.way}{name}".rstrip("."), expected)
+
+
+def read(
+    given: str | Mapping[str, Any], fragment: Callable[[str], Selector] | None = None
+) -> Selector:
     """The selector that a text or a decoded JSON object describes. Raises MalformedPart.
 
-    A text is JSON, escaped as in a URI or not, or a fragment that begins with `selector(`.
+    A text is JSON, escaped as in a URI or not, or a fragment that begins with `selector(`. Where it
+    is known of which media type the document is, `fragment` reads its fragments (section 4.2.1:
+    `conformsTo` SHOULD be there, but need not).
     """
     text = given if isinstance(given, str) else "selector"
     try:
-        selector = _selector(_mapping(given) if isinstance(given, str) else given, "", 1)
+        whole = _Place(fragment)
+        selector = _selector(_mapping(given) if isinstance(given, str) else given, whole)
         if _count(selector) > MOST:
             raise _Fault("", f"at most {MOST} selectors")
     except _Fault as fault:
@@ -131,20 +152,19 @@ def _mapping(text: str) -> object:
 # -------------
 
 
-def _selector(given: object, place: str, depth: int) -> Selector:
-    """`place` is the way to `given`, for messages: `refinedBy.`."""
-    if depth > DEEPEST:
-        raise _Fault(place.rstrip("."), f"selectors within selectors at most {DEEPEST} deep")
+def _selector(given: object, place: _Place) -> Selector:
+    if place.depth > DEEPEST:
+        raise place.fault("", f"selectors within selectors at most {DEEPEST} deep")
     if not isinstance(given, Mapping):
-        raise _Fault(place.rstrip("."), "an object")
+        raise place.fault("", "an object")
     kind = given.get("type")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        raise _Fault(f"{place}type", f"one of {', '.join(_READERS)}")
-    outer = reader(given, place, depth)
+        raise place.fault("type", f"one of {', '.join(_READERS)}")
+    outer = reader(given, place)
     if given.get("refinedBy") is None:
         return outer
-    return _within(outer, _selector(given["refinedBy"], f"{place}refinedBy.", depth + 1))
+    return _within(outer, _selector(given["refinedBy"], place.inner("refinedBy")))
 
 
 def _within(outer: Selector, inner: Selector) -> Selector:
@@ -153,72 +173,76 @@ def _within(outer: Selector, inner: Selector) -> Selector:
     return Within(outer, inner)
 
 
-def _string(given: Mapping[str, Any], name: str, place: str, missing: str | None = None) -> str:
+def _string(given: Mapping[str, Any], name: str, place: _Place, missing: str | None = None) -> str:
     value = given.get(name, missing)
-    if isinstance(value, str) and (value or missing is not None) and len(value) <= LONGEST:
-        try:
-            check(value, _RULE)
-        except MalformedPart as error:
-            raise _Fault(f"{place}{name}", error.expected) from None
-        return value
-    raise _Fault(f"{place}{name}", f"a text of at most {LONGEST} characters")
+    if not isinstance(value, str) or (not value and missing is None):
+        raise place.fault(name, "a text")
+    try:
+        check(value, _RULE)
+    except MalformedPart as error:
+        raise place.fault(name, error.expected) from None
+    return value
 
 
-def _positions(given: Mapping[str, Any], place: str) -> tuple[int, int]:
+def _positions(given: Mapping[str, Any], place: _Place) -> tuple[int, int]:
     for name in ("start", "end"):
         value = given.get(name)
         if type(value) is not int or not 0 <= value <= _GREATEST:
-            raise _Fault(f"{place}{name}", "a whole number that is not negative")
+            raise place.fault(name, "a whole number that is not negative")
     if given["start"] > given["end"]:
-        raise _Fault(f"{place}end", "a number that is not before the start")
+        raise place.fault("end", "a number that is not before the start")
     return given["start"], given["end"]
 
 
-def _text_position(given: Mapping[str, Any], place: str, _: int) -> Selector:
+def _text_position(given: Mapping[str, Any], place: _Place) -> Selector:
     return TextPosition(*_positions(given, place))
 
 
-def _octets(given: Mapping[str, Any], place: str, _: int) -> Selector:
+def _octets(given: Mapping[str, Any], place: _Place) -> Selector:
     return Octets(*_positions(given, place))
 
 
-def _text_quote(given: Mapping[str, Any], place: str, _: int) -> Selector:
+def _text_quote(given: Mapping[str, Any], place: _Place) -> Selector:
     exact = _string(given, "exact", place)
     return TextQuote(
         exact, _string(given, "prefix", place, ""), _string(given, "suffix", place, "")
     )
 
 
-def _xpath(given: Mapping[str, Any], place: str, _: int) -> Selector:
+def _xpath(given: Mapping[str, Any], place: _Place) -> Selector:
+    whole = _xml_text(given, place)
+    try:
+        xpointer.check_xpath(whole, 0, whole.plain)
+    except MalformedPart as error:
+        raise place.fault("value", error.expected) from None
+    return XPath(whole.plain)
+
+
+def _css(given: Mapping[str, Any], place: _Place) -> Selector:
+    return Css(_xml_text(given, place).plain)
+
+
+def _xml_text(given: Mapping[str, Any], place: _Place) -> Text:
     value = _string(given, "value", place)
     whole = Text(value, value, range(len(value) + 1))
     try:
         xpointer.refuse_no_characters(whole)
-        xpointer.check_xpath(whole, 0, value)
     except MalformedPart as error:
-        raise _Fault(f"{place}value", error.expected) from None
-    return XPath(value)
+        raise place.fault("value", error.expected) from None
+    return whole
 
 
-def _css(given: Mapping[str, Any], place: str, _: int) -> Selector:
+def _fragment(given: Mapping[str, Any], place: _Place) -> Selector:
     value = _string(given, "value", place)
+    conforms = _syntax(_string(given, "conformsTo", place, ""))
+    reader = SYNTAXES.get(conforms) if conforms else place.fragment
+    if reader is None:
+        raise place.fault("conformsTo", f"one of {', '.join(SYNTAXES)}")
     try:
-        xpointer.refuse_no_characters(Text(value, value, range(len(value) + 1)))
-    except MalformedPart as error:
-        raise _Fault(f"{place}value", error.expected) from None
-    return Css(value)
-
-
-def _fragment(given: Mapping[str, Any], place: str, _: int) -> Selector:
-    value = _string(given, "value", place)
-    conforms = _syntax(_string(given, "conformsTo", place))
-    if conforms not in SYNTAXES:
-        raise _Fault(f"{place}conformsTo", f"one of {', '.join(SYNTAXES)}")
-    try:
-        return SYNTAXES[conforms](value)
+        return reader(value)
     except MalformedPart as error:
         expected = f"at {error.at}, {error.expected} ({error.rule})"
-        raise _Fault(f"{place}value", expected) from None
+        raise place.fault("value", expected) from None
 
 
 _RFC = re.compile("https?://[a-z.-]+/.*?(rfc[0-9]{1,5})(?:[./#].*)?", re.ASCII)
@@ -235,15 +259,14 @@ def _syntax(conforms: str) -> str:
     return conforms
 
 
-def _range(given: Mapping[str, Any], place: str, depth: int) -> Selector:
+def _range(given: Mapping[str, Any], place: _Place) -> Selector:
     start, end = (
-        _selector(given.get(name), f"{place}{name}.", depth + 1)
-        for name in ("startSelector", "endSelector")
+        _selector(given.get(name), place.inner(name)) for name in ("startSelector", "endSelector")
     )
     return Between(start, end)
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any], str, int], Selector]] = {
+_READERS: dict[str, Callable[[Mapping[str, Any], _Place], Selector]] = {
     "CssSelector": _css,
     "DataPositionSelector": _octets,
     "FragmentSelector": _fragment,
