@@ -11,7 +11,16 @@ import sys
 from benchmarks.measure import Ratio, show
 from benchmarks.servers import Missing
 
-NAMES = ("parse", "minting", "http_minting", "loading", "listing", "redirects", "held")
+NAMES = (
+    "parse",
+    "minting",
+    "http_minting",
+    "loading",
+    "listing",
+    "redirects",
+    "held",
+    "parts_markup",
+)
 
 
 def main(names: list[str]) -> int:

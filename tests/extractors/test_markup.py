@@ -128,6 +128,9 @@ def test_from_one_name_to_another(extraction: Extraction, tmp_path: Path) -> Non
     assert cut(extraction, page, NameRange("a", "c")) == data[:-1]
     with pytest.raises(PartOutOfRange):
         extraction.extract(page, NameRange("b", "a"))
+    within = source(tmp_path, b"<p name=b><a name=a>1</a></p>", "text/html", "us-ascii")
+    with pytest.raises(PartOutOfRange):
+        extraction.extract(within, NameRange("a", "b"))
     with pytest.raises(PartNotFound) as caught:
         extraction.extract(page, NameRange("a", "B"))
     assert not isinstance(caught.value, PartOutOfRange)
@@ -205,13 +208,21 @@ def test_ebcdic(extraction: Extraction, tmp_path: Path, charset: str) -> None:
     assert cut(extraction, document, TagRange(0, 1)).decode(charset) == "<p id=x>1</p>"
 
 
-def test_what_looks_like_a_tag_within_a_character(extraction: Extraction, tmp_path: Path) -> None:
-    """In ISO-2022-JP `$<` is one kana, and `<a>` stands within two kanji."""
-    data = b"<p>\x1b$B$<<a>!\x1b(B</p>"
-    text = data.decode("iso-2022-jp")
-    assert len(text) == len("<p>ぜ--</p>")
-    document = source(tmp_path, data, "text/html", "iso-2022-jp")
-    assert cut(extraction, document, TagRange(0, 1)).decode("iso-2022-jp") == text
+@pytest.mark.parametrize(
+    ("charset", "data", "start"),
+    [
+        ("iso-2022-jp", b"<p>\x1b$B$<<a>!\x1b(B</p>", 0),
+        ("iso-2022-kr", b"\x1b$)C<p>\x0e$<<a>!\x0f</p>", 4),
+        ("hz", b"<p>~{$<<a>!~}</p>", 0),
+    ],
+)
+def test_what_looks_like_a_tag_within_a_character(
+    extraction: Extraction, tmp_path: Path, charset: str, data: bytes, start: int
+) -> None:
+    """`$<` is one character there, and `<a>` stands within two."""
+    assert len(data.decode(charset)) == len("<p>...</p>")
+    document = source(tmp_path, data, "text/html", charset)
+    assert cut(extraction, document, TagRange(0, 1)) == data[start:]
 
 
 @pytest.mark.parametrize("charset", ["utf-7", "johab"])
@@ -233,6 +244,7 @@ def test_an_encoding_in_which_tags_cannot_be_told(
         (b"\xff\xfe<\0p\0>\0", None, "utf_16_le"),
         (b"<\0p\0>\0\n\0", None, "utf_16_le"),
         (b"\0<\0p\0>\0\n", "utf-16", "utf_16_be"),
+        (b"<\0p\0>\0\n\0", "utf-16", "utf_16_le"),
         (b"<p>", "utf-16", "utf_16_be"),
         (b"<?xml version='1.0' encoding='Shift_JIS'?><p/>", None, "shift_jis"),
         (b"<html><meta charset=euc-jp>", None, "euc_jp"),
@@ -269,7 +281,8 @@ def test_a_view_has_ascii_where_the_text_has(text: str) -> None:
     [
         b"<a name=x>" * 20_000 + b"</a>" * 20_000,
         b"<div name=x>" + b"<b><i>" * 20_000 + b"</div></p></span>" * 20_000,
-        b"<span name=x><div>" + b"<b>" * 40_000 + b"</span>" * 40_000,
+        b"<span name=x><div>" + b"<z>" * 100_000 + b"</span>" * 100_000,
+        b"<div name=x><i>" + b"<td><b>" + b"<b>" * 100_000 + b"</i>" * 100_000,
         b"<table name=x>" + b"<tr><td>" * 20_000 + b"</table>" * 20_000,
         b"<div name=x>" * 40_000 + b"</p>" * 40_000,
     ],

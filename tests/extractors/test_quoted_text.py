@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 from tests.extractors.cutting import cut, source
@@ -153,6 +153,7 @@ def test_each_character_is_written_where_it_is_said_to_be(
         end = span.stop
 
 
+@example("a" * 1022 + "日" * 9, 1022)  # the first KiB ends within a character
 @given(st.text(alphabet="a日é", min_size=1, max_size=3000), st.integers(0, 3000))
 def test_a_place_in_a_long_run(
     tmp_path_factory: pytest.TempPathFactory, text: str, place: int
@@ -190,6 +191,7 @@ def test_a_place_in_a_long_run(
         (TextDirective("second"), "Second"),
         (TextDirective("second", None, None, "TWO"), "Second"),
         (TextDirective("second", None, "one"), "Second"),
+        (TextDirective("Sec", None, None, "ond"), "Sec"),
         (TextDirective("ete"), "&eacute;té"),
         (TextDirective("second", "two"), "Second one</p><p>Second two"),
         (TextDirective("second", "日本"), "Second one</p><p>Second two</p><p>日本"),

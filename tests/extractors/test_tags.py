@@ -129,6 +129,7 @@ def test_parse5_on_generated_pages() -> None:
             b'<!DOCTYPE a [<!ELEMENT a (b)><!ENTITY c "<d>"><!-- ]> \' --><?p ]> "?>]><a/>',
             [b"<a/>"],
         ),
+        (b"<!DOCTYPE a [<!ELEMENT a (b)> <!ATTLIST a b CDATA '><c>'>]><a/>", [b"<a/>"]),
         (b"<!DOCTYPE a PUBLIC '>' \">\"><a/>", [b"<a/>"]),
         (b"<a b='>' c=\">\"/>", [b"<a b='>' c=\">\"/>"]),
         (b"<?xml version='1.0'?>\xef\xbb\xbf<a/>", [b"<a/>"]),

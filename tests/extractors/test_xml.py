@@ -250,6 +250,9 @@ def test_a_thousand_levels_are_none_too_many(extraction: Extraction, tmp_path: P
     data = b"<a>" * 1000 + b"</a>" * 1000
     document = source(tmp_path, data, "application/xml", "utf-8")
     assert cut(extraction, document, element(*[1] * 1000)) == b"<a></a>"
+    one_more = source(tmp_path, b"<a>" + data + b"</a>", "application/xml", "utf-8")
+    with pytest.raises(OverBudget, match="1000 levels"):
+        extraction.extract(one_more, element(1))
     with pytest.raises(OverBudget, match="256 levels"):  # as deep as libxml2 goes
         extraction.extract(document, XPath("/a"))
 

@@ -24,7 +24,8 @@ from perdure.parts import First, XPath
 
 XMLLINT = shutil.which("xmllint") or os.environ.get("PERDURE_XMLLINT")
 DOCUMENT = (  # as libxml2 writes it, so that a slice of it is what xmllint prints
-    '<?xml version="1.0"?>\n<!--top--><!DOCTYPE play [\n<!ATTLIST act id ID #IMPLIED>\n]>\n'
+    '<?xml version="1.0"?>\n<!--top--><!DOCTYPE play [\n<!ATTLIST act id ID #IMPLIED>\n'
+    "<!-- <act/> --><?cue <b> ?>]>\n"
     '<play xmlns:s="urn:s" lang="en"><!-- <act/> -->\n'
     '  <act id="a1" n="1"><s:scene>one <i>two</i> three</s:scene><?cue <b> ?></act>\n'
     '  <act id="a2" n="2"><s:scene n="1">four</s:scene><s:scene n="2">five four</s:scene></act>\n'

@@ -233,21 +233,18 @@ class _Evaluation:
         """The place of an element in the order of the document."""
         return int(node.xpath("count(preceding::*) + count(ancestor::*)"))
 
-    def _mark(self, node: Any) -> tuple[int, int]:
-        """Where a comment or an instruction begins, and which of the marks it is."""
+    def _mark(self, node: Any) -> int:
+        """Where a comment or an instruction begins."""
         comment = isinstance(node, self._etree._Comment)
         test = "comment()" if comment else "processing-instruction()"
-        before = int(node.xpath(f"count(preceding::{test})"))
+        alike = self._tree.xpath(f"/descendant::{test}")  # preceding:: has those of the DTD, too
         wanted = COMMENT if comment else INSTRUCTION
-        for mark, kind in enumerate(self._nodes.kinds):
-            if kind == wanted:
-                before -= 1
-                if before < 0:
-                    return self._nodes.marks[mark], mark
-        raise self._missing("a node whose place cannot be told")
+        marks = [at for at, kind in enumerate(self._nodes.kinds) if kind == wanted]
+        mark = next(at for at, one in zip(marks, alike, strict=True) if one is node)
+        return self._nodes.marks[mark]
 
     def _mark_span(self, node: Any) -> Span:
-        start, _ = self._mark(node)
+        start = self._mark(node)
         width, view = self._markup.encoding.width, bytes(self._markup.view())
         close = b"-->" if isinstance(node, self._etree._Comment) else b"?>"
         return Span(start, (view.index(close, start // width + 2) + len(close)) * width)
