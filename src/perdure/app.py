@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from perdure import parts
 from perdure import settings as setting
 from perdure.blobs import ocfl
 from perdure.blobs.durable import write_durably
@@ -26,6 +27,7 @@ from perdure.extraction import Extraction
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
 from perdure.model import Representation
+from perdure.parts import Selector
 from perdure.peers import SharedDoor
 from perdure.registrar import Registrar, timestamp, utc_now
 from perdure.resolver import Resolver
@@ -97,6 +99,17 @@ class Registry:
             sha512=held.sha512,
             name=str(identifier.whole),
         )
+
+    def selector(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
+        """What a part text selects, or the part that the identifier itself names.
+
+        A PDI's has the PDI's rules, that of any other identifier those of the media type.
+        # ruling: part-meaning
+        """
+        found = parts.select(identifier, source.essence)
+        if found is None:
+            found = parts.parse(text or "", source.essence)
+        return found
 
     def spool(self, *, limit: int | None = None) -> Spool:
         """Where an upload collects; see `perdure.blobs.spool`."""

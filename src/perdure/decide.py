@@ -60,6 +60,32 @@ def decide(query: Query, record: Record | None) -> Step:
     return _resource(query, record, fetches, locations)
 
 
+def decide_part(query: Query, record: Record | None) -> Step:
+    """What to cut the part out of, that the query's identifier was asked about with.
+
+    A part belongs to one version. Where the identifier names none, and there are several, the
+    choice is the reader's: Choices. Raises what `decide` raises.  # ruling: part-version
+    """
+    step = decide(query, record)
+    if not isinstance(step, Fetch) or step.pinned or record is None:
+        return step
+    format = step.representation.format
+    candidates = tuple(
+        Fetch(
+            identifier=qualified(query.identifier, version.number, format),
+            representation=one,
+            pinned=True,
+        )
+        for version in record.versions
+        for one in version.representations
+        if version.tombstone is None and one.format == format
+    )
+    named = {str(one.identifier) for one in candidates}
+    if len(candidates) == len(named) > 1:
+        return Choices(identifier=query.identifier, fetches=candidates)
+    return step
+
+
 def _resource(
     query: Query, record: Record, fetches: tuple[Fetch, ...], locations: tuple[Location, ...]
 ) -> Step:

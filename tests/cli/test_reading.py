@@ -45,7 +45,9 @@ def test_damaged_bytes_are_an_error_and_leave_no_file(shell: Shell, name: str) -
 
 
 def test_a_part_is_never_answered_with_the_whole(shell: Shell, name: str) -> None:
-    assert shell.run("get", f"{name}#char=0,4", code=15).stdout == ""
+    assert shell.run("get", f"{name}#char=0,4").stdout_bytes == TEXT[:4]
+    for part, code in (("char=0,99999", 18), ("rect=(0,0),(1,1)", 15)):
+        assert shell.run("get", f"{name}#{part}", code=code).stdout == ""
 
 
 def test_json_and_bytes_do_not_share_stdout(shell: Shell, name: str) -> None:
@@ -170,7 +172,11 @@ def test_get_from_a_resolver_says_the_same_as_from_the_registry(
     assert local["message"] == remote["message"]
     shell.error("get", name[:-1] + "7", "-o", "x", *there, code=11)
     shell.error("get", resource, "-o", "x", "--accept", "image/png", *there, code=13)
-    shell.error("get", f"{name}#char=0,4", "-o", "x", *there, code=15)
+    part = f"{name}#char=0,4"
+    assert shell.run("get", part, *there).stdout_bytes == TEXT[:4]
+    shell.error("get", f"{name}#char=0,99999", "-o", "x", *there, code=18)
+    Path("part.txt").write_bytes(TEXT[:4])
+    assert shell.json("verify-part", part, "part.txt", *there)["same"] is True
     shell.run("withdraw", name, "--reason", "an error")
     assert "an error" in shell.run("get", name, *there, code=16).stderr
 

@@ -17,7 +17,18 @@ from typing import Any
 
 import click
 
-from perdure.cli import about, binding, exits, keeping, minting, moving, reading, setup, tokens
+from perdure.cli import (
+    about,
+    binding,
+    exits,
+    keeping,
+    minting,
+    moving,
+    parts,
+    reading,
+    setup,
+    tokens,
+)
 from perdure.cli.command import Group
 from perdure.errors import PerdureError
 
@@ -26,6 +37,7 @@ _SECTIONS = (
     (minting.mint, minting.commit),
     (binding.bind, binding.break_, binding.alias, binding.withdraw),
     (reading.get, reading.resolve, reading.list_, reading.describe),
+    (parts.part, parts.parts, parts.verify_part),
     (keeping.verify, keeping.rebuild, keeping.backup),
     (moving.import_, moving.export, moving.dedupe),
     (about.version, about.completion),

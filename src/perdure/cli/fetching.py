@@ -25,6 +25,7 @@ import msgspec
 
 from perdure import errors
 from perdure.app import Registry
+from perdure.decide import decide_part
 from perdure.errors import (
     Corrupt,
     DigestMismatch,
@@ -34,8 +35,9 @@ from perdure.errors import (
     Unavailable,
     quote,
 )
+from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
-from perdure.model import Choices, Description, Fetch, Gone, Query, Redirect
+from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -51,6 +53,8 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
     length: int | None = None
     where: str = "this registry"
+    promises: bool = True
+    """Whether a digest could have been promised; that of a part is computed from what is sent."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,17 +88,28 @@ Delivery = Bytes | Elsewhere | Withdrawn
 # -----------------
 
 
-def from_registry(registry: Registry, query: Query, *, follow: bool) -> Delivery:
-    """Raises what `Resolver.resolve` raises, and Unavailable for what is known by name only."""
+def query(identifier: Identifier, accept: tuple[str, ...] = (), want: Want | None = None) -> Query:
+    """What to ask, the formats in order of preference."""
+    # Each a little less welcome than the one before, and none not at all.
+    ranges = (Preference(range, 1 - place / 1000) for place, range in enumerate(accept[:999]))
+    return Query(identifier=identifier, want=want or Want.RESOURCE, accept=tuple(ranges))
+
+
+def from_registry(
+    registry: Registry, query: Query, *, follow: bool, part: str | None = None
+) -> Delivery:
+    """The bytes that a query leads to, or those of a part: the identifier's own, or `part`.
+
+    Raises what `Resolver.resolve` raises, Unavailable for what is known by name only, and what
+    `perdure.extraction` raises.
+    """
     identifier = query.identifier
+    if part is not None or identifier is not identifier.whole:
+        return _part(registry, query, part)
     step = registry.resolver.resolve(query)
     name = str(step.identifier)
     match step:
         case Fetch(representation=held):
-            if identifier != identifier.whole:
-                raise PartNotSupported(
-                    media_type=held.media_type, selector=_part(identifier), install=None
-                )
             pieces = registry.segments.chunks(held.segment, held.offset, held.length)
             return Bytes(identifier=name, pieces=pieces, sha512=held.sha512, length=held.length)
         case Redirect(location=location):
@@ -108,8 +123,38 @@ def from_registry(registry: Registry, query: Query, *, follow: bool) -> Delivery
             raise Unavailable(what=name, reason=reason)
 
 
-def _part(identifier: Identifier) -> str:
-    return str(identifier).removeprefix(str(identifier.whole))
+def _part(registry: Registry, query: Query, text: str | None) -> Delivery:
+    identifier = query.identifier
+    whole = msgspec.structs.replace(query, identifier=identifier.whole)
+    step = decide_part(whole, registry.resolver.record(identifier.whole))
+    match step:
+        case Fetch(representation=held):
+            source = registry.source(step.identifier, held)
+            selector = registry.selector(identifier, source, text)
+            found = registry.parts.extract(source, selector)
+            return Bytes(
+                identifier=f"{step.identifier}#{found.selector}",
+                pieces=body_chunks(found.body, source),
+                length=found.length,
+                promises=False,
+            )
+        case Gone(tombstone=tombstone):
+            return Withdrawn(
+                identifier=str(step.identifier), tombstone=msgspec.to_builtins(tombstone)
+            )
+        case Choices(fetches=fetches):
+            raise InvalidRequest(
+                what=f"a part of {identifier.whole}",
+                reason=f"which of its versions is meant? {', '.join(_names(fetches))}",
+                rule="ruling part-version",
+            )
+    raise PartNotSupported(
+        media_type="what is not held here", selector=text or str(identifier).partition("#")[2]
+    )
+
+
+def _names(fetches: tuple[Fetch, ...]) -> list[str]:
+    return [str(one.identifier) for one in fetches]
 
 
 # From a resolver or a location
@@ -124,11 +169,18 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def from_resolver(
-    resolver: str, identifier: Identifier, accept: tuple[str, ...], *, follow: bool
+    resolver: str,
+    identifier: Identifier,
+    accept: tuple[str, ...],
+    *,
+    follow: bool,
+    part: str | None = None,
 ) -> Delivery:
     """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
     name = str(identifier)
     url = f"{resolver.rstrip('/')}/{_escaped(name)}"
+    if part is not None:
+        url += f"?part={urllib.parse.quote(part, safe='')}"
     asked = {"Want-Repr-Digest": "sha-512=10, sha-256=5"}
     if accept:
         asked["Accept"] = ", ".join(
@@ -241,8 +293,20 @@ def _escaped(name: str) -> str:
     return urllib.parse.quote(name, safe="%/:?@!$&'()*+,;=[]~")
 
 
-# Writing
-# -------
+# Comparing and writing
+# ---------------------
+
+
+def difference(found: Bytes, file: BinaryIO) -> int | None:
+    """The first byte in which a file is not what was found; None where there is none."""
+    at = 0
+    for piece in found.pieces:
+        other = file.read(len(piece))
+        if other != piece:
+            pairs = enumerate(zip(piece, other, strict=False))
+            return at + next((place for place, (a, b) in pairs if a != b), len(other))
+        at += len(piece)
+    return at if file.read(1) else None
 
 
 def write(found: Bytes, file: BinaryIO) -> int:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
-    from perdure.model import Query, Want
 
 _accept = click.option(
     "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
@@ -34,6 +33,7 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
     help="Write there; the file appears once its digest was checked.",
 )
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
+@click.option("--part", metavar="SPEC", help="A part of what has no parts in its own syntax.")
 @click.option("--follow", is_flag=True, help="Fetch from its location what is not held here.")
 @_accept
 def get(
@@ -41,6 +41,7 @@ def get(
     output: str,
     resolver: str | None,
     follow: bool,
+    part: str | None,
     accept: tuple[str, ...],
 ) -> None:
     """Write the bytes that IDENTIFIER names to stdout, checking them on the way.
@@ -54,12 +55,12 @@ def get(
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
     if resolver is not None:
-        _deliver(fetching.from_resolver(resolver, identifier, accept, follow=follow), output)
+        found = fetching.from_resolver(resolver, identifier, accept, follow=follow, part=part)
+        _deliver(found, output)
         return
     with here().registry() as registry:
-        _deliver(
-            fetching.from_registry(registry, _query(identifier, accept), follow=follow), output
-        )
+        query = fetching.query(identifier, accept)
+        _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
 
 
 def _deliver(delivery: Delivery, output: str) -> None:
@@ -69,7 +70,7 @@ def _deliver(delivery: Delivery, output: str) -> None:
     if isinstance(delivery, Bytes):
         with output_file(output) as file:
             length = write(delivery, file)
-        if not delivery.sha512 and not delivery.sha256:
+        if delivery.promises and not delivery.sha512 and not delivery.sha256:
             here().note("no digest was promised, so none was checked")
         if here().as_json:
             about = {"identifier": delivery.identifier, "length": length}
@@ -78,14 +79,6 @@ def _deliver(delivery: Delivery, output: str) -> None:
     here().fail(delivery, delivery.sentence)
     gone = not isinstance(delivery, Elsewhere)
     click.get_current_context().exit(exits.GONE if gone else exits.ELSEWHERE)
-
-
-def _query(identifier: Identifier, accept: tuple[str, ...], want: Want | None = None) -> Query:
-    from perdure.model import Preference, Query, Want
-
-    # Each a little less welcome than the one before, and none not at all.
-    ranges = (Preference(range, 1 - place / 1000) for place, range in enumerate(accept[:999]))
-    return Query(identifier=identifier, want=want or Want.RESOURCE, accept=tuple(ranges))
 
 
 @click.command(cls=Command)
@@ -107,12 +100,12 @@ def resolve(identifier: Identifier, want: tuple[str, ...], accept: tuple[str, ..
     I2Ls  all locations           I2Rs  all that a reader could choose
     I2C   what is known about it  I2Ns  all names of the same resource
     """
-    from perdure.cli import steps
+    from perdure.cli import fetching, steps
     from perdure.model import Want
 
     with here().registry() as registry:
         for one in map(Want, want):
-            step = registry.resolver.resolve(_query(identifier, accept, one))
+            step = registry.resolver.resolve(fetching.query(identifier, accept, one))
             if one is Want.NAMES:
                 names = [str(name) for name in registry.resolver.names(identifier)]
                 here().answer({"want": one.value, "names": names}, "\n".join(names))

@@ -135,7 +135,8 @@ class Stream:
         self.length = length
 
 
-Body = tuple[bytes | Span, ...] | Stream
+Pieces = tuple[bytes | Span, ...]
+Body = Pieces | Stream
 
 
 class Decoded(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,6 +181,22 @@ def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
             yield from source.chunks(piece)
         elif piece:
             yield piece
+
+
+def body_within(body: Pieces, start: int, stop: int) -> Pieces:
+    """The bytes [start, stop) of a body, as far as they exist."""
+    found: list[bytes | Span] = []
+    at = 0
+    for piece in body:
+        length = len(piece) if isinstance(piece, bytes) else piece.length
+        first, last = max(start - at, 0), min(stop - at, length)
+        if first < last:
+            if isinstance(piece, bytes):
+                found.append(piece[first:last])
+            else:
+                found.append(Span(piece.start + first, piece.start + last))
+        at += length
+    return tuple(found)
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,12 @@ _PROMISES = (b"content-digest", b"repr-digest")
 
 def of(held: Representation) -> bytes:
     """The digest of a whole representation, whatever part of it is sent."""
-    return b"sha-512=:%s:" % base64.b64encode(bytes.fromhex(held.sha512))
+    return field(bytes.fromhex(held.sha512))
+
+
+def field(sha512: bytes) -> bytes:
+    """A digest as the value of a digest field."""
+    return b"sha-512=:%s:" % base64.b64encode(sha512)
 
 
 def is_wanted(request: Request) -> bool:

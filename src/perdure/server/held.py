@@ -36,7 +36,7 @@ from perdure.server.redirects import described_by
 from perdure.server.request import Request
 from perdure.server.targets import path_of, uri_of
 
-_FOR_EVER = b"public, max-age=31536000, immutable"
+FOR_EVER = b"public, max-age=31536000, immutable"
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 # What a browser shows without running anything in it. All else is shown in a sandbox: no script,
@@ -106,7 +106,7 @@ def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen
         (b"etag", etag(step.representation)),
         (b"last-modified", _http_date(modified)),
         (b"content-location", uri(uri_of(step.identifier))),
-        (b"cache-control", _FOR_EVER if step.pinned else b"public, max-age=%d" % fresh),
+        (b"cache-control", FOR_EVER if step.pinned else b"public, max-age=%d" % fresh),
         (b"accept-ranges", b"bytes"),
         *links(
             (

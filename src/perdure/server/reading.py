@@ -14,7 +14,7 @@ from http import HTTPStatus
 import msgspec
 
 from perdure.decide import decide
-from perdure.errors import NotAcceptable, NotFound, PartNotSupported
+from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
@@ -30,7 +30,7 @@ from perdure.model import (
     Want,
 )
 from perdure.rules import wanted
-from perdure.server import held, problems
+from perdure.server import held, parts, problems
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -55,17 +55,21 @@ async def get(service: Service, request: Request) -> Answer:
             return locations(service, request, identifier)
         case "history":
             return history(service, request, identifier)
-    return resource(service, request, identifier)
+    return await resource(service, request, identifier, question.part)
 
 
-def resource(service: Service, request: Request, identifier: Identifier) -> Answer:
-    """The thing that an identifier names, by way of a redirect where it lies elsewhere."""
+async def resource(
+    service: Service, request: Request, identifier: Identifier, part: str | None = None
+) -> Answer:
+    """The thing that an identifier names, by way of a redirect where it lies elsewhere.
+
+    `part` is what was asked for of a thing whose identifier has no way to say so itself.
+    """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
         return description(service, request, identifier)
+    if identifier.whole is not identifier or part is not None:
+        return await parts.part(service, request, identifier, part)
     record = service.record(identifier)
-    if identifier.whole is not identifier:
-        query = Query(identifier=identifier.whole, accept=request.accept)
-        return _part(request, identifier, decide(query, record))
     step = _step(request, identifier, record)
     return carry_out(service, request, identifier, step, record)
 
@@ -130,19 +134,6 @@ def carry_out(
             return problems.answer(problems.of_tombstone(step), request)
         case Choices():
             return locations(service, request, identifier)
-
-
-def _part(request: Request, identifier: Identifier, step: Step) -> Answer:
-    if isinstance(step, Gone):
-        return problems.answer(problems.of_tombstone(step), request)
-    if isinstance(step, Fetch):
-        kind = step.representation.media_type
-    elif isinstance(step, Redirect):
-        kind = f"what lies at {step.location.uri}"
-    else:
-        return problems.answer(problems.no_location(identifier), request)
-    selector = str(identifier).partition("#")[2]
-    raise PartNotSupported(media_type=kind, selector=selector, install=None)
 
 
 def description(service: Service, request: Request, identifier: Identifier) -> Answer:

@@ -36,10 +36,6 @@ from perdure.server.service import Service
 Handler = Callable[[Service, Request], Awaitable[Answer]]
 
 
-async def _uri_res(service: Service, request: Request) -> Answer:
-    return thttp.answer(service, request)
-
-
 PAGES: dict[str, Handler] = {
     "": own.start,
     "healthz": own.health,
@@ -48,7 +44,7 @@ PAGES: dict[str, Handler] = {
 }
 UNDER: dict[str, Handler] = {
     "problems": own.explanation,
-    "uri-res": _uri_res,
+    "uri-res": thttp.answer,
 }
 METHODS: dict[str, Handler] = {
     "GET": reading.get,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
 
 from perdure.app import Registry
 from perdure.ids import Identifier
@@ -13,6 +17,8 @@ from perdure.server.bearers import Bearers
 from perdure.server.metrics import Metrics
 from perdure.settings import Settings
 
+_CUTTERS = 4  # threads; the work itself is mostly done by other processes
+
 
 @dataclass(frozen=True, slots=True)
 class Service:
@@ -21,6 +27,9 @@ class Service:
     registry: Registry
     bearers: Bearers
     metrics: Metrics
+    _cutters: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
+    )
 
     @property
     def settings(self) -> Settings:
@@ -32,6 +41,10 @@ class Service:
 
     def record(self, identifier: Identifier) -> Record | None:
         return self.registry.records.record(identifier.key)
+
+    async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """What cutting and hashing give, in a thread that nothing else waits for."""
+        return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
 
     def knows_series(self, pattern: Pdi) -> bool:
         """Whether a series is minted here, or at least has identifiers here."""

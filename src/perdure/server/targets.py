@@ -38,6 +38,7 @@ _ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
 _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
+_KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
@@ -126,7 +127,7 @@ def _positive(text: str) -> int:
 
 
 def identify(text: str, part: str | None = None) -> Identifier:
-    """The identifier that stands in a target, with its part where that was given apart.
+    """The identifier that stands in a target; a PDI with its part where that was given apart.
 
     Raises MalformedIdentifier or UnknownScheme.
     """
@@ -137,7 +138,7 @@ def identify(text: str, part: str | None = None) -> Identifier:
             text = text[:4] + _decoded(text[4:])
         elif _PDI.match(text):
             text = _with_hash(text)
-    if part is not None:
+    if part is not None and _PDI.match(text):
         text = f"{text}#{part}"
     try:
         return parse(text)
@@ -193,6 +194,18 @@ def path_of(identifier: Identifier) -> str:
     return str(
         identifier.whole
     )  # RFC 8141 section 2.3.3: clients keep an f-component to themselves
+
+
+def part_path(whole: Identifier, part: str) -> str:
+    """How a part is written in a target, behind the slash: `%23` in a PDI, else `?part=`."""
+    if isinstance(whole, Pdi):
+        return path_of(parse(f"{whole}#{part}"))
+    return f"{path_of(whole)}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+
+
+def part_uri(whole: Identifier, part: str) -> str:
+    """A part as a URI reference."""
+    return str(parse(f"{whole}#{part}")) if isinstance(whole, Pdi) else part_path(whole, part)
 
 
 def uri_of(identifier: Identifier) -> str:

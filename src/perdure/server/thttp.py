@@ -15,7 +15,7 @@ What must stay true: lexically equivalent identifiers get the same answer (RFC 2
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from urllib.parse import unquote
 
@@ -44,7 +44,7 @@ PREFIX = "uri-res/"
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
 
 
-def answer(service: Service, request: Request) -> Answer:
+async def answer(service: Service, request: Request) -> Answer:
     """The answer to GET or HEAD of a resolution service.
 
     Raises InvalidRequest where the service or its operand is missing or unknown.
@@ -64,7 +64,8 @@ def answer(service: Service, request: Request) -> Answer:
             reason="the URI it is asked about is missing",
             rule="RFC 2169 section 2: GET /uri-res/<service>?<uri>",
         )
-    return asked(service, request, operand)
+    found = asked(service, request, operand)
+    return await found if isinstance(found, Awaitable) else found
 
 
 # from an identifier
@@ -99,16 +100,16 @@ def _n2ls(service: Service, request: Request, operand: str) -> Answer:
     return locations(service, request, identifier, about=operand)
 
 
-def _n2r(service: Service, request: Request, operand: str) -> Answer:
+async def _n2r(service: Service, request: Request, operand: str) -> Answer:
     identifier = _single(operand)
-    return reading.resource(service, request, identifier)
+    return await reading.resource(service, request, identifier)
 
 
-def _n2rs(service: Service, request: Request, operand: str) -> Answer:
+async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
     identifier = _single(operand)
     if identifier.whole is not identifier:
-        return reading.resource(service, request, identifier)
+        return await reading.resource(service, request, identifier)
     record = service.record(identifier)
     query = Query(
         identifier=identifier,
@@ -119,7 +120,7 @@ def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     step = decide(query, record)
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
-        return reading.resource(service, request, identifier)
+        return await reading.resource(service, request, identifier)
     parts: list[bodies.Part] = []
     for fetch in step.fetches:
         one = fetch.representation
@@ -217,8 +218,8 @@ def _l2c(service: Service, request: Request, operand: str) -> Answer:
     return answer
 
 
-def _l2r(service: Service, request: Request, operand: str) -> Answer:
-    return reading.resource(service, request, _known(service, request, operand)[0])
+async def _l2r(service: Service, request: Request, operand: str) -> Answer:
+    return await reading.resource(service, request, _known(service, request, operand)[0])
 
 
 # equality
@@ -253,7 +254,7 @@ def _two(operand: str) -> tuple[Identifier, Identifier]:
     )
 
 
-_Service = Callable[[Service, Request, str], Answer]
+_Service = Callable[[Service, Request, str], Answer | Awaitable[Answer]]
 _SERVICES: dict[str, _Service] = {
     "N2L": _n2l,
     "N2LS": _n2ls,

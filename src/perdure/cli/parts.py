@@ -1,0 +1,190 @@
+"""Parts of documents: `part` cuts one out of a file, `parts` tells what there is, `verify-part`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, here
+from perdure.cli.output import output_file
+
+if TYPE_CHECKING:
+    from perdure.extractors.port import Extent, Source
+    from perdure.ids import Identifier
+    from perdure.parts import Selector
+
+_FILE = click.Path(exists=True, dir_okay=False)
+_type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Else it is detected.")
+_charset = click.option("--charset", metavar="NAME", help="Of text; else it is detected.")
+
+
+@click.command(cls=Command)
+@click.argument("file", type=_FILE)
+@click.argument("spec")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    help="Write there; the file appears when it is whole.",
+)
+@click.option("--web", is_flag=True, help="Read SPEC as in a URL of the web, not as in a PDI.")
+@_type
+@_charset
+def part(
+    file: str, spec: str, output: str, web: bool, media_type: str | None, charset: str | None
+) -> None:
+    """Write the part SPEC of FILE to stdout, without a registry.
+
+    \b
+    char=37,51                characters, as in a PDI; with --web by RFC 5147
+    rect=(5,10),(25,30)       pixels of an image
+    sec=23,57                 seconds of sound or video
+    xpointer(//table[2])      what is in no PDI is read by the rules of the media type
+    """
+    from perdure.extraction import Extraction
+    from perdure.extractors.port import body_chunks
+
+    if here().as_json and output == "-":
+        raise click.UsageError("--json describes what was written: --output is needed")
+    source = _source(file, media_type, charset)
+    extraction = Extraction()
+    try:
+        found = extraction.extract(source, _selector(spec, source, web=web))
+        length = 0
+        with output_file(output) as target:
+            for chunk in body_chunks(found.body, source):
+                length += len(chunk)
+                target.write(chunk)
+    finally:
+        extraction.close()
+    about = {
+        "part": str(found.selector),
+        "reading": found.selector.reading,
+        "media_type": found.media_type,
+        "length": length,
+        "slices": [[one.start, one.stop] for one in found.slices],
+        "decoded": found.decoded and {"form": found.decoded.form, "sha512": found.decoded.sha512},
+        "facts": found.facts,
+    }
+    here().note(f"{about['part']} ({about['reading']}): {length} bytes of {found.media_type}")
+    if here().as_json:
+        here().answer(about, "")
+
+
+@click.command(cls=Command)
+@click.option(
+    "--of", "file", metavar="FILE", type=_FILE, required=True, help="The file to look at."
+)
+@_type
+@_charset
+def parts(file: str, media_type: str | None, charset: str | None) -> None:
+    """Tell what of FILE can be addressed: characters, tags, pixels, pages, seconds."""
+    from perdure.extraction import Extraction
+
+    source = _source(file, media_type, charset)
+    extraction = Extraction()
+    try:
+        found = extraction.extents(source)
+    finally:
+        extraction.close()
+    fields = {
+        "media_type": source.media_type,
+        "charset": source.charset,
+        "extents": [
+            {"syntax": one.syntax, "what": one.what, "size": one.size, "items": list(one.items)}
+            for one in found
+        ],
+    }
+    here().answer(fields, "\n".join(map(_line, found)))
+
+
+def _line(one: Extent) -> str:
+    size = "" if one.size is None else f"{one.size} "
+    items = f": {', '.join(one.items)}" if one.items else ""
+    return f"{one.syntax:<28} {size}{one.what}{items}"
+
+
+@click.command("verify-part", cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("file", type=_FILE)
+@click.option("--part", "spec", metavar="SPEC", help="Of an identifier that has no parts itself.")
+@click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
+def verify_part(identifier: Identifier, file: str, spec: str | None, resolver: str | None) -> None:
+    """Tell whether FILE is exactly the part that IDENTIFIER names.
+
+    Ends with 1 where it is not.
+    """
+    from perdure.cli import fetching
+
+    if spec is None and identifier.whole is identifier:
+        raise click.UsageError(f"{identifier} names no part: write one behind #, or give --part")
+    if resolver is not None:
+        delivery = fetching.from_resolver(resolver, identifier, (), follow=False, part=spec)
+        _compare(delivery, file)
+        return
+    with here().registry() as registry:
+        query = fetching.query(identifier)
+        _compare(fetching.from_registry(registry, query, follow=False, part=spec), file)
+
+
+def _compare(delivery: object, file: str) -> None:
+    from pathlib import Path
+
+    from perdure.cli.fetching import Bytes, difference
+
+    if not isinstance(delivery, Bytes):
+        here().fail(delivery, delivery.sentence)  # type: ignore[attr-defined]  # the others have it
+        click.get_current_context().exit(exits.GONE)
+    with Path(file).open("rb") as given:
+        at = difference(delivery, given)
+    same = at is None
+    fields = {"identifier": delivery.identifier, "file": file, "same": same, "differs_at": at}
+    where = "" if same else f" from byte {at} on"
+    verdict = "is exactly" if same else "is not"
+    here().answer(fields, f"{file} {verdict} {delivery.identifier}{where}")
+    if not same:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _source(file: str, media_type: str | None, charset: str | None) -> Source:
+    """A file of one's own, with the type that is given or found."""
+    from pathlib import Path
+
+    from perdure.detect import LOOK, detect
+    from perdure.extractors.port import Source
+
+    path = Path(file)
+    with path.open("rb") as opened:
+        found = detect(opened.read(LOOK), name=path.name)
+    return Source(
+        path=path,
+        length=path.stat().st_size,
+        media_type=media_type or str(found.media_type),
+        charset=charset or found.charset,
+        name=path.name,
+    )
+
+
+def _selector(spec: str, source: Source, *, web: bool) -> Selector:
+    """What a text selects: as in a PDI where it can stand in one, else as its type has it."""
+    from perdure import formats
+    from perdure import parts as syntaxes
+    from perdure.errors import MalformedPart, PartNotSupported
+    from perdure.ids.pdi_fragment import read_fragment
+    from perdure.parts import pdi
+
+    text = spec.removeprefix("#")
+    fragment = None if web else read_fragment(text, formats.token(source.media_type))
+    selected = pdi.select(fragment) if fragment is not None else None
+    if selected is not None and not isinstance(selected, syntaxes.Extension):
+        return selected
+    try:
+        return syntaxes.parse(text, source.essence)
+    except (MalformedPart, PartNotSupported):
+        if selected is None:
+            raise
+        return selected  # for a plug-in to read

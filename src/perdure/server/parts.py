@@ -1,0 +1,244 @@
+"""Parts over HTTP: what was cut out, what exactly it is, and that it is what it was.
+
+How it works: the identifier's whole is resolved like any other; the part is cut out of the bytes
+held here in a thread of its own pool, by `perdure.extraction`. Its body is a row of pieces, some of
+them spans of a segment, so ranges within the part cost no more than those of a whole document. All
+four ways to write a part (ruling: fragment-transport) have become the same value by then.
+
+Beside the fields that a whole representation has, a part has `Perdure-Part`: the reading that was
+applied, and the bytes of the document that it is made of or, of a part that was decoded, the form
+and digest of what it was decoded to (ruling: part-digest).
+
+What must stay true: a request for a part is never answered with the whole document; the entity tag
+is made of the digest of the whole and of the part's canonical text, so it never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+import http_sf
+from http_sf.types import BareItemType
+
+from perdure.blobs.segments import Segments
+from perdure.decide import decide_part
+from perdure.errors import PartNotSupported
+from perdure.extractors.port import (
+    Body,
+    Part,
+    Pieces,
+    Source,
+    Span,
+    Stream,
+    body_chunks,
+    body_within,
+)
+from perdure.ids import Identifier
+from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation
+from perdure.parts import Selector
+from perdure.server import bodies, digests, held, lists, problems
+from perdure.server.answers import Answer, Fields, link, links, uri
+from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
+from perdure.server.redirects import described_by
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import part_path, part_uri, path_of
+
+_DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent to those who ask for it
+
+
+async def part(
+    service: Service, request: Request, identifier: Identifier, text: str | None
+) -> Answer:
+    """The answer to GET or HEAD of a part: the identifier's own, or the one that `text` says.
+
+    Raises what resolving and cutting raise.
+    """
+    record = service.record(identifier)
+    query = Query(identifier=identifier.whole, accept=request.accept, languages=request.languages)
+    step = decide_part(query, record)
+    match step:
+        case Fetch():
+            return await _answer(service, request, identifier, text, step, record or Record())
+        case Gone():
+            return problems.answer(problems.of_tombstone(step), request)
+        case Choices():
+            return _choices(request, identifier, text, step)
+        case Redirect(location=location):
+            written = text or str(identifier).removeprefix(str(identifier.whole))
+            raise PartNotSupported(
+                media_type=f"what lies at {location.uri}", selector=written.lstrip("#")
+            )
+    return problems.answer(problems.no_location(identifier), request)
+
+
+def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:
+    """The part of each version: which of them is meant, nobody can tell  # ruling: part-version"""
+    written = text or str(identifier).partition("#")[2]
+    entries = [
+        lists.Entry(part_uri(one.identifier, written), f"{request.base}/{path}")
+        for one in step.fetches
+        for path in (part_path(one.identifier, written),)
+    ]
+    answer = lists.answer(request, str(identifier), entries)
+    answer.status = HTTPStatus.MULTIPLE_CHOICES
+    return answer
+
+
+async def _answer(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    text: str | None,
+    step: Fetch,
+    record: Record,
+) -> Answer:
+    registry, one = service.registry, step.representation
+    source = registry.source(step.identifier, one)
+    selector = registry.selector(identifier, source, text)
+    found = await service.cut(registry.parts.extract, source, selector)
+    tag = _etag(one, found.selector)
+    modified = last_modified(record, one)
+    fields = _validators(service, request, step, found, tag)
+    if not request.fields.keys().isdisjoint(CONDITIONS):
+        status = precondition(request, tag, modified)
+        if status is not None:
+            known = status == HTTPStatus.NOT_MODIFIED
+            return Answer(status, fields if known else [*fields, (b"content-length", b"0")])
+    fields += await _about(service, request, step, source, found)
+    body = found.body
+    if isinstance(body, Stream):
+        return Answer(HTTPStatus.OK, fields, stream=_made(service, body))
+    length = found.length or 0
+    spans = None
+    if b"range" in request.fields and request.method == "GET":
+        spans = ranges(request, length, tag, modified)
+    segments = service.registry.segments
+    if spans is None or len(spans) > 1:  # several at once may be refused (RFC 9110 section 14.2)
+        fields.append((b"content-length", b"%d" % length))
+        return _sent(HTTPStatus.OK, fields, segments, one, body)
+    if not spans:
+        beyond: Fields = [(b"content-range", b"bytes */%d" % length), (b"content-length", b"0")]
+        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, beyond)
+    start, stop = spans[0]
+    fields.append((b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, length)))
+    fields.append((b"content-length", b"%d" % (stop - start)))
+    within = body_within(body, start, stop)
+    return _sent(HTTPStatus.PARTIAL_CONTENT, fields, segments, one, within)
+
+
+# header fields
+# -------------
+
+
+def _etag(one: Representation, selector: Selector) -> bytes:
+    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}".encode()).hexdigest()
+    return f'"{named[:40]}-part"'.encode()
+
+
+def _validators(service: Service, request: Request, step: Fetch, found: Part, tag: bytes) -> Fields:
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    written = str(found.selector)
+    canonical = f"{request.base}/{part_path(step.identifier, written)}"
+    return [
+        (b"etag", tag),
+        (b"content-location", uri(part_uri(step.identifier, written))),
+        (b"cache-control", held.FOR_EVER if step.pinned else fresh),
+        (b"accept-ranges", b"none" if isinstance(found.body, Stream) else b"bytes"),
+        *links(
+            (
+                link(canonical, "canonical"),
+                link(canonical, "cite-as"),
+                link(f"{request.base}/{path_of(step.identifier)}", "up"),
+                described_by(step.identifier),
+            )
+        ),
+        (b"vary", b"accept, accept-language"),
+    ]
+
+
+async def _about(
+    service: Service, request: Request, step: Fetch, source: Source, found: Part
+) -> Fields:
+    shown = _as_representation(step.representation, found)
+    fields = held.about(step.identifier, shown, digest=False)
+    fields.append((b"content-type", held.content_type(shown)))
+    fields.append((b"perdure-part", _reading(found)))
+    wanted = digests.is_wanted(request)
+    asked = wanted and b"want-repr-digest" in request.fields
+    if not isinstance(found.body, Stream) and wanted and (asked or _short(found)):
+        digest = await service.cut(_digest, found.body, source)
+        fields.append((b"repr-digest", digests.field(digest)))
+    return fields
+
+
+def _short(found: Part) -> bool:
+    return (found.length or 0) <= _DIGESTED
+
+
+def _digest(body: Body, source: Source) -> bytes:
+    digest = hashlib.sha512()
+    for chunk in body_chunks(body, source):
+        digest.update(chunk)
+    return digest.digest()
+
+
+def _as_representation(one: Representation, found: Part) -> Representation:
+    """What the header of an answer needs to know of the part, said as of a document."""
+    return Representation(
+        format=one.format,
+        media_type=found.media_type,
+        charset=found.charset,
+        language=one.language,
+        length=found.length or 0,
+        sha512="",
+        segment=one.segment,
+        offset=one.offset,
+    )
+
+
+def _reading(found: Part) -> bytes:
+    """`pdi-char; slices="120-134"`: a token and its parameters (RFC 9651 section 3.3)."""
+    parameters: dict[str, BareItemType] = {}
+    if found.slices:
+        parameters["slices"] = ",".join(f"{one.start}-{one.stop}" for one in found.slices)
+    if found.decoded is not None:
+        parameters["decoded"] = found.decoded.form
+        parameters["decoded-digest"] = bytes.fromhex(found.decoded.sha512)
+    for name, fact in found.facts.items():
+        parameters[name.lower()] = "".join(one if " " <= one <= "~" else "_" for one in fact)
+    item = (http_sf.Token(found.selector.reading), parameters)
+    return http_sf.ser(item).encode("ascii")
+
+
+# bodies
+# ------
+
+
+def _sent(
+    status: int, fields: Fields, segments: Segments, one: Representation, body: Pieces
+) -> Answer:
+    """An answer with these pieces of a representation, and bytes between them."""
+    made = [piece for piece in body if isinstance(piece, bytes)]
+    if len(made) == len(body):
+        return Answer(status, fields, body=b"".join(made))
+    if len(body) == 1 and isinstance(body[0], Span):
+        return bodies.body(status, fields, segments, one, (body[0].start, body[0].stop))
+    return Answer(status, fields, stream=_pieces(segments, one, body))
+
+
+async def _pieces(segments: Segments, one: Representation, body: Pieces) -> AsyncIterator[bytes]:
+    for piece in body:
+        if isinstance(piece, Span):
+            async for chunk in bodies.read(segments, one, (piece.start, piece.stop)):
+                yield chunk
+        elif piece:
+            yield piece
+
+
+async def _made(service: Service, body: Stream) -> AsyncIterator[bytes]:
+    """A body that is made while it is sent; it is no longer made when nobody takes it."""
+    while chunk := await service.cut(next, body.chunks, b""):
+        yield chunk

@@ -1,0 +1,113 @@
+"""Parts on the command line: of one's own files, and of what the registry holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+
+from perdure.ids import parse
+from perdure.ids.pdi import Pdi
+
+LETTER = b"To whom it may concern:\nThe quick brown fox.\n"
+
+
+@pytest.fixture
+def letter(tmp_path: Path) -> str:
+    path = tmp_path / "letter.txt"
+    path.write_bytes(LETTER)
+    return str(path)
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    path = tmp_path / "page.html"
+    path.write_bytes(b'<html><body><p id="x">One</p><p>Two</p></body></html>')
+    return str(path)
+
+
+def test_a_part_of_a_file(shell: Shell, letter: str) -> None:
+    assert shell.run("part", letter, "char=3,10").stdout_bytes == b"whom it"
+    assert shell.run("part", letter, "#3,10").stdout_bytes == b"whom it"
+    assert shell.run("part", letter, "byte=0,2").stdout_bytes == b"To"
+    shell.run("part", letter, "char=3,1000", code=18)
+    shell.run("part", letter, "char=", code=3)
+    shell.run("part", letter, "rect=(0,0),(1,1)", code=15)
+
+
+def test_two_readings_of_one_text(shell: Shell, letter: str) -> None:
+    """In a PDI a line break counts two, elsewhere one  # ruling: part-meaning"""
+    line = LETTER.index(b"The")
+    assert shell.run("part", letter, f"char={line + 1},{line + 4}").stdout_bytes == b"The"
+    web = shell.run("part", letter, f"char={line},{line + 3}", "--web")
+    assert web.stdout_bytes == b"The"
+    assert "rfc5147-char" in web.stderr
+    assert shell.run("part", letter, "line=1,2").stdout_bytes == b"The quick brown fox.\n"
+
+
+def test_what_is_said_of_a_part(shell: Shell, letter: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    said = shell.json("part", letter, "char=3,10", "-o", str(out))
+    assert out.read_bytes() == b"whom it"
+    assert (said["part"], said["reading"], said["length"]) == ("char=3,10", "pdi-char", 7)
+    assert said["slices"] == [[3, 10]]
+    shell.error("part", letter, "char=3,10", code=2)  # bytes and JSON do not share stdout
+
+
+def test_elements(shell: Shell, page: str) -> None:
+    assert shell.run("part", page, "elt=2,3").stdout_bytes == b'<p id="x">One</p>'
+    assert shell.run("part", page, "x").stdout_bytes == b'<p id="x">One</p>'
+    poem = Path(page).with_name("poem.xml")
+    poem.write_bytes(b"<poem><l>One</l><l>Two</l></poem>")
+    assert shell.run("part", str(poem), "xpointer(//l[2])").stdout_bytes == b"<l>Two</l>"
+    shell.run("part", str(poem), "xpointer(//l[3])", code=14)
+
+
+def test_what_can_be_addressed(shell: Shell, letter: str, page: str) -> None:
+    sizes = {one["what"]: one["size"] for one in shell.json("parts", "--of", letter)["extents"]}
+    assert sizes["characters, a line break being one (RFC 5147)"] == len(LETTER)
+    assert sizes["characters, a line break being two (of a PDI)"] == len(LETTER) + 2
+    assert "elt=" in shell.run("parts", "--of", page).stdout
+
+
+def test_verify_part(shell: Shell, letter: str, tmp_path: Path) -> None:
+    name = shell.json("mint", "--series", SERIES, letter)["identifier"]
+    pdi = parse(name)
+    assert isinstance(pdi, Pdi)
+    copy = tmp_path / "copy.txt"
+    for data, differs_at in (
+        (b"whom it", None),
+        (b"whom at", 5),
+        (b"whom it ", 7),
+        (b"whom", 4),
+        (b"", 0),
+    ):
+        copy.write_bytes(data)
+        code = 0 if differs_at is None else 1
+        said = shell.json("verify-part", f"{name}#char=3,10", str(copy), code=code)
+        assert said["same"] is (differs_at is None)
+        assert said["differs_at"] == differs_at
+    shell.run("verify-part", name, str(copy), code=2)
+
+
+def test_parts_of_other_identifiers(shell: Shell, letter: str) -> None:
+    shell.run("commit", "hdl:1839/x", letter, code=10)
+    urn = "urn:example:letter"
+    shell.run("bind", "--register", urn, "https://a.example/")
+    shell.run("commit", urn, letter)
+    assert shell.run("get", urn, "--part", "char=3,10").stdout_bytes == b"whom it"
+    assert shell.run("get", f"{urn}#char=3,10").stdout_bytes == b"whom it"
+
+
+def test_which_version_is_meant(shell: Shell, letter: str, page: str) -> None:
+    """# ruling: part-version"""
+    name = shell.json("mint", "--series", SERIES, letter)["identifier"]
+    bare = name.removesuffix(".1")
+    assert shell.run("get", f"{bare}#char=3,10").stdout_bytes == b"whom it"
+    other = Path(letter).with_name("other.txt")
+    other.write_bytes(b"another letter")
+    shell.run("commit", bare, str(other))
+    refused = shell.error("get", f"{bare}#char=3,10", "-o", "x", code=4)
+    assert f"{bare}.2" in refused["message"]

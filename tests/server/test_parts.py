@@ -1,0 +1,205 @@
+"""Parts over HTTP: four ways to ask, one answer, and never the whole document."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import http_sf
+import pytest
+from tests.server.conftest import Answer
+from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+
+from perdure.ids import parse
+from perdure.model import Commit, Register
+
+LETTER = b"To whom it may concern:\r\n\r\nThe quick brown fox.\r\n"
+PAGE = b'<html><body><a name="first">One</a><p>Two</p><a name="last">Three</a></body></html>\n'
+HANDLE = "hdl:1839/00-0000-0000-0000-0000-4"
+URN = "urn:example:letter"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("parts") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def letter(site: Deployment) -> str:
+    return site.mint(text(LETTER))
+
+
+@pytest.fixture(scope="module")
+def page(site: Deployment) -> str:
+    return site.mint(text(PAGE, "html", "text/html"))
+
+
+def without_date(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+    return answer.status, {**answer.headers, "date": ""}, answer.body
+
+
+def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> None:
+    """# ruling: fragment-transport"""
+    targets = (
+        f"/{letter}#char=3,10",
+        f"{letter}#char=3,10",
+        f"/{letter}%23char=3,10",
+        f"/{letter}?part=char%3D3%2C10",
+        f"/{letter}?part=3,10",
+        f"/urn:{letter}%233,10",
+        f"/uri-res/N2R?{letter}%23char=3,10",
+        f"/uri-res/I2R?{letter}#char=3,10",
+    )
+    answers = [without_date(site.get(target)) for target in targets]
+    assert answers[0][0] == 200
+    assert answers[0][2] == b"whom it"
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_what_an_answer_says(site: Deployment, letter: str) -> None:
+    answer = site.get(f"/{letter}%23003,10")
+    fields = answer.headers
+    assert fields["content-location"] == f"{letter}#char=3,10"
+    links = fields["link"].split(", ")
+    part = f"{site.base}/{letter}%23char=3,10"
+    assert f'<{part}>; rel="canonical"' in links
+    assert f'<{site.base}/{letter}>; rel="up"' in links
+    digest = base64.b64encode(hashlib.sha512(b"whom it").digest()).decode()
+    assert fields["repr-digest"] == f"sha-512=:{digest}:"
+    assert fields["cache-control"] == "public, max-age=31536000, immutable"
+    assert fields["content-type"].startswith("text/plain")
+    assert site.get(part.removeprefix(site.base)).body == b"whom it"
+    item: Any = http_sf.parse(fields["perdure-part"].encode(), tltype="item")
+    reading, parameters = item
+    assert str(reading) == "pdi-char"
+    first, last = map(int, parameters["slices"].split("-"))
+    assert LETTER[first:last] == b"whom it"
+
+
+def test_the_tag_never_changes(site: Deployment, letter: str) -> None:
+    one = site.get(f"/{letter}%23char=3,10")
+    again = site.get(f"/{letter}?part=char%3D03,010")
+    other = site.get(f"/{letter}%23char=3,11")
+    assert one.headers["etag"] == again.headers["etag"] != other.headers["etag"]
+    seen = site.get(f"/{letter}%23char=3,10", f"If-None-Match: {one.headers['etag']}")
+    assert (seen.status, seen.body) == (304, b"")
+    assert site.get(f"/{letter}%23char=3,10", 'If-Match: "x"').status == 412
+
+
+def test_ranges_within_a_part(site: Deployment, letter: str) -> None:
+    """A range counts the bytes of the part: it is what the target names (RFC 9110 section 14)."""
+    target = f"/{letter}%23char=3,10"
+    middle = site.get(target, "Range: bytes=1-3")
+    assert (middle.status, middle.body) == (206, b"hom")
+    assert middle.headers["content-range"] == "bytes 1-3/7"
+    assert site.get(target, "Range: bytes=-2").body == b"it"
+    assert site.get(target, "Range: bytes=7-").status == 416
+    assert site.get(target, "Range: bytes=0-0, 2-2").body == b"whom it"
+
+
+def test_head(site: Deployment, letter: str) -> None:
+    got, asked = (site.ask(method, f"/{letter}%23char=3,10") for method in ("GET", "HEAD"))
+    assert asked.body == b""
+    assert without_date(asked)[:2] == without_date(got)[:2]
+
+
+def test_elements_are_slices_and_sandboxed(site: Deployment, page: str) -> None:
+    answer = site.get(f"/{page}%23name=first,last")
+    assert answer.body == PAGE[PAGE.index(b"<a") : PAGE.index(b"</body")]
+    assert answer.headers["content-security-policy"] == "sandbox"
+    assert site.get(f"/{page}%23elt=2,3").body == b'<a name="first">One</a>'
+
+
+STATUS = [
+    ("char=3,9999", 416, "part-out-of-range"),
+    ("char=5,5", 416, "part-out-of-range"),
+    ("char=9,5", 400, "malformed-identifier"),
+    ("char=", 400, "malformed-identifier"),
+    ("char=0,99999999999999999999", 400, "malformed-identifier"),
+    ("char=0,999999999999999999", 416, "part-out-of-range"),
+    ("rect=(0,0),(1,1)", 501, "part-not-supported"),
+    ("verse=3,4", 501, "part-not-supported"),
+    ("byte=0,999", 416, "part-out-of-range"),
+]
+
+
+@pytest.mark.parametrize(("part", "status", "code"), STATUS)
+def test_what_cannot_be_given(
+    site: Deployment, letter: str, part: str, status: int, code: str
+) -> None:
+    """ "A failed part request never answers with the whole document"  # ruling: part-range"""
+    answer = site.get(f"/{letter}%23{part}")
+    problem = json.loads(answer.body)
+    assert (answer.status, problem["code"]) == (status, code)
+    assert LETTER not in answer.body
+
+
+def test_a_name_that_is_not_there(site: Deployment, page: str) -> None:
+    assert site.get(f"/{page}%23name=first,missing").status == 404
+
+
+def test_what_media_types_have_instead(site: Deployment, letter: str) -> None:
+    problem = json.loads(site.get(f"/{letter}%23rect=(0,0),(1,1)").body)
+    assert "char range" in problem["offered"]
+
+
+def test_a_part_of_no_version_in_particular(site: Deployment) -> None:
+    """ "the only version where there is one; HTTP 300 listing the versioned candidates where there
+    are several"  # ruling: part-version"""
+    name = site.mint(text(b"first"))
+    bare = f"{resource(name)}.text"
+    only = site.get(f"/{bare}%23char=0,2")
+    assert (only.status, only.body) == (200, b"fi")
+    assert only.headers["content-location"] == f"{name}#char=0,2"
+    assert "immutable" not in only.headers["cache-control"]
+    site.do(Commit(identifier=parse(bare), contents=(text(b"second"),)))
+    several = site.get(f"/{bare}%23char=0,2", "Accept: text/uri-list")
+    assert several.status == 300
+    listed = several.body.decode().split("\r\n")[1:-1]
+    assert listed == [f"{bare}.{version}#char=0,2" for version in (1, 2)]
+    assert site.get(f"/{listed[1]}").body == b"se"
+
+
+def test_parts_of_other_identifiers_have_other_rules(site: Deployment) -> None:
+    """On a PDI a line break counts two, elsewhere one  # ruling: part-meaning"""
+    for name in (HANDLE, URN):
+        site.do(Register(identifier=parse(name), contents=(text(b"ab\r\ncd"),)))
+    pdi = site.mint(text(b"ab\r\ncd"))
+    assert site.get(f"/{pdi}%23char=4,5").body == b"c"
+    for name in (HANDLE, URN):
+        answer = site.get(f"/{name}?part=char%3D3,4")
+        assert (answer.status, answer.body) == (200, b"c")
+        assert answer.headers["perdure-part"].startswith("rfc5147-char")
+        assert answer.headers["content-location"] == f"{name}?part=char=3,4"
+        clipped = site.get(f"/{name}?part={quote('line=1,99')}")
+        assert clipped.body == b"cd"
+        md5 = hashlib.md5(b"ab\r\ncd").hexdigest()
+        checked = site.get(f"/{name}?part={quote(f'char=3,4;md5={md5}')}")
+        assert checked.body == b"c"
+        failed = site.get(f"/{name}?part={quote('char=3,4;length=7')}")
+        assert (failed.status, json.loads(failed.body)["code"]) == (412, "part-check-failed")
+    assert site.get(f"/{URN}#char=3,4").body == b"c"
+    assert site.get(f"/{HANDLE}?part=char%3D").status == 400
+
+
+def test_parts_of_what_lies_elsewhere_and_of_what_was_withdrawn(site: Deployment) -> None:
+    moved = site.bind(f"pdi://{SERIES}/1997/09/01/1.text.1", "https://a.example/")
+    assert site.get(f"/{moved}%23char=0,1").status == 501
+    assert site.get(f"/pdi://{SERIES}/1997/09/01/2.text.1%23char=0,1").status == 404
+
+
+def test_large_parts_are_streamed(site: Deployment) -> None:
+    data = b"".join(b"line %09d\r\n" % number for number in range(100_000))
+    name = site.mint(text(data))
+    start, end = 16 * 7, 16 * 90_007
+    answer = site.get(f"/{name}%23char={start},{end}")
+    assert answer.status == 200
+    assert answer.body == data[start:end]
+    assert int(answer.headers["content-length"]) == end - start
+    inside = site.get(f"/{name}%23char={start},{end}", "Range: bytes=16-31")
+    assert inside.body == data[start + 16 : start + 32]
