@@ -209,14 +209,14 @@ def _converted(cut: _Cut) -> Body:
         tail = _shown(text, canonical=cut.canonical)[: end.skip].encode(how.codec)
     middle = _Cut(cut.index, start, end._replace(skip=0), cut.canonical)
     if not middle.added:
-        return (head, middle.span, tail)
+        return (head, middle.span, tail) if middle.span.length else (head, tail)
     length = middle.span.length + middle.added * len(how.lf)
     # The bytes of a plain text are taken for characters: none but line breaks are looked at.
     codec = "latin-1" if how.kind == "plain" else how.codec
     texts = _canonical(_decoded(middle, codec), after_cr=start.after_cr, open_end=end.after_cr)
     chunks = _encoded(texts, codec)
     if length <= _AT_ONCE:
-        return (head, b"".join(chunks), tail)
+        return (head + b"".join(chunks) + tail,)
     return Stream(_joined(head, chunks, tail), len(head) + length + len(tail))
 
 
