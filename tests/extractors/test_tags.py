@@ -266,3 +266,9 @@ def test_a_long_document_is_read_once(more: str, start: bytes, rule: Rule) -> No
 def test_a_tag_with_a_million_attributes_is_one() -> None:
     data = b"<a " + b"b=c " * 1_000_000 + b"><i>"
     assert offsets(data) == [[0, len(data) - 3], [len(data) - 3, len(data)]]
+
+
+def test_no_more_tags_are_looked_for_than_said() -> None:
+    data = b"<a>" * 10 + b"<title><b></title>" + b"<!-- -->" + b"<a>" * 10
+    for most in range(25):
+        assert len(scan(data, HTML, most).starts) == min(most, 22)

@@ -19,16 +19,17 @@ from bisect import bisect_left
 
 import msgspec
 
-from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors import elements
 from perdure.extractors.ascii_view import Encoding, ascii_view, encoding
 from perdure.extractors.elements import Called
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
-from perdure.extractors.tags import HTML, SGML, XML, Rule, Tags, View, read, scan
+from perdure.extractors.tags import HTML, MOST_TAGS, SGML, XML, Rule, Tags, View, read, scan
 from perdure.parts import ElementById, NameRange, Selector, TagRange
 
 XML_TYPES = ("text/xml", "application/xml", "*/*+xml")
 _HEAD = 8  # bytes before the offsets of an index
+_MOST_NAMED = 1 << 22  # tags among which names are looked for
 _SHOWN = 50  # names, IDs and tags that `extents` lists
 
 
@@ -66,6 +67,8 @@ class Markup:
 
     def _tags_as_bytes(self, source: Source) -> bytes:
         tags = scan(ascii_view(source.map(), self.encoding), self.rule)
+        if len(tags.starts) == MOST_TAGS:
+            raise OverBudget(what=f"finding the tags of {source.name}", limit=f"{MOST_TAGS} tags")
         head = tags.starts.typecode.encode().ljust(_HEAD)
         return head + tags.starts.tobytes() + tags.stops.tobytes()
 
@@ -88,7 +91,10 @@ class Markup:
         return self._offsets[number] * width if number < self.count else self.source.length
 
     def called(self) -> Called:
-        """Elements by name and by ID."""
+        """Elements by name and by ID. Raises OverBudget where there are too many to go through."""
+        if self.count > _MOST_NAMED:
+            what = f"finding names among the tags of {self.source.name}"
+            raise OverBudget(what=what, limit=f"{_MOST_NAMED} tags")
         kept = self.indexes.get(
             self.source, f"called-{self.kind(self.encoding.codec)}-1", self._called_as_bytes
         )

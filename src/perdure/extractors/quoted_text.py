@@ -20,7 +20,7 @@ import unicodedata
 from bisect import bisect_right
 from typing import NamedTuple
 
-from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors.markup import XML_TYPES, Markup
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.extractors.text_content import TextContent, text_content
@@ -67,8 +67,8 @@ class QuotedTextExtractor:
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
             content = text_content(Markup(source, "textposition", indexes))
-        except PartNotSupported:
-            return ()
+        except (PartNotSupported, OverBudget):
+            return ()  # it is not looked through
         size = len(content.text)
         what = "characters of the text content"
         return (Extent(syntax=f"textposition(0,{min(size, 100)})", what=what, size=size),)

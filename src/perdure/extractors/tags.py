@@ -28,11 +28,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 View = bytes | memoryview
+MOST_TAGS = 1 << 24  # in a document; its index then takes 128 MiB
 _REST = re.DOTALL | re.VERBOSE
 
 _SPACE = rb"\t\n\f\r\ "
@@ -88,14 +90,14 @@ class Tags(NamedTuple):
     stops: array[int]
 
 
-def scan(view: View, rule: Rule) -> Tags:
-    """All tags of a document in an ASCII-compatible encoding, in order."""
+def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
+    """The tags of a document in an ASCII-compatible encoding, in order, as far as the `most`th."""
     code = "I" if len(view) < 1 << 32 else "Q"
     starts, stops = array(code), array(code)
     add_start, add_stop = starts.append, stops.append
     at = 0
-    while at < len(view):
-        for match in rule.pattern.finditer(view, at):
+    while at < len(view) and len(starts) < most:
+        for match in islice(rule.pattern.finditer(view, at), most - len(starts)):
             kind = match.lastgroup
             if kind is None:
                 start, stop = match.span()
