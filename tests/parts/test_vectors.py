@@ -47,7 +47,7 @@ MEDIA_TYPES = {
     "mpeg21": "video/mp4",
     "xpointer": "application/xml",
     "directive": "text/html",
-    "annotation": "text/html",
+    "annotation": "text/plain",
 }
 READERS: dict[str, Callable[[str], Selector]] = {
     "plaintext": plaintext.read,
@@ -109,7 +109,8 @@ def test_reads(syntax: str, case: Case) -> None:
     agrees(selector, case)
     if "part" in case:
         assert parse(given, MEDIA_TYPES[syntax]) == selector
-    assert parse(str(selector), MEDIA_TYPES[syntax]) == selector or syntax == "annotation"
+    if syntax != "annotation":  # it has parts of every media type
+        assert parse(str(selector), MEDIA_TYPES[syntax]) == selector
 
 
 @pytest.mark.parametrize(("syntax", "case"), cases("annotation"))

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from perdure.errors import MalformedPart, PartNotSupported
@@ -152,7 +153,7 @@ _DIRECTIVE = Syntax(
 )
 _ANNOTATION = Syntax(
     "selector() and JSON (Web Annotation)",
-    re.compile(r"^(?:selector\(|\s*(?:\{|%7[Bb]))"),
+    re.compile(r"^(?:selector\(|\s*\{)"),
     annotation.read,
 )
 _ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
@@ -200,11 +201,7 @@ def parse(text: str, media_type: str) -> Selector:
     type has.
     """
     check(text, _RULE)
-    own = syntaxes(media_type)
-    fragments = [syntax for syntax in own if syntax is not _ANNOTATION]
-    if _ANNOTATION.mark.search(text):
-        return annotation.read(text, lambda value: _read(value, fragments, media_type))
-    return _read(text, own, media_type)
+    return _read(text, syntaxes(media_type), media_type)
 
 
 _RULE = "RFC 3986 section 3.5"
@@ -213,11 +210,15 @@ _RULE = "RFC 3986 section 3.5"
 def _read(text: str, own: Sequence[Syntax], media_type: str) -> Selector:
     for seen in (text, decoded(text) or text):  # a mark may be escaped
         for syntax in own:
-            if syntax.mark.search(seen):
-                return syntax.read(text)
+            if not syntax.mark.search(seen):
+                continue
+            if syntax is _ANNOTATION:  # a fragment in it is one of this media type
+                others = [one for one in own if one is not _ANNOTATION]
+                return annotation.read(text, partial(_read, own=others, media_type=media_type))
+            return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
-    others = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
-    if any(syntax.mark.search(text) for syntax in others):
+    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
+    if any(syntax.mark.search(text) for syntax in foreign):
         raise PartNotSupported(media_type=media_type, selector=text, offered=offered)
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 

@@ -160,7 +160,8 @@ def _selector(given: object, place: _Place) -> Selector:
     kind = given.get("type")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        raise place.fault("type", f"one of {', '.join(_READERS)}")
+        other = f", and no {kind}" if kind in _NOT_SERVED else ""
+        raise place.fault("type", f"one of {', '.join(_READERS)}{other}")
     outer = reader(given, place)
     if given.get("refinedBy") is None:
         return outer
@@ -275,6 +276,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any], _Place], Selector]] = {
     "TextQuoteSelector": _text_quote,
     "XPathSelector": _xpath,
 }
+
+
+_NOT_SERVED = ("SvgSelector",)  # a shape of any kind is no part that has a form of its own
 
 
 # from fragments

@@ -490,6 +490,8 @@ class Within(Selected, frozen=True):
 
     @property
     def _pointers(self) -> str | None:
+        if isinstance(self.outer, _Elements | First) or isinstance(self.inner, _Elements | First):
+            return None  # only parts of media are joined so
         outer, inner = _pointer(self.outer), _pointer(self.inner)
         return f"{outer}*{inner}" if outer and inner else None
 
