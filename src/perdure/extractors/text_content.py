@@ -86,10 +86,14 @@ class TextContent(NamedTuple):
         wanted = place - self.texts[run] + after
         if wanted == self._text_end(run) - self.texts[run]:
             return self.stops[run]
-        return self.starts[run] + self._length(run, wanted)
+        return self.starts[run] + self._length(run, wanted, after=after)
 
-    def _length(self, run: int, wanted: int) -> int:
-        """The bytes of the first characters of a run."""
+    def _length(self, run: int, wanted: int, *, after: bool) -> int:
+        """The bytes of the first characters of a run.
+
+        Bytes that are no text in the charset may come out as several characters at once: such a
+        place is before all of them, or after.
+        """
         decoder = codecs.getincrementaldecoder(self.codec)("replace")
         written = self.source.read(self.starts[run], self.stops[run])
         at, step = 0, _STEP
@@ -100,6 +104,8 @@ class TextContent(NamedTuple):
                 decoder.setstate(state)
                 step = 1
                 continue
+            if got > wanted and not after:
+                break
             at, wanted = at + step, wanted - got
         return at
 
