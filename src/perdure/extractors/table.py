@@ -20,7 +20,7 @@ from itertools import pairwise
 
 from perdure.errors import PartNotFound, PartNotSupported
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
-from perdure.extractors.table_index import TableIndex, open_table
+from perdure.extractors.table_index import BLOCK, TableIndex, open_table
 from perdure.extractors.text_coding import coding
 from perdure.parts import Cells, Selector
 
@@ -42,13 +42,17 @@ class TableExtractor:
     confined = False
     install = None
 
+    def __init__(self, block: int = BLOCK) -> None:
+        """With bytes between the marks of an index, about."""
+        self._block = block
+
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """The part. Raises PartNotFound where nothing is selected, PartNotSupported, Undecodable or
         OverBudget.
         """
         if not isinstance(selector, Cells):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        table = open_table(source, coding(source), indexes)
+        table = open_table(source, coding(source), indexes, block=self._block)
         match selector.axis:
             case "row":
                 return _rows(table, selector)
@@ -57,7 +61,7 @@ class TableExtractor:
         return _cells(table, selector)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        table = open_table(source, coding(source), indexes)
+        table = open_table(source, coding(source), indexes, block=self._block)
         if not table.rows:
             return ()
         names = tuple(_name(field, table) for field in next(table.fields(0, 1))[:_SHOWN])

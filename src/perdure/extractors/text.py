@@ -24,7 +24,7 @@ import msgspec
 from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange, Undecodable
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text_coding import Coding, coding
-from perdure.extractors.text_index import Mark, TextIndex, Unit, open_index
+from perdure.extractors.text_index import BLOCK, Mark, TextIndex, Unit, open_index
 from perdure.parts import CharRange, Selector, TextRange
 from perdure.parts.selectors import Check
 
@@ -57,19 +57,33 @@ class TextExtractor:
     confined = False
     install = None
 
+    def __init__(self, block: int = BLOCK, at_once: int = _AT_ONCE) -> None:
+        """With bytes between the marks of an index, and bytes that are converted before the first
+        is sent.
+        """
+        self._block = block
+        self._at_once = at_once
+
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         """The part of a text. Raises PartOutOfRange, PartCheckFailed, Undecodable, and
         PartNotSupported for a charset that nobody knows.
         """
+        how = coding(source)
+        if isinstance(selector, TextRange):
+            for check in selector.checks:
+                _hold(check, source, how)
+        index = open_index(source, how, indexes, block=self._block)
         match selector:
             case CharRange():
-                return characters(source, selector, indexes)
+                start, end = _canonical_places(index, selector)
+                return self._part(_Cut(index, start, end, canonical=True), selector)
             case TextRange():
-                return verbatim(source, selector, indexes)
+                found, start, end = _stored_places(index, selector)
+                return self._part(_Cut(index, start, end, canonical=False), found)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        index = open_index(source, coding(source), indexes)
+        index = open_index(source, coding(source), indexes, block=self._block)
         size = index.size(Unit.CANONICAL)
         if not size:
             return ()
@@ -88,33 +102,54 @@ class TextExtractor:
             Extent(syntax="line=0,1", what="lines", size=index.size(Unit.LINE)),
         )
 
+    def _part(self, cut: _Cut, selector: CharRange | TextRange) -> Part:
+        source, how = cut.index.source, cut.index.coding
+        span = cut.span
+        slices: tuple[Span, ...] = (span,)
+        body: Body = (span,) if span.length else ()
+        if not cut.is_slice:
+            try:
+                if how.kind == "shifted":
+                    body, slices = _rewritten(cut, self._at_once), ()
+                else:
+                    body = _converted(cut, self._at_once)
+            except UnicodeEncodeError as error:
+                raise Undecodable(
+                    identifier=source.name,
+                    media_type=f"{source.essence}; charset={how.codec}",
+                    reason=f"{error.object[error.start]!a} has no code of its own",
+                ) from None
+        return Part(
+            selector=selector,
+            media_type=source.media_type,
+            charset=how.label,
+            body=body,
+            slices=slices,
+        )
 
-def characters(source: Source, selector: CharRange, indexes: Indexes) -> Part:
-    """Characters [start, end) of the canonical text. Raises PartOutOfRange."""
-    index = open_index(source, coding(source), indexes)
+
+# places
+# ------
+
+
+def _canonical_places(index: TextIndex, selector: CharRange) -> tuple[Mark, Mark]:
     size = index.size(Unit.CANONICAL)
     if not selector.start < selector.end <= size:  # ruling: part-range
         raise PartOutOfRange(
-            identifier=source.name, selector=str(selector), extent=f"{size} characters"
+            identifier=index.source.name, selector=str(selector), extent=f"{size} characters"
         )
-    start = index.find(Unit.CANONICAL, selector.start)
-    end = index.find(Unit.CANONICAL, selector.end)
-    return _part(index, selector, start, end)
+    unit = Unit.CANONICAL
+    return index.find(unit, selector.start), index.find(unit, selector.end)
 
 
-def verbatim(source: Source, selector: TextRange, indexes: Indexes) -> Part:
-    """Characters or lines between two positions, as stored (RFC 5147). Raises PartCheckFailed."""
-    how = coding(source)
-    for check in selector.checks:
-        _hold(check, source, how)
-    index = open_index(source, how, indexes)
+def _stored_places(index: TextIndex, selector: TextRange) -> tuple[TextRange, Mark, Mark]:
+    """The range as it is within the text (RFC 5147 section 2.1.2), with its ends."""
     unit = Unit.LINE if selector.unit == "line" else Unit.CHARACTER
     size = index.size(unit)
     last = min(size, size if selector.end is None else selector.end)
     first = min(selector.start or 0, last)
-    found = msgspec.structs.replace(selector, start=first, end=last)
     start, end = (_as_stored(index, index.find(unit, one)) for one in (first, last))
-    return _part(index, found, start, end)
+    return msgspec.structs.replace(selector, start=first, end=last), start, end
 
 
 def _as_stored(index: TextIndex, place: Mark) -> Mark:
@@ -165,30 +200,7 @@ class _Cut(msgspec.Struct, frozen=True):
         return whole and (how.kind != "shifted" or self.start.state == self.end.state == how.state)
 
 
-def _part(index: TextIndex, selector: CharRange | TextRange, start: Mark, end: Mark) -> Part:
-    cut = _Cut(index, start, end, isinstance(selector, CharRange))
-    shifted = index.coding.kind == "shifted"
-    span = cut.span
-    body: Body = (span,) if span.length else ()
-    if not cut.is_slice:
-        try:
-            body = _rewritten(cut) if shifted else _converted(cut)
-        except UnicodeEncodeError as error:
-            raise Undecodable(
-                identifier=index.source.name,
-                media_type=f"{index.source.essence}; charset={index.coding.codec}",
-                reason=f"{error.object[error.start]!a} has no code of its own",
-            ) from None
-    return Part(
-        selector=selector,
-        media_type=index.source.media_type,
-        charset=index.coding.label,
-        body=body,
-        slices=() if shifted and not cut.is_slice else (span,),
-    )
-
-
-def _converted(cut: _Cut) -> Body:
+def _converted(cut: _Cut, at_once: int) -> Body:
     """Stored bytes with line breaks completed; of codes that are cut, the characters within."""
     how, start, end = cut.index.coding, cut.start, cut.end
     head = tail = b""
@@ -215,14 +227,14 @@ def _converted(cut: _Cut) -> Body:
     codec = "latin-1" if how.kind == "plain" else how.codec
     texts = _canonical(_decoded(middle, codec), after_cr=start.after_cr, open_end=end.after_cr)
     chunks = _encoded(texts, codec)
-    if length <= _AT_ONCE:
+    if length <= at_once:
         return (head + b"".join(chunks) + tail,)
     return Stream(_joined(head, chunks, tail), len(head) + length + len(tail))
 
 
-def _rewritten(cut: _Cut) -> Body:
+def _rewritten(cut: _Cut, at_once: int) -> Body:
     """The characters of a text with shifts, written anew."""
-    if cut.span.length <= _AT_ONCE:
+    if cut.span.length <= at_once:
         return (b"".join(_anew(cut)),)
     return Stream(_anew(cut), sum(map(len, _anew(cut))))
 

@@ -31,6 +31,12 @@ _MARKS = (  # the longer first: that of UTF-32LE begins with that of UTF-16LE
     ("utf-16-le", codecs.BOM_UTF16_LE),
     ("utf-16-be", codecs.BOM_UTF16_BE),
 )
+_ORDERED = {  # as RFC 2781 and IANA call those in which nothing is said by a mark
+    "utf-16-le": "UTF-16LE",
+    "utf-16-be": "UTF-16BE",
+    "utf-32-le": "UTF-32LE",
+    "utf-32-be": "UTF-32BE",
+}
 _LONGEST_MARK = 4  # bytes
 _DEFAULT = "iso8859-1"
 _NOT_OF_TEXT = frozenset(
@@ -66,7 +72,7 @@ def coding(source: Source) -> Coding:
         codec=codec,
         start=next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0),
         kind=_kind(codec, cr + lf),
-        label=codec.upper() if codec.startswith(("utf-16", "utf-32")) else source.charset,
+        label=_ORDERED.get(codec, source.charset),
         cr=cr,
         lf=lf,
         state=codecs.getincrementaldecoder(codec)().getstate()[1],
