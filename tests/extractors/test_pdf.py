@@ -1,0 +1,247 @@
+"""Pages of PDFs, alone, disarmed, and the same bytes each time."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.extractors.cutting import content
+
+from perdure.errors import OverBudget, PartNotFound, PartOutOfRange, PerdureError, Undecodable
+from perdure.extraction import Extraction
+from perdure.extractors.port import Part, Source
+from perdure.parts import parse
+
+pikepdf = pytest.importorskip("pikepdf")
+
+PDF = "application/pdf"
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+PAPER = CORPUS / "wd-xml-link-970406.pdf"
+
+
+@pytest.fixture(scope="module")
+def extraction() -> Any:
+    extraction = Extraction()
+    yield extraction
+    extraction.close()
+
+
+def of_file(path: Path) -> Source:
+    return Source(path=path, length=path.stat().st_size, media_type=PDF, name=path.name)
+
+
+def written(pdf: Any, path: Path, **settings: Any) -> Source:
+    pdf.save(path, **settings)
+    return of_file(path)
+
+
+def got(extraction: Extraction, source: Source, text: str) -> tuple[Part, bytes]:
+    part = extraction.extract(source, parse(text, PDF))
+    return part, content(part, source)
+
+
+def three_pages() -> Any:
+    """Pages that differ in what they show; their size stands in the node above them."""
+    pdf = pikepdf.new()
+    for text in (b"one", b"two", b"three"):
+        page = pdf.add_blank_page(page_size=(300, 200))
+        page.Contents = pdf.make_stream(b"BT (" + text + b") Tj ET")
+        del page.obj["/MediaBox"]
+    pdf.Root.Pages.MediaBox = pikepdf.Array([0, 0, 300, 200])
+    return pdf
+
+
+@pytest.mark.corpus
+def test_a_page_of_a_real_document(extraction: Extraction) -> None:
+    """Its content streams are those of the page, byte for byte."""
+    if not PAPER.exists():
+        pytest.skip(f"the corpus of real documents is not at {CORPUS}")
+    source = of_file(PAPER)
+    part, page = got(extraction, source, "page=3")
+    assert part.media_type == PDF
+    with pikepdf.open(PAPER) as whole, pikepdf.open(io.BytesIO(page)) as alone:
+        assert len(alone.pages) == 1
+        assert len(whole.pages) == 14
+        theirs, ours = whole.pages[2], alone.pages[0]
+        assert ours.Contents.read_raw_bytes() == theirs.Contents.read_raw_bytes()
+        assert list(ours.mediabox) == list(theirs.mediabox)
+    assert got(extraction, source, "page=3")[1] == page
+    assert len(page) < source.length / 3
+
+
+def test_sizes_that_stand_above_the_page(extraction: Extraction, tmp_path: Path) -> None:
+    source = written(three_pages(), tmp_path / "three.pdf")
+    _, page = got(extraction, source, "page=2")
+    with pikepdf.open(io.BytesIO(page)) as alone:
+        assert b"two" in alone.pages[0].Contents.read_bytes()
+        assert [int(one) for one in alone.pages[0].mediabox] == [0, 0, 300, 200]
+
+
+def test_pages_are_counted_from_one(extraction: Extraction, tmp_path: Path) -> None:
+    source = written(three_pages(), tmp_path / "three.pdf")
+    with pytest.raises(PartNotFound) as caught:
+        got(extraction, source, "page=4")
+    assert "page 1 through 3" in str(caught.value)
+
+
+def test_a_rectangle_of_a_page(extraction: Extraction, tmp_path: Path) -> None:
+    """ "viewrect: left, top, width, height … relative to the top left of the page" (RFC 8118)"""
+    source = written(three_pages(), tmp_path / "three.pdf")
+    _, page = got(extraction, source, "page=1&viewrect=10,20,100,50")
+    with pikepdf.open(io.BytesIO(page)) as alone:
+        assert [float(one) for one in alone.pages[0].cropbox] == [10, 130, 110, 180]
+    _, clipped = got(extraction, source, "page=1&viewrect=250,150,100,100")
+    with pikepdf.open(io.BytesIO(clipped)) as alone:
+        assert [float(one) for one in alone.pages[0].cropbox] == [250, 0, 300, 50]
+    with pytest.raises(PartOutOfRange):
+        got(extraction, source, "page=1&viewrect=301,10,10,10")
+
+
+def test_named_destinations(extraction: Extraction, tmp_path: Path) -> None:
+    pdf = three_pages()
+    to_second = pikepdf.Array([pdf.pages[1].obj, pikepdf.Name.Fit])
+    pdf.Root.Names = pdf.make_indirect(
+        pikepdf.Dictionary(
+            Dests=pikepdf.Dictionary(
+                Kids=[
+                    pikepdf.Dictionary(
+                        Names=[pikepdf.String("second"), pikepdf.Dictionary(D=to_second)]
+                    )
+                ]
+            )
+        )
+    )
+    pdf.Root.Dests = pikepdf.Dictionary(third=pikepdf.Array([pdf.pages[2].obj]))
+    source = written(pdf, tmp_path / "named.pdf")
+    assert got(extraction, source, "nameddest=second")[1] == got(extraction, source, "page=2")[1]
+    part, page = got(extraction, source, "nameddest=third")
+    assert str(part.selector) == "page=3"
+    assert page == got(extraction, source, "page=3")[1]
+    with pytest.raises(PartNotFound) as caught:
+        got(extraction, source, "nameddest=fourth")
+    assert "second" in str(caught.value)
+    extents = {one.what: one for one in extraction.extents(source)}
+    assert extents["pages, from 1"].size == 3
+    assert set(extents["named destinations"].items) == {"second", "third"}
+
+
+def test_embedded_files(extraction: Extraction, tmp_path: Path) -> None:
+    pdf = three_pages()
+    data = b"year,count\r\n1997,3\r\n"
+    pdf.attachments["table.csv"] = pikepdf.AttachedFileSpec(pdf, data, mime_type="text/csv")
+    source = written(pdf, tmp_path / "attached.pdf")
+    part, file = got(extraction, source, "ef=table.csv")
+    assert (part.media_type, file) == ("text/csv", data)
+    with pytest.raises(PartNotFound):
+        got(extraction, source, "ef=other.csv")
+
+
+def test_nothing_acts_by_itself(extraction: Extraction, tmp_path: Path) -> None:
+    pdf = three_pages()
+    script = pikepdf.Dictionary(S=pikepdf.Name.JavaScript, JS=pikepdf.String("app.alert(1)"))
+    web = pikepdf.Dictionary(S=pikepdf.Name.URI, URI=pikepdf.String("https://a.example/"))
+    pdf.Root.OpenAction = script
+    pdf.Root.AA = pikepdf.Dictionary(WC=script)
+    page = pdf.pages[0].obj
+    page.AA = pikepdf.Dictionary(O=script)
+    chained = pikepdf.Dictionary(web)
+    chained.Next = script
+    page.Annots = pikepdf.Array(
+        [
+            pdf.make_indirect(
+                pikepdf.Dictionary(Subtype=pikepdf.Name.Link, Rect=[0, 0, 9, 9], A=action)
+            )
+            for action in (script, web, chained)
+        ]
+    )
+    page.Annots[0].AA = pikepdf.Dictionary(E=script)
+    source = written(pdf, tmp_path / "armed.pdf", compress_streams=False)
+    assert b"app.alert" in source.read()
+    _, alone = got(extraction, source, "page=1")
+    assert b"app.alert" not in alone
+    assert b"JavaScript" not in alone
+    assert alone.count(b"https://a.example/") == 2
+
+
+# what others send
+# ----------------
+
+
+def bomb() -> Any:
+    pdf = pikepdf.new()
+    page = pdf.add_blank_page()
+    packed = zlib.compress(b"0 0 m " * (60 << 20), 9)
+    page.Contents = pdf.make_stream(packed, Filter=pikepdf.Name.FlateDecode)
+    return pdf
+
+
+def test_a_bomb_is_copied_and_not_opened(extraction: Extraction, tmp_path: Path) -> None:
+    """0.4 MB that inflate to 360 MB."""
+    source = written(bomb(), tmp_path / "bomb.pdf", compress_streams=False)
+    assert source.length < 1 << 20
+    _, page = got(extraction, source, "page=1")
+    assert len(page) < 1 << 20
+
+
+@pytest.mark.parametrize("data", [b"", b"<html><body>", b"%PDF-1.7\n", b"\0" * 1000])
+def test_what_is_no_pdf(extraction: Extraction, tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "x.pdf"
+    path.write_bytes(data)
+    with pytest.raises(Undecodable):
+        got(extraction, of_file(path), "page=2")
+
+
+def test_a_truncated_document(extraction: Extraction, tmp_path: Path) -> None:
+    """Its table of contents stands at the end: what is left of it is found, and said to be."""
+    source = written(three_pages(), tmp_path / "whole.pdf")
+    half = tmp_path / "half.pdf"
+    half.write_bytes(source.read(0, source.length - 60))
+    part, page = got(extraction, of_file(half), "page=2")
+    assert "mended" in part.facts
+    assert page == got(extraction, source, "page=2")[1]
+    half.write_bytes(source.read(0, 300))
+    with pytest.raises((Undecodable, PartNotFound)):
+        got(extraction, of_file(half), "page=2")
+
+
+def test_encrypted(extraction: Extraction, tmp_path: Path) -> None:
+    settings = {"encryption": pikepdf.Encryption(owner="o", user="secret")}
+    source = written(three_pages(), tmp_path / "locked.pdf", **settings)
+    with pytest.raises(Undecodable) as caught:
+        got(extraction, source, "page=1")
+    assert "password" in str(caught.value)
+
+
+def test_an_embedded_bomb(extraction: Extraction, tmp_path: Path) -> None:
+    pdf = three_pages()
+    pdf.attachments["bomb"] = pikepdf.AttachedFileSpec(pdf, b"x" * 9)
+    inflating = zlib.compressobj(9)
+    packed = b"".join(inflating.compress(bytes(1 << 24)) for _ in range(72)) + inflating.flush()
+    stream = pdf.attachments["bomb"].obj.EF.F
+    stream.write(packed, filter=pikepdf.Name.FlateDecode)
+    source = written(pdf, tmp_path / "embedded.pdf", compress_streams=False)
+    with pytest.raises((OverBudget, Undecodable)):
+        got(extraction, source, "ef=bomb")
+    assert got(extraction, source, "page=1")[1]
+
+
+def test_a_cycle_of_names(extraction: Extraction, tmp_path: Path) -> None:
+    pdf = three_pages()
+    node = pdf.make_indirect(pikepdf.Dictionary())
+    node.Kids = pikepdf.Array([node])
+    pdf.Root.Names = pikepdf.Dictionary(Dests=node)
+    source = written(pdf, tmp_path / "cycle.pdf")
+    with pytest.raises(PerdureError):
+        got(extraction, source, "nameddest=x")
+
+
+def test_in_a_larger_file(extraction: Extraction, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.pdf"
+    data = written(three_pages(), whole).read()
+    path = tmp_path / "segment.warc"
+    path.write_bytes(b"WARC/1.1\r\n" + data + b"\r\n\r\n")
+    source = Source(path=path, offset=10, length=len(data), media_type=PDF, name="x")
+    assert got(extraction, source, "page=2")[1] == got(extraction, of_file(whole), "page=2")[1]
