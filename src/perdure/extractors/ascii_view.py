@@ -61,7 +61,8 @@ class Encoding(NamedTuple):
     @property
     def charset(self) -> str | None:
         """What a part must be labelled with, where it loses the byte-order mark of the whole."""
-        return self.codec.replace("_", "-").upper() if self.width > 1 else None
+        named = self.codec.upper().replace("_", "-", 1).replace("_", "")  # UTF-16LE
+        return named if self.width > 1 else None
 
 
 def encoding(source: Source, selector: Selector | str) -> Encoding:

@@ -216,10 +216,15 @@ def _beyond(source: Source, selector: Selector, extent: str) -> PartOutOfRange:
 
 
 def _unknown(source: Source, selector: Selector, what: str, known: tuple[str, ...]) -> PartNotFound:
-    """It lists what there is, as far as a message can be read."""
+    return PartNotFound(
+        identifier=source.name, selector=str(selector), extent=choice_of(known, what)
+    )
+
+
+def choice_of(known: tuple[str, ...], what: str) -> str:
+    """What there is instead, as far as a message can be read."""
     some = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
-    extent = f"only elements with the {what} {some}" if known else f"no element with {what}"
-    return PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
+    return f"a choice of {len(known)} {what}: {some}" if known else f"nothing with {what} in it"
 
 
 EXTRACTOR = MarkupExtractor()

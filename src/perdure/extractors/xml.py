@@ -24,7 +24,7 @@ from xml.parsers import expat
 import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
-from perdure.extractors.markup import XML_TYPES, Markup
+from perdure.extractors.markup import XML_TYPES, Markup, choice_of
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.extractors.tags import attributes
 from perdure.parts import ChildSequence, ElementById, Selector
@@ -140,13 +140,7 @@ class XmlDocument:
         """Raises PartNotFound where no element has this ID."""
         if name in self.nodes.ids:
             return self.nodes.ids[name]
-        known = tuple(self.nodes.ids)
-        some = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
-        raise PartNotFound(
-            identifier=self.source.name,
-            selector=str(selector),
-            extent=f"only elements with the IDs {some}" if known else "no element with an ID",
-        )
+        raise _missing(self, selector, choice_of(tuple(self.nodes.ids), "IDs"))
 
 
 class _Reading:
@@ -300,7 +294,9 @@ def _counted(document: XmlDocument, selector: ChildSequence) -> int:
         child = document.nodes.child(element, step)
         if child is None:
             children = _children(document.nodes, element)
-            raise _missing(document, selector, f"{children} children before step {number}")
+            raise _missing(
+                document, selector, f"an element with {children} children at step {number}"
+            )
         element = child
     return element
 
