@@ -345,3 +345,11 @@ def test_selectors_within_selectors_are_bounded() -> None:
     cyclic["refinedBy"] = cyclic
     with pytest.raises(MalformedPart, match="at most 8 deep"):
         annotation.read(cyclic)
+
+
+def test_a_corner_that_no_reader_takes_is_not_written() -> None:
+    """`xywh` has a size, `rect` of ISO/IEC 21000-17 a second corner, with a digit more at times."""
+    far = media.read("xywh=9999999999999999999,0,1,1")
+    within = Within(mpeg21.read("ffp(track_ID=1)"), far)
+    assert str(within).startswith("selector(type=FragmentSelector,value=ffp")
+    assert annotation.read(str(within)) == annotation.read(annotation.write(within)) == within

@@ -157,7 +157,7 @@ _ANNOTATION = Syntax(
     annotation.read,
 )
 _ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
-_NCNAME = Syntax("IDs of XML", re.compile(rf"^{xpointer.NCNAME}\Z"), xpointer.read)
+_NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
 
 _EVERYWHERE = (_OCTETS, _ANNOTATION)
 _HTML = (*_EVERYWHERE, _POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)

@@ -552,6 +552,7 @@ Selector = (
 
 _Elements = ElementById | ChildSequence | XPath
 
+_GREATEST = 10**19 - 1  # the most that a reader takes
 _KEPT_IN_PDI = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:;$!'")
 _KEPT = _KEPT_IN_PDI | frozenset("~")
 _FRAGMENT = _KEPT | frozenset("&()*+,=@/?")  # RFC 3986 section 3.5
@@ -609,9 +610,10 @@ def _time_step(time: Time) -> str | None:
 
 
 def _region_step(area: Area) -> str | None:
-    if area.unit != "pixel":
+    right, bottom = area.x + area.width, area.y + area.height
+    if area.unit != "pixel" or max(right, bottom) > _GREATEST:
         return None
-    return f"/~region(rect({area.x},{area.y},{area.x + area.width},{area.y + area.height}))"
+    return f"/~region(rect({area.x},{area.y},{right},{bottom}))"
 
 
 def _nested(selector: Selector) -> str:

@@ -36,9 +36,9 @@ _START = (
     "A-Za-z_\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d"
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-NCNAME = f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+"
-_NCNAME = re.compile(NCNAME)
-_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NCNAME = re.compile(f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+")
+_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # beside surrogates
+_WHITE_SPACE = " \t\r\n"
 
 # SchemeBased ::= PointerPart (S? PointerPart)*
 # PointerPart ::= SchemeName '(' SchemeData ')'
@@ -46,8 +46,7 @@ _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 # SchemeData  ::= EscapedData*
 # EscapedData ::= NormalChar | '^(' | '^)' | '^^' | '(' SchemeData ')'
 _FRAMEWORK = "XPointer Framework section 3.1"
-_OPENING = re.compile(rf"((?:{NCNAME}:)?{NCNAME})\(")
-_SPACE = re.compile("[ \t\r\n]*+")
+_SPACE = re.compile(f"[{_WHITE_SPACE}]*+")
 _DELIMITER = re.compile("[()^]")
 _ESCAPED = re.compile(r"\^([()^])")
 
@@ -71,21 +70,28 @@ def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
     found: list[Piece] = []
     plain, at, joined = whole.plain, 0, False
     while True:
-        opening = _OPENING.match(plain, at)
-        if opening is None:
-            name = _NCNAME.match(plain, at)
-            raise whole.fault(name.end() if name else at, "the name of a scheme, '('", _FRAMEWORK)
+        begin, opening = at, _name_end(plain, at)
+        if opening > begin and plain.startswith(":", opening):
+            begin, opening = opening + 1, _name_end(plain, opening + 1)
+        if opening == begin or not plain.startswith("(", opening):
+            raise whole.fault(opening, "the name of a scheme, '('", _FRAMEWORK)
         if len(found) == MOST:
             raise whole.fault(at, f"the end: a part has at most {MOST} schemes", _FRAMEWORK)
-        end = _closing(whole, opening.end())
-        data = _ESCAPED.sub(r"\1", plain[opening.end() : end])
-        found.append(Piece(opening[1], data, opening.end(), joined))
+        end = _closing(whole, opening + 1)
+        data = _ESCAPED.sub(r"\1", plain[opening + 1 : end])
+        found.append(Piece(plain[at:opening], data, opening + 1, joined))
         at = end + 1
         if at == len(plain):
             return found
         joined = joins and plain[at] == "*"
         spaces = None if joined else _SPACE.match(plain, at)
         at = spaces.end() if spaces else at + 1
+
+
+def _name_end(text: str, at: int) -> int:
+    """Where the name ends that begins at `at`; `at` where none does."""
+    name = _NCNAME.match(text, at)
+    return name.end() if name else at
 
 
 def _closing(whole: Text, at: int) -> int:
@@ -157,40 +163,42 @@ def refuse_no_characters(whole: Text) -> None:
         raise whole.fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
 
 
-# XmlnsSchemeData      ::= NCName S? '=' S? EscapedNamespaceName
-_BINDING = re.compile(f"({NCNAME})[ \t\r\n]*+=[ \t\r\n]*+(.*+)", re.DOTALL)
-
-
 def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
     """Framework section 3.4: bindings are for the pieces to the right; an attempt to bind `xml`
     or `xmlns`, like one that is not understood, has no effect and is no error.
     """
-    found = _BINDING.fullmatch(piece.data)
-    if found is None or found[1] in ("xml", "xmlns"):
+    # XmlnsSchemeData ::= NCName S? '=' S? EscapedNamespaceName
+    name, equals, uri = piece.data.partition("=")
+    name, uri = name.rstrip(_WHITE_SPACE), uri.lstrip(_WHITE_SPACE)
+    if not equals or name in ("xml", "xmlns") or not _NCNAME.fullmatch(name):
         return
-    if found[2].startswith(("http://exslt.org", "https://exslt.org")):
+    if uri.startswith(("http://exslt.org", "https://exslt.org")):
         expected = "another namespace: the functions of EXSLT take unbounded time"
         raise whole.fault(piece.at, expected, "XPath 1.0 section 3.2")
-    namespaces[found[1]] = found[2]
+    namespaces[name] = uri
 
 
 # ElementSchemeData ::= (NCName ChildSequence?) | ChildSequence
 # ChildSequence     ::= ('/' [1-9] [0-9]*)+
-_ELEMENT = re.compile(f"({NCNAME})?((?:/[1-9][0-9]*+)*)")
+_STEPS = re.compile("(?:/[1-9][0-9]*+)*", re.ASCII)
 _ELEMENT_RULE = "XPointer element() Scheme section 3"
 
 
 def _element(whole: Text, piece: Piece) -> Selector:
-    found = _ELEMENT.match(piece.data)
-    if found is None or not piece.data or found.end() < len(piece.data):
-        at = piece.at + (found.end() if found else 0)
-        raise whole.fault(min(at, len(whole.plain)), "an ID, and '/' before numbers", _ELEMENT_RULE)
-    steps = found[2].split("/")[1:]
-    if not steps:
-        return ElementById(found[1])
-    return ChildSequence(
-        found[1], tuple(number(whole, piece.at, step, _ELEMENT_RULE) for step in steps)
+    data = piece.data
+    name_end = _name_end(data, 0)
+    steps = _STEPS.match(data, name_end)
+    end = steps.end() if steps else name_end
+    if not data or end < len(data):
+        at = min(piece.at + end, len(whole.plain))
+        raise whole.fault(at, "an ID, and '/' before numbers", _ELEMENT_RULE)
+    name = data[:name_end]
+    if name_end == end:
+        return ElementById(name)
+    numbers = (
+        number(whole, piece.at, step, _ELEMENT_RULE) for step in data[name_end + 1 :].split("/")
     )
+    return ChildSequence(name or None, tuple(numbers))
 
 
 # what an expression may cost
