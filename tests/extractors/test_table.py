@@ -20,7 +20,13 @@ from perdure.extraction import Extraction
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Span, Stream
 from perdure.extractors.table import EXTRACTOR, TableExtractor
-from perdure.extractors.table_index import _ends_by_parity, _ends_one_by_one, marks, open_table
+from perdure.extractors.table_index import (
+    TableIndex,
+    _ends_by_parity,
+    _ends_one_by_one,
+    marks,
+    open_table,
+)
 from perdure.extractors.text_coding import coding
 from perdure.parts import CharRange, TextRange
 from perdure.parts.table import read
@@ -112,6 +118,20 @@ def test_rows_are_those_of_csv(tmp_path: Path, table: tuple[list[list[str]], lis
 
 
 @laws
+@given(tables(), st.integers(1, 40), st.integers(1, 40))
+def test_rows_do_not_depend_on_how_they_are_read(
+    tmp_path: Path, table: tuple[list[list[str]], list[str]], block: int, chunk: int
+) -> None:
+    rows, ends = table
+    it = source(tmp_path, joined(rows, ends).encode(), "text/csv", "utf-8")
+    index = TableIndex(it, coding(it), marks(it, coding(it), block, chunk))
+    assert index.rows == len(rows)
+    for row in range(len(rows)):
+        found = index.span(row, row + 1)
+        assert it.read(found.start, found.stop).decode() == joined([rows[row]], [ends[row]])
+
+
+@laws
 @given(st.text('a,"\r\n', max_size=40).map(str.encode), st.booleans())
 def test_all_at_once_is_one_by_one(data: bytes, whole: bool) -> None:
     pytest.importorskip("numpy")
@@ -156,6 +176,7 @@ def test_without_numpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("cell=2,1-3,1;3,3-4,3", b"2011-01-01\r\n2011-01-02,Galway\r\nGalway\r\n"),
         ("row=6-99", b"".join(LINES[5:])),  # what there is of it
         ("row=1;99", LINES[0]),
+        ("row=1-6;2-3", b"".join(LINES[:6])),
         ("row=1;7-5", LINES[0]),
         ("cell=7,3-9,9", b"Berkeley\r\n"),
     ],

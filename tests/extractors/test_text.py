@@ -303,6 +303,11 @@ def test_markup_says_its_own_charset(tmp_path: Path) -> None:
     assert cut(Extraction(), it, CharRange(at, at + 1)) == "本".encode("shift_jis")
 
 
+def test_charsets_have_the_names_of_iana(tmp_path: Path) -> None:
+    it = source(tmp_path, "가".encode("euc-kr"), "text/plain", "csEUCKR")  # Python has not this one
+    assert cut(Extraction(), it, CharRange(0, 1)) == "가".encode("euc-kr")
+
+
 def test_index_is_kept(tmp_path: Path) -> None:
     it = source(tmp_path, LINE, "text/plain", "us-ascii")
     indexes = DirectoryIndexes(tmp_path / "indexes")

@@ -31,10 +31,11 @@ _COLUMNS = 2
 _LONGEST_ROW = 16 << 20  # bytes
 
 # field = (DQUOTE *(TEXTDATA / COMMA / CR / LF / 2DQUOTE) DQUOTE) / *TEXTDATA  (RFC 4180 section 2)
-# What stands behind a closing quotation mark is taken for text of the field, as others do.
-_FIELD = rb'(?:"[^"]*+(?:""[^"]*+)*+"[^,\r\n]*+|(?!")[^,\r\n]*+)'
-_ROW = re.compile(rb"%b(?:,%b)*+(\r\n?|\n|\Z)" % (_FIELD, _FIELD))
-_FIELDS = re.compile(rb"(%b)(,?)" % _FIELD)
+# Two quotation marks in a quoted field end one stretch between such marks and begin the next. No
+# group is possessive, for Python before 3.11.5 matches those wrongly.
+_QUOTED = re.compile(rb'(?:"[^"]*+"){1,64}')
+_UNQUOTED = re.compile(rb"[^,\r\n]*+")
+_BREAK = re.compile(rb"\r\n?|\n")
 
 
 class TableIndex:
@@ -156,12 +157,32 @@ def row_ends(data: bytes, *, whole: bool) -> list[int]:
 def _ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
     ends = []
     at = 0
-    while at < len(data) and (row := _ROW.match(data, at)):
-        if not row[1] and not whole:
-            break
-        at = row.end()
-        ends.append(at)
+    while (stop := _field_end(data, at)) is not None:
+        if data[stop : stop + 1] == b",":
+            at = stop + 1
+        elif line_break := _BREAK.match(data, stop):
+            at = line_break.end()
+            ends.append(at)
+        else:
+            begun = stop > (ends[-1] if ends else 0)
+            return [*ends, stop] if whole and begun else ends
     return ends
+
+
+def _field_end(view: bytes | memoryview, at: int) -> int | None:
+    """Where the field ends that begins here; None for a quoted one that has no end.
+
+    What stands behind a closing quotation mark is taken for text of the field, as others do.
+    """
+    if view[at : at + 1] != b'"':
+        return _end(_UNQUOTED.match(view, at), at)
+    while stretches := _QUOTED.match(view, at):
+        at = stretches.end()
+    return None if view[at : at + 1] == b'"' else _end(_UNQUOTED.match(view, at), at)
+
+
+def _end(match: re.Match[bytes] | None, at: int) -> int:
+    return match.end() if match else at
 
 
 def _ends_by_parity(data: bytes) -> list[int] | None:
@@ -197,10 +218,11 @@ def _ends_by_parity(data: bytes) -> list[int] | None:
 
 def _cut(view: bytes | memoryview, at: int, stop: int) -> Iterator[tuple[int, int]]:
     """Where the fields of a row lie."""
-    more = True
-    while more and (field := _FIELDS.match(view, at, stop)):
-        yield field.span(1)
-        at, more = field.end(), bool(field[2])
+    while (end := _field_end(view, at)) is not None:
+        yield at, end
+        if end == stop or view[end : end + 1] != b",":
+            return
+        at = end + 1
 
 
 def _encoding(coding: Coding) -> Encoding:
