@@ -122,10 +122,15 @@ class Syntax(NamedTuple):
     read: Callable[[str], Selector]
 
 
+_ANY_CASE = re.ASCII | re.IGNORECASE
 _AFTER_OTHERS = r"^(?:[\w.:-]++\(.*)?"  # schemes of XPointer that are not known come before
 
-_PLAIN_TEXT = Syntax("char= and line= (RFC 5147)", re.compile("^(?:char|line)="), plaintext.read)
-_TABLE = Syntax("row=, col= and cell= (RFC 7111)", re.compile("^(?:row|col|cell)="), table.read)
+_PLAIN_TEXT = Syntax(
+    "char= and line= (RFC 5147)", re.compile("^(?:char|line)=", _ANY_CASE), plaintext.read
+)
+_TABLE = Syntax(
+    "row=, col= and cell= (RFC 7111)", re.compile("^(?:row|col|cell)=", _ANY_CASE), table.read
+)
 _PAGE = Syntax(
     "page=, nameddest= and ef= (RFC 8118)",
     re.compile("(?:^|[&#])(?:page|nameddest|viewrect|ef)="),

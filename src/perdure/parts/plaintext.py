@@ -5,7 +5,7 @@ Specification: RFC 5147, on every identifier but a PDI, which has positions of i
 
 >>> read("line=10,20")
 TextRange(unit='line', start=10, end=20, checks=())
->>> str(read("char=,12;MD5=00"))  # doctest: +ELLIPSIS
+>>> str(read("char=,12;sha=00"))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.MalformedPart: ... at 8; expected ';length=' or ';md5=', or the end (...)
 >>> str(read("char=100;length=09876,UTF-8"))
@@ -33,8 +33,9 @@ from perdure.parts.selectors import Check, TextRange
 # md5-scheme      =  "md5=" 32HEXDIG
 # mime-charset    =  1*mime-charset-chars          ; RFC 2978 section 2.3
 _RULE = "RFC 5147 section 3"
-_RANGE = re.compile("(char|line)=([0-9]*+)(,?)([0-9]*+)", re.ASCII)
-_CHECK = re.compile(r";(length|md5)=([0-9A-Fa-f]*+)(?:,([A-Za-z0-9!#$%&'+^_`{}~-]++))?", re.ASCII)
+_ANY_CASE = re.ASCII | re.IGNORECASE  # RFC 5234 section 2.3: so is a literal text of ABNF
+_RANGE = re.compile("(char|line)=([0-9]*+)(,?)([0-9]*+)", _ANY_CASE)
+_CHECK = re.compile(r";(length|md5)=([0-9A-Fa-f]*+)(?:,([A-Za-z0-9!#$%&'+^_`{}~-]++))?", _ANY_CASE)
 _MD5_DIGITS = 32
 
 
@@ -53,7 +54,7 @@ def read(text: str) -> TextRange:
         end = start
     if end is not None and start > end:
         raise whole.fault(head.start(4), "an end that is not before its start", _RULE)
-    return TextRange(unit, start, end, _checks(whole, head.end()))
+    return TextRange(unit.lower(), start, end, _checks(whole, head.end()))
 
 
 def _checks(whole: Text, at: int) -> tuple[Check, ...]:
@@ -64,7 +65,7 @@ def _checks(whole: Text, at: int) -> tuple[Check, ...]:
             raise whole.fault(at, "';length=' or ';md5=', or the end", _RULE)
         if len(checks) == MOST:
             raise whole.fault(at, f"the end: a part has at most {MOST} checks", _RULE)
-        kind, value, charset = found.groups()
+        kind, value, charset = found[1].lower(), found[2], found[3]
         if kind == "md5" and len(value) != _MD5_DIGITS:
             raise whole.fault(found.start(2), f"{_MD5_DIGITS} hexadecimal digits", _RULE)
         if kind == "length" and not value.isdecimal():

@@ -24,7 +24,7 @@ from perdure.parts.selectors import Cells
 # position   = number / "*"
 _RULE = "RFC 7111 section 3"
 _COUNT_RULE = "RFC 7111 section 2"
-_AXIS = re.compile("(row|col|cell)=")
+_AXIS = re.compile("(row|col|cell)=", re.ASCII | re.IGNORECASE)  # RFC 5234 section 2.3
 _POSITION = re.compile(r"[0-9]++|\*", re.ASCII)
 
 Place = tuple[int | None, ...]
@@ -36,7 +36,7 @@ def read(text: str) -> Cells:
     head = _AXIS.match(whole.plain)
     if head is None:
         raise whole.fault(0, "'row=', 'col=' or 'cell='", _RULE)
-    axis, at = head[1], head.end()
+    axis, at = head[1].lower(), head.end()
     ranges: list[tuple[Place, Place]] = []
     while True:
         first, at = _place(whole, at, axis)
