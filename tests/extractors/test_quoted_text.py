@@ -197,10 +197,15 @@ def test_a_place_in_a_long_run(
         (TextDirective("second", "日本"), "Second one</p><p>Second two</p><p>日本"),
         (TextDirective("本語"), "本語"),
         (TextDirective("T & t"), "T &amp; t"),
+        (TextDirective("strasse"), "Straße"),
+        (TextDirective("office"), "oﬃce"),
+        (TextDirective("e", "x"), "e\u0301 x"),
+        (TextDirective("E"), "e\u0301"),
     ],
 )
 def test_parts(extraction: Extraction, tmp_path: Path, selector: Selector, expected: str) -> None:
-    page = source(tmp_path, PAGE.encode(), "text/html", "utf-8")
+    more = "<p>Straße oﬃce e\u0301 x</p>"  # one becomes two, three become one, two become one
+    page = source(tmp_path, f"{PAGE}{more}".encode(), "text/html", "utf-8")
     assert cut(extraction, page, selector).decode() == expected
 
 

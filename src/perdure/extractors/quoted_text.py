@@ -131,15 +131,39 @@ class _Folded(NamedTuple):
         return self.origins[piece] + (inside if table is None else table[inside])
 
 
+class _Folds(dict[str, str]):
+    """What characters fold to, as far as they have occurred."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uneven: set[str] = set()
+        """Those that do not fold to one character."""
+
+    def __missing__(self, character: str) -> str:
+        folded = self[character] = _fold(character)
+        if len(folded) != 1:
+            self.uneven.add(character)
+        return folded
+
+    def of(self, text: str) -> tuple[str, list[int] | None]:
+        """A text, and where each character of it was; None where none has moved."""
+        if text.isascii():
+            return text.lower(), None
+        folded = [self[character] for character in text]
+        if self.uneven.isdisjoint(text):
+            return "".join(folded), None
+        places = [at for at, one in enumerate(folded) for _ in one]
+        return "".join(folded), [*places, len(text)]
+
+
 def _folded(content: TextContent) -> _Folded:
-    folded = _Folded("", [], [], [])
+    folded, folds = _Folded("", [], [], []), _Folds()
     written: list[str] = []
     length, start = 0, 0
     for stop in (*content.blocks, len(content.text)):
         if stop == start:
             continue
-        piece = content.text[start:stop]
-        text, table = (piece.lower(), None) if piece.isascii() else _without_marks(piece)
+        text, table = folds.of(content.text[start:stop])
         folded.places.append(length)
         folded.origins.append(start)
         folded.tables.append(table)
@@ -147,16 +171,6 @@ def _folded(content: TextContent) -> _Folded:
         length += len(text) + 1
         start = stop
     return folded._replace(text="".join(written))
-
-
-def _without_marks(text: str) -> tuple[str, list[int]]:
-    characters: list[str] = []
-    table: list[int] = []
-    for at, character in enumerate(text):
-        for one in _fold(character):
-            characters.append(one)
-            table.append(at)
-    return "".join(characters), [*table, len(text)]
 
 
 def _fold(text: str) -> str:
@@ -182,7 +196,10 @@ def _directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
         raise PartNotFound(
             identifier=content.source.name, selector=str(selector), extent="no such text"
         )
-    return folded.origin(begun.start(1)), folded.origin(ended.end(1) - 1) + 1
+    end = folded.origin(ended.end(1) - 1) + 1
+    while end < len(content.text) and not _fold(content.text[end]):
+        end += 1  # what combines with the last character
+    return folded.origin(begun.start(1)), end
 
 
 def _term(text: str) -> str:

@@ -35,8 +35,8 @@ _INLINE = frozenset(
     b"a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark "
     b"nobr q s samp small span strike strong sub sup time tt u var wbr".split()
 )
-_MADE = re.compile(r"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]*+);?|\r\n?")
-_LINE_END = re.compile(r"\r\n?")
+_MADE = re.compile(rb"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]*+);?|\r\n?")
+_LINE_END = re.compile(rb"\r\n?")
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -179,39 +179,32 @@ class _Building:
             yield from text_between(self._view, start, stop, rule)
 
     def _add(self, piece: Piece) -> None:
-        """The runs of a piece."""
-        width, codec = self._markup.encoding.width, self._markup.encoding.codec
-        first, last = piece.start * width, piece.stop * width
-        written = str(self._data[first:last], codec, "replace")
+        """The runs of a piece. References and line ends look the same in every view."""
+        at = piece.start
         pattern = _LINE_END if piece.verbatim else _MADE
-        if not pattern.search(written):
-            self._run(written, first, last, literal=True)
-            return
-        # offsets are found again in the view, in which references and line ends look the same
-        text = self._view[piece.start : piece.stop]
-        narrow = str(text, "latin-1") if isinstance(text, memoryview) else text.decode("latin-1")
-        at = 0
-        for made in pattern.finditer(narrow):
-            self._run_between(first, at, made.start())
-            read_as = "\n" if made[0][0] == "\r" else html.unescape(made[0])
-            begin, end = first + made.start() * width, first + made.end() * width
-            self._run(read_as, begin, end, literal=read_as == made[0] and "\r" not in read_as)
-            at = made.end()
-        self._run_between(first, at, len(narrow))
+        for made in pattern.finditer(self._view, piece.start, piece.stop):
+            start, stop = made.span()
+            written = made[0].decode("ascii")
+            read_as = "\n" if written[0] == "\r" else html.unescape(written)
+            if read_as != written:
+                self._literal(at, start)
+                self._run(read_as, start, stop, literal=False)
+                at = stop
+        self._literal(at, piece.stop)
 
-    def _run_between(self, first: int, start: int, stop: int) -> None:
-        width, codec = self._markup.encoding.width, self._markup.encoding.codec
-        begin, end = first + start * width, first + stop * width
-        written = str(self._data[begin:end], codec, "replace")
-        self._run(written, begin, end, literal=True)
+    def _literal(self, start: int, stop: int) -> None:
+        """A run that is written as it reads."""
+        if start < stop:
+            width, codec = self._markup.encoding.width, self._markup.encoding.codec
+            written = str(self._data[start * width : stop * width], codec, "replace")
+            self._run(written, start, stop, literal=True)
 
     def _run(self, text: str, start: int, stop: int, *, literal: bool) -> None:
-        if not text:
-            return
         texts, starts, stops, kinds = self._runs
+        width = self._markup.encoding.width
         texts.append(self._length)
-        starts.append(start)
-        stops.append(stop)
+        starts.append(start * width)
+        stops.append(stop * width)
         kinds.append(literal)
         self._text.append(text)
         self._length += len(text)
