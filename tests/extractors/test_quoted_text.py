@@ -210,6 +210,24 @@ def test_parts(extraction: Extraction, tmp_path: Path, selector: Selector, expec
 
 
 @pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        (TextPosition(0, 5), b"a &am"),
+        (TextPosition(4, 11), b"mp; <b>"),
+        (TextPosition(10, 13), b">\r\nd"),
+        (TextQuote("<b>\nd"), b"<b>\r\nd"),
+        (TextDirective("d", "f"), b"d e\rf"),
+    ],
+)
+def test_plain_text_is_read_as_it_is(
+    extraction: Extraction, tmp_path: Path, selector: Selector, expected: bytes
+) -> None:
+    document = source(tmp_path, b"a &amp; <b>\r\nd e\rf", "text/plain", "us-ascii")
+    assert text_of(document).text == "a &amp; <b>\nd e\nf"
+    assert cut(extraction, document, selector) == expected
+
+
+@pytest.mark.parametrize(
     ("selector", "extent"),
     [
         (TextQuote("Second"), "2 times"),

@@ -24,7 +24,7 @@ from perdure.extractors import elements
 from perdure.extractors.ascii_view import Encoding, ascii_view, encoding
 from perdure.extractors.elements import Called
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
-from perdure.extractors.tags import HTML, MOST_TAGS, SGML, XML, Rule, Tags, View, read, scan
+from perdure.extractors.tags import HTML, MOST_TAGS, SGML, TEXT, XML, Rule, Tags, View, read, scan
 from perdure.parts import ElementById, NameRange, Selector, TagRange
 
 XML_TYPES = ("text/xml", "application/xml", "*/*+xml")
@@ -40,7 +40,7 @@ def rule_of(source: Source) -> Rule:
             return HTML
         case "text/sgml" | "application/sgml":
             return SGML
-    return XML
+    return XML if source.essence.endswith("xml") else TEXT
 
 
 class Markup:

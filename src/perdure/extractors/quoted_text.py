@@ -1,4 +1,4 @@
-"""Parts of markup by the text that people read in it: by position, by quotation, by text fragment.
+"""Parts by the text that people read: by position, by quotation, by text fragment.
 
 Specification: Web Annotation Data Model, 4.2.4 and 4.2.5; URL Fragment Text Directives.
 
@@ -38,9 +38,9 @@ _AFTER = rf"(?:(?!{_WORD})|(?<!{_WORD}))"
 
 
 class QuotedTextExtractor:
-    """Slices of markup between two characters of its text."""
+    """Slices of markup, or of plain text, between two characters that are read."""
 
-    media_types = ("text/html", "text/sgml", "application/sgml", *XML_TYPES)
+    media_types = ("text/*", "application/sgml", *XML_TYPES)
     selectors = (TextPosition, TextQuote, TextDirective)
     confined = True
     install = None

@@ -297,6 +297,7 @@ SGML = Rule(
     ),
     folds=True,
 )
+TEXT = Rule("text", re.compile(rb"\0(?!)"), (), folds=False)  # without any markup
 
 
 # one tag

@@ -24,7 +24,7 @@ import msgspec
 from perdure.errors import OverBudget, PartNotSupported
 from perdure.extractors.markup import Markup
 from perdure.extractors.port import Source, Span
-from perdure.extractors.tags import HTML, Piece, read, text_between
+from perdure.extractors.tags import HTML, TEXT, Piece, read, text_between
 
 LARGEST = 20 << 20  # bytes of a document whose text is looked through
 _STEP = 1024  # bytes that are decoded at a time to find a character
@@ -173,8 +173,8 @@ class _Building:
         rule = self._markup.rule
         if start == stop or (rule is HTML and name in _UNREAD):
             return
-        if rule is HTML and name in _VERBATIM:
-            yield Piece(start, stop, verbatim=False)
+        if rule is TEXT or (rule is HTML and name in _VERBATIM):
+            yield Piece(start, stop, verbatim=rule is TEXT)
         else:
             yield from text_between(self._view, start, stop, rule)
 
