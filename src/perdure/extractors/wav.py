@@ -76,9 +76,15 @@ class WavExtractor:
         return (Extent(syntax="sec=0,1", what=what, size=sound.count // sound.rate),)
 
 
-def header(format: bytes, length: int) -> bytes:
-    """The head of a file with this format and `length` bytes of samples, which follow it."""
+def header(format: bytes, length: int | None) -> bytes:
+    """The head of a file with this format and `length` bytes of samples, which follow it.
+
+    None leaves the sizes open: the samples end where the file does.
+    """
     body = _CHUNK.pack(b"fmt ", len(format)) + format
+    if length is None:
+        riff = _CHUNK.pack(b"RIFF", _UNKNOWN) + b"WAVE"
+        return riff + body + _CHUNK.pack(b"data", _UNKNOWN)
     around = 4 + len(body) + _CHUNK.size + length + length % 2
     if around < _UNKNOWN:
         riff = _CHUNK.pack(b"RIFF", around) + b"WAVE"
