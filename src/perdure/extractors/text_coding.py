@@ -17,6 +17,7 @@ the charset that `label` names.
 from __future__ import annotations
 
 import codecs
+from functools import cache
 from typing import NamedTuple
 
 from perdure import formats
@@ -55,28 +56,20 @@ class Coding(NamedTuple):
     """Bytes of the byte-order mark, which is no character (ruling: text-positions)."""
     kind: str
     """`plain`, `wide` or `shifted`: see above."""
-    label: str | None
-    """The charset of a part, which has no byte-order mark; None where nobody has named one."""
     cr: bytes
     lf: bytes
     state: int
     """Of a decoder that has read nothing."""
+    label: str | None
+    """The charset of a part, which has no byte-order mark; None where nobody has named one."""
 
 
 def coding(source: Source) -> Coding:
     """How the text of a source is written. Raises PartNotSupported for a charset nobody knows."""
     head = source.read(0, _LONGEST_MARK)
     codec = _codec(source, head)
-    cr, lf = (one.encode(codec) for one in "\r\n")
-    return Coding(
-        codec=codec,
-        start=next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0),
-        kind=_kind(codec, cr + lf),
-        label=_ORDERED.get(codec, source.charset),
-        cr=cr,
-        lf=lf,
-        state=codecs.getincrementaldecoder(codec)().getstate()[1],
-    )
+    mark = next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0)
+    return Coding(codec, mark, *_written(codec), label=_ORDERED.get(codec, source.charset))
 
 
 def _marked_up(source: Source) -> bool:
@@ -107,12 +100,16 @@ def _codec(source: Source, head: bytes) -> str:
     return "utf-8" if codec == "utf-8-sig" else codec
 
 
-def _kind(codec: str, line_break: bytes) -> str:
+@cache
+def _written(codec: str) -> tuple[str, bytes, bytes, int]:
+    """Kind, CR, LF and first state."""
+    cr, lf = (one.encode(codec) for one in "\r\n")
+    kind = "wide"
     if codec.startswith(_SHIFTED):
-        return "shifted"
-    if line_break == b"\r\n" and len(_ASCII.decode(codec, "replace")) == len(_ASCII):
-        return "plain"
-    return "wide"
+        kind = "shifted"
+    elif cr + lf == b"\r\n" and len(_ASCII.decode(codec, "replace")) == len(_ASCII):
+        kind = "plain"
+    return kind, cr, lf, codecs.getincrementaldecoder(codec)().getstate()[1]
 
 
 def _unknown(source: Source) -> PartNotSupported:

@@ -3,9 +3,9 @@
 How it works: `marks` decodes the text once, in blocks, and notes at each border how many
 characters have passed, counted three ways (`Mark`). That is 40 bytes for 32 KiB of text. To find
 a position, the last mark that is not beyond it is searched for; from there decoding goes on in
-steps, each a part of the one before, until the next byte would complete a character beyond the
-position. Since the state of the decoder is in the mark, this holds for every charset, those with
-shifts included.
+steps, nearly as far as the characters that are left should reach, and shorter where they reach
+beyond, until the next byte would complete a character beyond the position. Since the state of the
+decoder is in the mark, this holds for every charset, those with shifts included.
 
 Counting: a CR counts at once; whether it stands alone is known at the next character. Positions of
 the canonical text (ruling: text-positions) give two for every line break, those of RFC 5147 one.
@@ -22,6 +22,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any, NamedTuple
 
 from perdure.errors import OverBudget, Undecodable
@@ -29,8 +30,9 @@ from perdure.extractors.port import Indexes, Source
 from perdure.extractors.text_coding import Coding
 
 BLOCK = 32 * 1024  # bytes between marks
-_STEPS = (4096, 512, 64, 8, 1)  # bytes; the last finds the very character
 _COLUMNS = 5
+_NEAR = 64  # bytes, more than a line break and a character take
+_CAUTION = 31 / 32  # of the way at once: to go too far is to go twice
 _LONGEST_RUN = 64 * 1024  # bytes of UTF-7 that stand for characters only together
 _WORTH_NUMPY = 4 << 20  # bytes
 _LINE_BREAK = re.compile("\r\n?")
@@ -106,18 +108,21 @@ class TextIndex:
 
         The end of a line is behind its line break, a CRLF being one.
         """
-        if unit is Unit.LINE:
-            if position > self.end.settled().breaks:
-                return self.end.settled()
-            if not position:
-                return self._row(0)
-            before = self._walk(Unit.LINE, position - 1)  # as far as there: before its line break
+        if unit is not Unit.LINE:
+            return self._walk(unit, position)
+        if position > self.end.settled().breaks:
+            return self.end.settled()
+        return self._behind_break(position) if position else self._row(0)
+
+    def _behind_break(self, number: int) -> Mark:
+        before = self._walk(Unit.LINE, number - 1)  # as far as there: before the line break
+        passed, reach = 1, _NEAR
+        if self.coding.kind == "shifted":
             together = _LINE_BREAK.sub("\n", self.together(before)[0]).split("\n")
-            lines = together[: position - before.breaks]
-            return self._walk(
-                Unit.CHARACTER, before.characters + sum(len(one) + 1 for one in lines)
-            )
-        return self._walk(unit, position)
+            passed = sum(len(line) + 1 for line in together[: number - before.breaks])
+            reach = 2 * _LONGEST_RUN
+        data = self.source.read(before.byte, before.byte + reach)
+        return self._along(before, data, Unit.CHARACTER, before.characters + passed, 1)
 
     def together(self, place: Mark) -> tuple[str, int]:
         """The character at a place with those that the same bytes stand for, and the byte after.
@@ -135,25 +140,44 @@ class TextIndex:
         return "", self.end.byte
 
     def _walk(self, unit: Unit, target: int) -> Mark:
-        """The last place at which no more than `target` have passed."""
-        number = bisect_right(
-            range(self._last + 1), target, key=lambda number: self._row(number).count(unit)
-        )
+        """The place before which exactly so many have passed; of lines, the last such place."""
+        number = bisect_right(range(self._last + 1), target, key=partial(self._count, unit))
         start = self._row(number - 1)
         if number > self._last:
             return _resolved(start, unit, target)
-        data = self.source.read(start.byte, self._row(number).byte)
+        following = self._row(number)
+        data = self.source.read(start.byte, following.byte)
+        each = len(data) / max(following.count(unit) - start.count(unit), 1)
+        return self._along(start, data, unit, target, each)
+
+    def _along(self, start: Mark, data: bytes, unit: Unit, target: int, each: float) -> Mark:
+        """The same in the bytes from a place on; what is counted takes `each` bytes or so."""
         counting = _Counting(self.coding, start)
         at = 0
-        for step in _STEPS:
-            while at < len(data):
-                before = counting.save()
+        while at < len(data):
+            left = target - counting.count(unit)
+            step = max(int((left + 0.5) * each * _CAUTION), 1)
+            before = counting.save()
+            counting.feed(data[at : at + step])
+            while (beyond := counting.count(unit) - target) > 0:
+                counting.restore(before)
+                if step == 1:
+                    return _resolved(counting.mark(), unit, target)
+                step = max(min(int(step * (left + 0.5) / (left + beyond)), step * 3 // 4), 1)
                 counting.feed(data[at : at + step])
-                if counting.count(unit) > target:
-                    counting.restore(before)
-                    break
-                at += step
+            at += step
         return _resolved(counting.mark(), unit, target)
+
+    def _count(self, unit: Unit, number: int) -> int:
+        """What has passed before a mark; in the search, where a `Mark` would cost more."""
+        at = number * _COLUMNS
+        match unit:
+            case Unit.CANONICAL:
+                return self._rows[at + 1]
+            case Unit.CHARACTER:
+                return self._rows[at + 2]
+            case Unit.LINE:
+                return self._rows[at + 1] - self._rows[at + 2] + (self._rows[at] & 1)
 
     def _row(self, number: int) -> Mark:
         at = number * _COLUMNS
@@ -190,16 +214,30 @@ def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
                 mark = counting.mark()
             counting.finish()
         except UnicodeError as error:  # after it the decoder does not say where it is
-            start, reason = 0, str(error)
-            if isinstance(error, UnicodeDecodeError):
-                start, reason = error.start, error.reason
+            at = mark.byte + getattr(error, "start", 0)
+            if not isinstance(error, UnicodeDecodeError):  # an escape sequence without end
+                at = _first_bad(source, coding, mark)
             raise Undecodable(
                 identifier=source.name,
                 media_type=f"{source.essence}; charset={source.charset or coding.codec}",
-                reason=f"no text at byte {mark.byte + start}: {reason}",
+                reason=f"no text at byte {at}: {getattr(error, 'reason', error)}",
             ) from None
     rows.extend(_as_row(mark))
     return rows.tobytes()
+
+
+def _first_bad(source: Source, coding: Coding, mark: Mark) -> int:
+    """The byte behind the last character that can be decoded."""
+    counting = _Counting(coding, mark)
+    with source.open() as file:
+        file.seek(mark.byte)
+        try:
+            while byte := file.read(1):
+                mark = counting.mark()
+                counting.feed(byte)
+        except UnicodeError:
+            pass
+    return mark.byte
 
 
 def _as_row(mark: Mark) -> tuple[int, ...]:
@@ -234,7 +272,8 @@ class _Counting:
         self.breaks = _breaks
         self._plain = coding.kind == "plain"
         self._decoder = codecs.getincrementaldecoder(coding.codec)()
-        self._decoder.setstate((b"", start.state))
+        self._state: tuple[bytes, int] = (b"", start.state)
+        self._decoder.setstate(self._state)
         self._at = start.byte
         self._canonical = start.canonical
         self._characters = start.characters
@@ -243,19 +282,21 @@ class _Counting:
 
     def feed(self, data: bytes) -> None:
         """Count the characters that these bytes complete."""
+        self._at += len(data)
         if self._plain:
             # In bytes, where they can be told: half a character is none, and no line break.
-            if data.isascii() and not self._decoder.getstate()[0]:
-                decoded = len(data)
-            else:
+            decoded = len(data)
+            if self._state[0] or not data.isascii():
                 decoded = len(self._decoder.decode(data))
+                self._state = self._decoder.getstate()
             self._count(decoded, *self.breaks(data), data[:1] == b"\n", data[-1:] == b"\r")
-        elif text := self._decoder.decode(data):
+            return
+        if text := self._decoder.decode(data):
             lf, cr = text.count("\n"), text.count("\r")
             both = text.count("\r\n") if cr else 0
             self._count(len(text), lf, cr, both, text[0] == "\n", text[-1] == "\r")
-        self._at += len(data)
-        if len(self._decoder.getstate()[0]) > _LONGEST_RUN:
+        self._state = self._decoder.getstate()
+        if len(self._state[0]) > _LONGEST_RUN:
             raise OverBudget(what="a run of shifted characters", limit=f"{_LONGEST_RUN} bytes")
 
     def _count(
@@ -282,7 +323,7 @@ class _Counting:
                 return self._canonical - self._characters + self._after_cr
 
     def mark(self) -> Mark:
-        begun, state = self._decoder.getstate()
+        begun, state = self._state
         return Mark(
             self._at - len(begun),
             self._canonical,
@@ -294,7 +335,7 @@ class _Counting:
 
     def save(self) -> tuple[Any, ...]:
         return (
-            self._decoder.getstate(),
+            self._state,
             self._at,
             self._canonical,
             self._characters,
@@ -304,14 +345,14 @@ class _Counting:
 
     def restore(self, saved: tuple[Any, ...]) -> None:
         (
-            state,
+            self._state,
             self._at,
             self._canonical,
             self._characters,
             self._decoded,
             self._after_cr,
         ) = saved
-        self._decoder.setstate(state)
+        self._decoder.setstate(self._state)
 
 
 def _breaks(data: bytes) -> tuple[int, int, int]:
