@@ -4,7 +4,7 @@ How it works: extractors are entry points in the group `perdure.extractors`. Of 
 kind of selector, the one with the most specific media type is asked (`text/html` before `text/*`
 before `*/*`); two of the same rank are a mistake in what is installed. Selectors that are put
 together from others are taken apart here: `First` tries one after the other, `Within` cuts a part
-out of a part.
+out of a part, `Between` goes from the start of one slice to the start of another.
 
 What must stay true: an extractor that says `confined` never runs in this process.
 """
@@ -21,11 +21,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import BadSettings, OverBudget, PartNotFound, PartNotSupported
+from perdure.errors import (
+    BadSettings,
+    OverBudget,
+    PartNotFound,
+    PartNotSupported,
+    PartOutOfRange,
+)
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
-from perdure.extractors.port import Extent, Extractor, Part, Source, body_chunks
-from perdure.parts import First, Selected, Selector, Within
+from perdure.extractors.port import Extent, Extractor, Part, Source, Span, body_chunks
+from perdure.parts import Between, First, Selected, Selector, Within
 
 GROUP = "perdure.extractors"
 _CAPITAL = re.compile("(?<!^)([A-Z])")
@@ -72,6 +78,8 @@ class Extraction:
         place, extractor = self._find(source, selector)
         if extractor is None and isinstance(selector, Within):
             return self._within(source, selector)
+        if extractor is None and isinstance(selector, Between):
+            return self._between(source, selector)
         if extractor is None:
             raise self._unsupported(source, selector)
         if extractor.confined:
@@ -98,6 +106,10 @@ class Extraction:
     @cached_property
     def _extractors(self) -> tuple[Registered, ...]:  # not before a part is asked for
         return registered()
+
+    def ready(self) -> None:
+        """Look for all extractors now: what is wrong with them is better known at the start."""
+        _ = self._extractors
 
     def _ranked(self, source: Source) -> list[tuple[int, str, Extractor]]:
         """The extractors for a media type, each with how specific it is about it."""
@@ -136,6 +148,21 @@ class Extraction:
             except PartNotFound as error:
                 missing = error
         raise missing or self._unsupported(source, selector)
+
+    def _between(self, source: Source, selector: Between) -> Part:
+        start, end = (self.extract(source, one) for one in (selector.start, selector.end))
+        if not (start.slices and end.slices):
+            raise PartNotSupported(
+                media_type=source.media_type, selector=str(selector), offered=("slices",)
+            )
+        span = Span(start.slices[0].start, end.slices[0].start)
+        if span.start >= span.stop:
+            raise PartOutOfRange(
+                identifier=source.name,
+                selector=str(selector),
+                extent="what lies between two parts, the first in front of the second",
+            )
+        return msgspec.structs.replace(start, selector=selector, body=(span,), slices=(span,))
 
     def _within(self, source: Source, selector: Within) -> Part:
         outer = self.extract(source, selector.outer)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
+import wave
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -203,3 +205,35 @@ def test_large_parts_are_streamed(site: Deployment) -> None:
     assert int(answer.headers["content-length"]) == end - start
     inside = site.get(f"/{name}%23char={start},{end}", "Range: bytes=16-31")
     assert inside.body == data[start + 16 : start + 32]
+
+
+def test_parts_as_web_annotations_have_them(site: Deployment, page: str) -> None:
+    described = json.loads(site.get(f"/{page}%23elt=2,3?info", "Accept: application/json").body)
+    assert described["selector"]["type"] == "FragmentSelector"
+    assert described["selector"]["value"] == "elt=2,3"
+    name = "urn:example:page"
+    site.do(Register(identifier=parse(name), contents=(text(PAGE, "html", "text/html"),)))
+    quoted = {"type": "TextQuoteSelector", "exact": "Two"}
+    answer = site.get(f"/{name}?part={quote(json.dumps(quoted))}")
+    assert answer.body == b"Two"
+    ends = [{"type": "TextQuoteSelector", "exact": word} for word in ("One", "Three")]
+    between = {"type": "RangeSelector", "startSelector": ends[0], "endSelector": ends[1]}
+    answer = site.get(f"/{name}?part={quote(json.dumps(between))}")
+    assert answer.body == b'One</a><p>Two</p><a name="last">'
+    between = {"type": "RangeSelector", "startSelector": ends[1], "endSelector": ends[0]}
+    assert site.get(f"/{name}?part={quote(json.dumps(between))}").status == 416
+
+
+def test_time_as_annodex_asks_for_it(site: Deployment) -> None:
+    """`?t=15.0/30.0` on what is no PDI."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(1)
+        sound.setframerate(10)
+        sound.writeframes(bytes(range(100)))
+    held = text(file.getvalue(), "wav", "audio/wav")
+    site.do(Register(identifier=parse("urn:example:sound"), contents=(held,)))
+    answer = site.get("/urn:example:sound?t=1.5/3.0")
+    assert answer.body[44:59] == bytes(range(15, 30))
+    assert answer.headers["content-location"] == "urn:example:sound?part=t=1.5,3"

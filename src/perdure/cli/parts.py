@@ -47,6 +47,7 @@ def part(
     """
     from perdure.extraction import Extraction
     from perdure.extractors.port import body_chunks
+    from perdure.parts import annotation
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
@@ -67,6 +68,7 @@ def part(
         "media_type": found.media_type,
         "length": length,
         "slices": [[one.start, one.stop] for one in found.slices],
+        "selector": annotation.write(found.selector),
         "decoded": found.decoded and {"form": found.decoded.form, "sha512": found.decoded.sha512},
         "facts": found.facts,
     }

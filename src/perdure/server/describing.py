@@ -16,10 +16,12 @@ from typing import Any
 
 import msgspec
 
+from perdure import parts
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.model import Location, Record, Representation, Tombstone, Version
+from perdure.parts import annotation
 from perdure.rules import qualified
 from perdure.server import pages
 from perdure.server.answers import Answer, empty, link, links, plain
@@ -82,7 +84,9 @@ def etag(record: Record, kind: str) -> bytes:
 
 def public(record: Record, identifier: Identifier, base: str) -> dict[str, Any]:
     """A record as everybody may see it."""
-    return {
+    selector = parts.select(identifier, "")
+    part = {} if selector is None else {"selector": annotation.write(selector)}
+    return part | {
         "identifier": str(identifier),
         "urn": identifier.urn,
         "url": f"{base}/{path_of(identifier)}",

@@ -47,6 +47,7 @@ class Worker:
 
     def __init__(self, root: Path) -> None:
         self._registry = Registry(root)
+        self._registry.parts.ready()
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)
         self._service = Service(self._registry, bearers, Metrics())

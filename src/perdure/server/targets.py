@@ -30,6 +30,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
+from perdure.parts import media
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
@@ -44,7 +45,7 @@ _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 ABOUT = frozenset(("", "?", "info"))
 """What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
 _VERBS = ("info", "locations", "history")
-_PARAMETERS = ("part", "cursor", "limit")
+_PARAMETERS = ("part", "t", "cursor", "limit")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -106,6 +107,8 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
                 reason=f"known are {', '.join(f'?{verb}' for verb in verbs)}",
                 rule="docs/reference/http.md",
             )
+    if "t" in found and "part" not in found:  # as Annodex has it: ?t=15.0/30.0
+        found["part"] = str(media.read_time_query(found["t"]))
     return Question(
         verb=found.get("verb", ""),
         part=found.get("part"),
