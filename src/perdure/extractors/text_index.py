@@ -20,13 +20,13 @@ import codecs
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
 
 from perdure.errors import OverBudget, Undecodable
-from perdure.extractors.port import Indexes, Source
+from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text_coding import Coding
 
 BLOCK = 32 * 1024  # bytes between marks
@@ -205,25 +205,29 @@ def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
     counting = _Counting(coding, mark)
     if source.length >= _WORTH_NUMPY:
         counting.breaks = _fastest()
-    with source.open() as file:
-        file.seek(coding.start)
-        try:
-            while data := file.read(block):
-                rows.extend(_as_row(mark))
-                counting.feed(data)
-                mark = counting.mark()
-            counting.finish()
-        except UnicodeError as error:  # after it the decoder does not say where it is
-            at = mark.byte + getattr(error, "start", 0)
-            if not isinstance(error, UnicodeDecodeError):  # an escape sequence without end
-                at = _first_bad(source, coding, mark)
-            raise Undecodable(
-                identifier=source.name,
-                media_type=f"{source.essence}; charset={source.charset or coding.codec}",
-                reason=f"no text at byte {at}: {getattr(error, 'reason', error)}",
-            ) from None
+    try:
+        for data in _blocks(source, coding.start, block):
+            rows.extend(_as_row(mark))
+            counting.feed(data)
+            mark = counting.mark()
+        counting.finish()
+    except UnicodeError as error:  # after it the decoder does not say where it is
+        at = mark.byte + getattr(error, "start", 0)
+        if not isinstance(error, UnicodeDecodeError):  # an escape sequence without end
+            at = _first_bad(source, coding, mark)
+        raise Undecodable(
+            identifier=source.name,
+            media_type=f"{source.essence}; charset={source.charset or coding.codec}",
+            reason=f"no text at byte {at}: {getattr(error, 'reason', error)}",
+        ) from None
     rows.extend(_as_row(mark))
     return rows.tobytes()
+
+
+def _blocks(source: Source, start: int, block: int) -> Iterator[bytes]:
+    for chunk in source.chunks(Span(start, source.length)):
+        for at in range(0, len(chunk), block):
+            yield chunk[at : at + block]
 
 
 def _first_bad(source: Source, coding: Coding, mark: Mark) -> int:
@@ -369,16 +373,13 @@ def _fastest() -> Breaks:
     except ImportError:
         return _breaks
 
-    def pairs(data: bytes, first: int) -> int:
-        count = (len(data) - first) // 2
-        return int(np.count_nonzero(np.frombuffer(data, "<u2", count, first) == 0x0A0D))
-
     def breaks(data: bytes) -> tuple[int, int, int]:
         octets = np.frombuffer(data, np.uint8)
-        lf = int(np.count_nonzero(octets == 0x0A))
+        lf = octets == 0x0A
         if b"\r" not in data:
-            return lf, 0, 0
-        cr = int(np.count_nonzero(octets == 0x0D))
-        return lf, cr, pairs(data, 0) + pairs(data, 1)
+            return int(np.count_nonzero(lf)), 0, 0
+        cr = octets == 0x0D
+        both = np.count_nonzero(lf[1:] & cr[:-1])
+        return int(np.count_nonzero(lf)), int(np.count_nonzero(cr)), int(both)
 
     return breaks
