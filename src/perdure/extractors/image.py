@@ -23,7 +23,8 @@ from typing import Any
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.image_file import INSTALL, MEDIA_TYPES, Box, Frame, opened
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source
-from perdure.parts import Area, Media, Rect, Selector
+from perdure.parts import Media, Rect, Selector
+from perdure.parts.selectors import Area
 
 _TIFF = ("image/tiff", "image/x-tiff")
 _COLOURS = {1: "gray", 2: "graya", 3: "rgb", 4: "rgba"}
@@ -120,7 +121,7 @@ def _part(frame: Frame, selector: Selector, box: Box) -> Part:
     pixels = frame.pixels(box)
     in_tiff = frame.source.essence in _TIFF or pixels.interpretation == "cmyk"
     if in_tiff:
-        data = pixels.tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc")
+        data = _upright(pixels).tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc")
     else:
         data = pixels.pngsave_buffer(compression=_EFFORT, keep="icc")
     return Part(
@@ -132,6 +133,13 @@ def _part(frame: Frame, selector: Selector, box: Box) -> Part:
         ),
         facts=_facts(frame),
     )
+
+
+def _upright(pixels: Any) -> Any:
+    """The same without a note of orientation, which TIFF would carry on whatever `keep` says."""
+    plain = pixels.copy()
+    plain.remove("orientation")
+    return plain
 
 
 def _form(pixels: Any) -> str:

@@ -66,11 +66,14 @@ class Frame:
     that safely.
     """
 
-    def __init__(self, source: Source, number: int, image: Any, frames: int) -> None:
+    def __init__(
+        self, source: Source, number: int, image: Any, frames: int, data: memoryview
+    ) -> None:
         self.source = source
         self.number = number
         self.image = image
         self.frames = frames
+        self._data = data  # libvips reads it while it decodes, and does not hold it
 
     @property
     def width(self) -> int:
@@ -149,24 +152,25 @@ def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Fr
     pyvips = _pyvips(source, selector)
     loader = _LOADERS[source.essence]
     paged = loader in _PAGED
+    data = source.map()
     try:
-        image = _loaded(pyvips, source, loader, {"page": 0, "n": 1} if paged else {})
+        image = _loaded(pyvips, data, loader, {"page": 0, "n": 1} if paged else {})
         frames = image.get("n-pages") if image.get_typeof("n-pages") else 1
         if number >= frames:
             raise _missing(source, loader, frames, selector)
         if number:
-            image = _loaded(pyvips, source, loader, {"page": number, "n": 1})
+            image = _loaded(pyvips, data, loader, {"page": number, "n": 1})
     except pyvips.Error as error:
         raise _failure(error, source) from None
-    return Frame(source, number, image, frames)
+    return Frame(source, number, image, frames, data)
 
 
-def _loaded(pyvips: Any, source: Source, loader: str, page: dict[str, int]) -> Any:
+def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
     read = getattr(pyvips.Image, loader)
 
     def load(access: str) -> Any:
-        data = pyvips.Source.new_from_memory(source.map())
-        return read(data, access=access, fail_on="error", **page)
+        mapped = pyvips.Source.new_from_memory(data)
+        return read(mapped, access=access, fail_on="error", **page)
 
     image = load("sequential")
     # tiles are read one by one where the access is random; all else would be decoded to its end
