@@ -20,6 +20,7 @@ NAMES = (
     "redirects",
     "held",
     "parts_markup",
+    "parts_text",
 )
 
 

@@ -188,13 +188,13 @@ def _end(match: re.Match[bytes] | None, at: int) -> int:
 def _ends_by_parity(data: bytes) -> list[int] | None:
     """All at once: a line break ends a row where as many quotation marks open as close before it.
 
-    None where there is no numpy, or a quotation mark that by this rule would open or close a field
-    in the midst of it.
+    None where a quotation mark would by this rule open or close a field in the midst of it; without
+    numpy, where there is any.
     """
     try:
         import numpy as np
     except ImportError:
-        return None
+        return None if b'"' in data else [one.end() for one in _BREAK.finditer(data)]
     octets = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(octets == 0x0A)
     if b"\r" in data:
