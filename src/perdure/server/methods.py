@@ -10,7 +10,7 @@ import contextlib
 from http import HTTPStatus
 
 from perdure.decide import decide
-from perdure.errors import NotAcceptable, NotFound
+from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
 from perdure.ids.pdi import Pdi
 from perdure.model import Query
 from perdure.server import problems
@@ -51,8 +51,7 @@ async def options(service: Service, request: Request) -> Answer:
 
 async def trace(service: Service, request: Request) -> Answer:
     """The request as it arrived, but for what is secret in it (RFC 9110 section 9.3.8)."""
-    if request.raw != b"*":
-        allowed(service, request)
+    allowed(service, request)
     lines = [b"TRACE %s HTTP/%s" % (request.raw, request.version.encode())]
     lines += [
         b"%s: %s" % (name, value) for name, value in request.scope["headers"] if name not in _SECRET
@@ -65,7 +64,7 @@ async def delete(service: Service, request: Request) -> Answer:
     """Never: "long-lived, persistent identifiers"  # ruling: http-405"""
     try:
         allow = allowed(service, request)
-    except NotFound:
+    except (NotFound, UnknownAuthority):
         allow = _READ_ONLY
     return problems.answer(problems.not_allowed("DELETE", allow), request)
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import msgspec
 
 from perdure.decide import decide
 from perdure.errors import InvalidRequest, TooLarge, quote
 from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
 from perdure.model import (
     Alias,
     Bind,
@@ -140,10 +141,16 @@ async def post(service: Service, request: Request) -> Answer:
     if verb == "register":
         return await _register(service, request, identifier)
     record = service.record(identifier)
-    decide(Query(identifier=identifier, want=Want.DESCRIPTION), record)  # 404 before all else
+    known = _is_pattern(identifier) and service.knows_series(identifier)
+    if not known:
+        decide(Query(identifier=identifier, want=Want.DESCRIPTION), record)  # 404 before all else
     if verb not in _KNOWN or record is None:
         return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
     return await _operate(service, request, verb, identifier, record)
+
+
+def _is_pattern(identifier: Identifier) -> TypeGuard[Pdi]:
+    return isinstance(identifier, Pdi) and identifier.is_pattern
 
 
 async def _operate(

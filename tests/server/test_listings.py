@@ -1,0 +1,131 @@
+"""Patterns and intervals over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.server.conftest import Answer
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+
+from perdure.ids import parse
+from perdure.model import Commit, Location, Register
+
+DAYS = ("1997/09/01", "1997/09/30", "1997/11/02", "1998/01/01")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """Twelve letters on each of four days, the first of them with two versions held here, too."""
+    with deployed(tmp_path_factory.mktemp("listings") / "registry", page_size=5) as running:
+        for day in DAYS:
+            for serial in range(1, 13):
+                name = f"pdi://{SERIES}/{day}/{serial}.text.1"
+                place = Location(uri=f"https://a.example/{day}/{serial}")
+                running.do(Register(identifier=parse(name), locations=(place,)))
+        first = parse(f"pdi://{SERIES}/{DAYS[0]}/1")
+        running.do(Commit(identifier=first, contents=(text(b"1"), text(b"1", "html", "text/html"))))
+        running.do(Commit(identifier=first, contents=(text(b"2"),)))
+        running.bind("pdi://elsewhere.gov.us/1997/09/01/1.text.1", "https://b.example/")
+        yield running
+
+
+def uris(answer: Answer) -> list[str]:
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/uri-list"
+    lines = answer.body.decode("ascii").split("\r\n")
+    assert lines[-1] == ""
+    assert "" not in lines[:-1]
+    return [line for line in lines[:-1] if not line.startswith("#")]
+
+
+def following(site: Deployment, target: str, *fields: str) -> list[Answer]:
+    """All pages, by way of `rel="next"`."""
+    pages = [site.get(target, *fields)]
+    while 'rel="next"' in pages[-1].headers.get("link", ""):
+        query = pages[-1].headers["link"].partition(">")[0].removeprefix("<")
+        assert query.startswith("?cursor=")
+        pages.append(site.get(target.partition("?")[0] + query, *fields))
+    return pages
+
+
+def test_intervals_show_what_is_in_them(site: Deployment) -> None:
+    """ "a browser can provide a directory list of all the documents in a year, a month, or on a
+    day" (section 2.3)."""
+    series = f"pdi://{SERIES}"
+    assert uris(site.get(f"/{series}/")) == [f"{series}/1997/", f"{series}/1998/"]
+    assert uris(site.get(f"/{series}/1997/")) == [f"{series}/1997/09/", f"{series}/1997/11/"]
+    assert uris(site.get(f"/{series}/1997/9/")) == [
+        f"{series}/1997/09/01/",
+        f"{series}/1997/09/30/",
+    ]
+    assert uris(site.get(f"/{series}/1997/12/")) == []
+
+
+def test_a_day_lists_its_identifiers_page_by_page(site: Deployment) -> None:
+    target = f"/pdi://{SERIES}/1997/09/30/"
+    pages = following(site, target)
+    assert [len(uris(page)) for page in pages] == [5, 5, 2]
+    found = [one for page in pages for one in uris(page)]
+    assert found == [f"pdi://{SERIES}/1997/09/30/{serial}" for serial in range(1, 13)]
+
+
+def test_a_page_may_be_shorter_and_not_longer(site: Deployment) -> None:
+    target = f"/pdi://{SERIES}/1997/09/30/"
+    assert len(uris(site.get(f"{target}?limit=3"))) == 3
+    assert len(uris(site.get(f"{target}?limit=100"))) == 5
+    assert [len(uris(one)) for one in following(site, f"{target}?limit=5")] == [5, 5, 2]
+    for wrong in ("0", "-1", "x", "99999999999"):
+        assert site.get(f"{target}?limit={wrong}").status == 400
+
+
+def test_patterns(site: Deployment) -> None:
+    pattern = f"/pdi://{SERIES}/*/09/*/1.text.*"
+    found = [one for page in following(site, pattern) for one in uris(page)]
+    assert found == [
+        f"pdi://{SERIES}/1997/09/01/1.text.1",
+        f"pdi://{SERIES}/1997/09/01/1.text.2",
+        f"pdi://{SERIES}/1997/09/01/1.text.3",
+        f"pdi://{SERIES}/1997/09/30/1.text.1",
+    ]
+    html = f"/pdi://{SERIES}/1997/*/*/*.html.*"
+    assert [one for page in following(site, html) for one in uris(page)] == [
+        f"pdi://{SERIES}/1997/09/01/1.html.2"  # version 1 is what lies at the location
+    ]
+
+
+def test_listings_as_json(site: Deployment) -> None:
+    target = f"/pdi://{SERIES}/1997/09/30/"
+    page = json.loads(site.get(target, "Accept: application/json").body)
+    assert page["about"] == f"pdi://{SERIES}/1997/09/30/"
+    assert len(page["identifiers"]) == 5
+    rest = json.loads(site.get(target + page["next"], "Accept: application/json").body)
+    assert rest["identifiers"][0] == f"pdi://{SERIES}/1997/09/30/6"
+    pages = following(site, target, "Accept: application/json")
+    assert json.loads(pages[-1].body)["next"] is None
+
+
+def test_listings_as_pages_link_to_what_they_list(site: Deployment) -> None:
+    page = site.get(f"/pdi://{SERIES}/1997/09/30/", "Accept: text/html").body.decode()
+    assert f'<A HREF="{site.base}/pdi://{SERIES}/1997/09/30/1">' in page
+    assert 'rel="next" href="?cursor=' in page
+
+
+def test_a_series_that_nobody_owns_and_nobody_knows(site: Deployment) -> None:
+    assert site.get("/pdi://nobody.us/").status == 404
+    assert site.get("/pdi://nobody.us/1997/*/*/*").status == 404
+    assert uris(site.get(f"/pdi://{OTHER_SERIES}/")) == []  # owned, and empty
+    assert uris(site.get("/pdi://elsewhere.gov.us/")) == ["pdi://elsewhere.gov.us/1997/"]  # known
+
+
+def test_a_pattern_of_parts_lists_nothing(site: Deployment) -> None:
+    assert site.get(f"/pdi://{SERIES}/1997/*/*/*.text.*#char=1,2").status == 501
+
+
+def test_a_cursor_is_only_a_place(site: Deployment) -> None:
+    """Whatever stands there, a listing gives what lies behind it, within its own interval."""
+    target = f"/pdi://{SERIES}/1997/09/30/"
+    assert uris(site.get(f"{target}?cursor=")) == uris(site.get(target))
+    assert uris(site.get(f"{target}?cursor=zzz")) == []
+    assert uris(site.get(f"{target}?cursor=%00%0d%0a")) == uris(site.get(target))

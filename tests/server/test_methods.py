@@ -1,0 +1,108 @@
+"""Methods other than GET, as section 3.8.2 of the draft has them  # rulings: http-405, http-put"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
+
+UNKNOWN = f"pdi://{SERIES}/1997/09/01/1.text.1"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("methods") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def letter(site: Deployment) -> str:
+    return site.mint(text(b"To whom it may concern.\r\n"))
+
+
+# OPTIONS
+# -------
+
+
+def allow(site: Deployment, target: str) -> set[str]:
+    answer = site.ask("OPTIONS", target)
+    assert (answer.status, answer.body) == (204, b"")
+    return set(answer.headers["allow"].split(", "))
+
+
+def test_options(site: Deployment, letter: str) -> None:
+    """ "Returns the HTTP operations supported for the PDI." """
+    reading = {"GET", "HEAD", "OPTIONS", "TRACE"}
+    assert allow(site, f"/{letter}") == reading | {"PUT", "POST"}
+    assert allow(site, letter) == reading | {"PUT", "POST"}
+    assert allow(site, f"/pdi://{SERIES}/") == reading | {"PUT", "POST"}
+    assert allow(site, f"/pdi://{OTHER_SERIES}/1997/") == reading
+    assert allow(site, f"/{letter}#char=0,1") == reading
+    assert allow(site, "/healthz") == reading
+    assert "GET" in allow(site, "*")
+
+
+def test_options_on_what_is_unknown(site: Deployment) -> None:
+    assert site.ask("OPTIONS", f"/{UNKNOWN}").status == 404
+    assert site.ask("OPTIONS", "/pdi://nobody.us/").status == 404
+    assert site.ask("OPTIONS", "/nothing").status == 404
+
+
+# TRACE
+# -----
+
+
+def test_trace_shows_what_arrived_but_no_secrets(site: Deployment, letter: str) -> None:
+    answer = site.ask(
+        "TRACE", f"{letter}", "X-Way: 1", "Authorization: Bearer x", "Cookie: a=b", "Via: 1.1 c"
+    )
+    assert (answer.status, answer.headers["content-type"]) == (200, "message/http")
+    lines = answer.body.decode().split("\r\n")
+    assert lines[0] == f"TRACE {letter} HTTP/1.1"
+    assert "x-way: 1" in lines
+    assert "via: 1.1 c" in lines
+    assert b"Bearer" not in answer.body
+    assert b"a=b" not in answer.body
+
+
+def test_trace_of_what_is_unknown(site: Deployment) -> None:
+    """ "When an HTTP method is applied to an unknown PDI, the server MUST return 404." """
+    assert site.ask("TRACE", f"/{UNKNOWN}").status == 404
+    assert site.ask("TRACE", "*").status == 404  # only OPTIONS is asked of the whole server
+
+
+# DELETE and others
+# -----------------
+
+
+@pytest.mark.parametrize("target", [f"/{UNKNOWN}", "/pdi://nobody.us/", f"/pdi://{SERIES}/1997/"])
+def test_delete_is_not_defined(site: Deployment, target: str) -> None:
+    answer = site.ask("DELETE", target)
+    assert answer.status == 405
+    assert "GET" in answer.headers["allow"]
+    assert json.loads(answer.body)["code"] == "method-not-allowed"
+
+
+def test_delete_of_what_is_known(site: Deployment, letter: str) -> None:
+    assert site.ask("DELETE", f"/{letter}").status == 405
+    assert site.get(f"/{letter}").status == 200
+
+
+@pytest.mark.parametrize("method", ["PATCH", "PROPFIND", "MKCOL", "BREW", "get"])
+def test_other_methods(site: Deployment, letter: str, method: str) -> None:
+    assert site.ask(method, f"/{UNKNOWN}").status == 404
+    known = site.ask(method, f"/{letter}")
+    assert known.status == 405
+    assert "PUT" in known.headers["allow"]
+    assert site.ask(method, "/healthz").status == 405
+
+
+def test_put_and_post_where_there_is_nothing_to_write(site: Deployment) -> None:
+    """ "whenever the server is unable to apply the method to an existing resource … 405"."""
+    for method in ("PUT", "POST"):
+        assert site.ask(method, f"/pdi://{OTHER_SERIES}/1997/", body=b"x").status == 405
+        assert site.ask(method, "/healthz", body=b"x").status == 405
+        assert site.ask(method, "/nothing", body=b"x").status == 404
+        assert site.ask(method, f"/{UNKNOWN}", body=b"x").status == 404
