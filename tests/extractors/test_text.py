@@ -296,6 +296,11 @@ def test_text_in_no_known_charset_is_latin_1(tmp_path: Path) -> None:  # ruling:
     assert cut(Extraction(), it, CharRange(0, 1)) == b"\xe9"
 
 
+def test_json_is_utf_8(tmp_path: Path) -> None:  # RFC 8259 section 8.1
+    it = source(tmp_path, '"é"'.encode(), "application/json", None)
+    assert cut(Extraction(), it, CharRange(1, 2)) == "é".encode()
+
+
 def test_markup_says_its_own_charset(tmp_path: Path) -> None:
     page = '<?xml version="1.0" encoding="Shift_JIS"?><a>日本</a>'
     it = source(tmp_path, page.encode("shift_jis"), "application/xml", None)

@@ -1,8 +1,8 @@
 """How the characters of a text are written in its bytes: codec, byte-order mark, line breaks.
 
 How it works: the charset is the one that the source says, else the one that its byte-order mark
-says, else what markup says about itself, else ISO 8859-1 (ruling: pdi-charset). What matters for
-cutting is of three kinds, by how a line break can be put into stored bytes:
+says, else what markup says about itself, else ISO 8859-1 (ruling: pdi-charset), or UTF-8 outside
+text/*. What matters for cutting is of three kinds, by how a line break can be put into the bytes:
 
 * `plain`: CR and LF are the bytes 13 and 10, and those are nothing else: ASCII, ISO 8859, UTF-8,
   EUC, Shift_JIS, Big5, GB18030.
@@ -39,7 +39,6 @@ _ORDERED = {  # as RFC 2781 and IANA call those in which nothing is said by a ma
     "utf-32-be": "UTF-32BE",
 }
 _LONGEST_MARK = 4  # bytes
-_DEFAULT = "iso8859-1"
 _NOT_OF_TEXT = frozenset(
     {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 )
@@ -72,6 +71,13 @@ def coding(source: Source) -> Coding:
     return Coding(codec, mark, *_written(codec), label=_ORDERED.get(codec, source.charset))
 
 
+def _undeclared(source: Source) -> str:
+    if _marked_up(source):
+        return encoding(source, "char").codec.replace("_", "-")
+    # ruling: pdi-charset, which is about text/*; JSON, YAML and TOML are UTF-8 by definition
+    return "utf-8" if source.essence.startswith("application/") else "iso8859-1"
+
+
 def _marked_up(source: Source) -> bool:
     return source.essence.endswith(("/html", "/xml", "+xml", "/sgml"))
 
@@ -82,10 +88,8 @@ def _has(head: bytes, mark: bytes) -> bool:
 
 def _codec(source: Source, head: bytes) -> str:
     if source.charset is None:
-        default = (
-            encoding(source, "char").codec.replace("_", "-") if _marked_up(source) else _DEFAULT
-        )
-        return next((name for name, mark in _MARKS if _has(head, mark)), default)
+        marked = next((name for name, mark in _MARKS if _has(head, mark)), None)
+        return marked or _undeclared(source)
     known = formats.charset(source.charset)
     try:
         info = codecs.lookup((known and known.codec) or source.charset)
