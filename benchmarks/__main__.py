@@ -21,6 +21,7 @@ NAMES = (
     "held",
     "parts_markup",
     "parts_text",
+    "parts_images",
 )
 
 

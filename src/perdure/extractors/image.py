@@ -40,7 +40,8 @@ _SAMPLES = {
     "complex": "c64le",
     "dpcomplex": "c128le",
 }
-_EFFORT = 3  # of deflate, of 9: a third of the default's time, files a few percent longer
+_EFFORT = 3  # of deflate, of 9: what more of it would save is a few percent
+_SMALL = 1 << 20  # bytes of pixels; below, compressing takes longer than cutting out of tiles
 
 
 class ImageExtractor:
@@ -120,26 +121,29 @@ def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
 def _part(frame: Frame, selector: Selector, box: Box) -> Part:
     pixels = frame.pixels(box)
     in_tiff = frame.source.essence in _TIFF or pixels.interpretation == "cmyk"
-    if in_tiff:
-        data = _upright(pixels).tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc")
-    else:
-        data = pixels.pngsave_buffer(compression=_EFFORT, keep="icc")
+    raw = pixels.write_to_memory()
+    data = _tiff(pixels, len(raw)) if in_tiff else _png(pixels)
     return Part(
         selector=selector,
         media_type="image/tiff" if in_tiff else "image/png",
         body=(bytes(data),),
-        decoded=Decoded(
-            form=_form(pixels), sha512=hashlib.sha512(pixels.write_to_memory()).hexdigest()
-        ),
+        decoded=Decoded(form=_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
         facts=_facts(frame),
     )
 
 
-def _upright(pixels: Any) -> Any:
-    """The same without a note of orientation, which TIFF would carry on whatever `keep` says."""
+def _png(pixels: Any) -> bytes:
+    # where few colours repeat, differences between rows would hide that
+    differences = "none" if pixels.get_typeof("palette") else "up"
+    return bytes(pixels.pngsave_buffer(compression=_EFFORT, filter=differences, keep="icc"))
+
+
+def _tiff(pixels: Any, length: int) -> bytes:
     plain = pixels.copy()
-    plain.remove("orientation")
-    return plain
+    plain.remove("orientation")  # it would be written, whatever `keep` says
+    if length < _SMALL:
+        return bytes(plain.tiffsave_buffer(compression="none", keep="icc"))
+    return bytes(plain.tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc"))
 
 
 def _form(pixels: Any) -> str:
