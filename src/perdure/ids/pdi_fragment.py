@@ -246,6 +246,7 @@ def _misshapen(scheme: str, positions: str) -> Mistake | None:
     if template is None:
         return None
     at = 0
+    fields: list[re.Match[str]] = []
     for c in template:
         if c == "[" and at == len(positions):
             return None
@@ -254,12 +255,15 @@ def _misshapen(scheme: str, positions: str) -> Mistake | None:
         if c not in _FIELDS:
             if not positions.startswith(c, at):
                 return _out_of_shape(at, f"{c!r}", scheme)
+            if fields and _too_small(scheme, fields):
+                return _misordered_at(fields[-1].start())
             at += 1
             continue
         pattern, what = _FIELDS[c]
         field = re.compile(pattern).match(positions, at)
         if field is None or (c == "N" and positions[field.end() :][:1].isdigit()):
             return _out_of_shape(field.end() if field else at, what, scheme)
+        fields.append(field)
         at = field.end()
     return None if at == len(positions) else _out_of_shape(at, "the end", scheme)
 
@@ -274,5 +278,16 @@ def _misordered(scheme: str, positions: str) -> Mistake | None:
     group = _disordered(scheme, shaped) if shaped else None
     if shaped is None or group is None:
         return None
-    expected = "an end that is not before its start"
-    return Mistake(shaped.start(group), expected, "ruling part-range")
+    return _misordered_at(shaped.start(group))
+
+
+def _too_small(scheme: str, fields: list[re.Match[str]]) -> bool:
+    """Whether the last field read so far, which has ended, is less than the one it may not be."""
+    return any(
+        high == len(fields) and int(fields[-1][0]) < int(fields[low - 1][0])
+        for low, high in _ORDERED.get(scheme, ())
+    )
+
+
+def _misordered_at(at: int) -> Mistake:
+    return Mistake(at, "an end that is not before its start", "ruling part-range")
