@@ -41,7 +41,7 @@ AAC = ("-c:a", "aac", "-aac_pns", "0")  # whose noise does not depend on what ca
 FILMS = {
     "frames in another order": (MP4, "25", (*X264, *AAC)),
     "offsets below zero": (MP4, "25", (*X264, *AAC, "-movflags", "negative_cts_offsets+faststart")),
-    "open groups": (MP4, "30", (*X264, *AAC, "-x264-params", "open-gop=1")),
+    "open groups": (MP4, "25", ("-c:v", "mpeg2video", "-bf", "2", "-g", "12", *AAC)),
     "a rate of fractions": (MOV, "24000/1001", (*X264, "-c:a", "pcm_s16le")),
     "H.265": (MP4, "25", ("-c:v", "libx265", "-x265-params", "log-level=0:keyint=40", *AAC)),
     "without edits": (MP4, "25", ("-c:v", "mpeg4", "-g", "30", *AAC, "-use_editlist", "0")),
@@ -127,7 +127,7 @@ def saved(part: Part, film: Source, place: Path) -> Path:
 
 INTERVALS = (
     *((0, 1000), (2000, 4000), (1345, 4654), (5000, 6000), (0, 6000)),
-    *((40, 200), (3999, 4200), (1960, 2300)),
+    *((40, 200), (3999, 4200), (400, 480)),  # the last: leading pictures of an open group
 )
 
 
