@@ -1,9 +1,11 @@
-"""A rectangle of a large image: out of a tiled TIFF and out of a PNG, beside Pillow.
+"""A rectangle of a large image: out of tiled TIFFs and out of PNGs, beside Pillow.
 
 `PERDURE_BENCH_IMAGE_SIDE` sets another side than 8,000 pixels; the files are made once and kept in
-benchmarks/out, which may be deleted at any time. The rectangle of the PNG is its last, for which
+benchmarks/out, which may be deleted at any time. The rectangle of a PNG is its last, for which
 all rows are decoded. Targets that the issue gives as times are absolute: 60 parts a second of a
-TIFF, and 400 megapixels of a PNG in three seconds.
+TIFF, and 400 megapixels of a PNG in three seconds. They are asked of tiles in JPEG and of a
+drawing. What takes the time in the others, a photograph with its grain, is inflating, the same for
+Pillow: there it is the measure.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pyvips
@@ -32,42 +33,58 @@ _SIDE = int(os.environ.get("PERDURE_BENCH_IMAGE_SIDE", "8000"))
 _PART = 512
 _ROUNDS = 3
 _PARTS = 50
+_LAST = Rect(_SIDE - _PART, _SIDE - _PART, _SIDE, _SIDE)
+_CELL, _BAND = 32, 1024  # pixels between colours, and from a row to its repetition
+_CELLS = -(-_SIDE // _CELL)
 _CHOOSE = random.Random(2083)
 _INDEXES = NoIndexes()
 
 
 def run() -> list[Ratio]:
     Image.MAX_IMAGE_PIXELS = None  # the other shall decode it, however large
-    tiff = _source(
-        "tif", "image/tiff", compression="deflate", tile=True, tile_width=256, tile_height=256
-    )
-    png = _source("png", "image/png", compression=1)
-    last = Rect(_SIDE - _PART, _SIDE - _PART, _SIDE, _SIDE)
-    tiled = _seconds(lambda: [_cut(tiff, box) for box in _boxes()], 1) / _PARTS
-    rows = _seconds(lambda: _cut(png, last))
-    by_pillow = {
-        one.media_type: _seconds(partial(_by_pillow, one, last), rounds=1) for one in (tiff, png)
-    }
-    for one in (tiff, png):
-        _agree(_cut(one, last), _by_pillow(one, last))
+    tiles = {"tile": True, "tile_width": 256, "tile_height": 256}
+    jpeg = _source(_photo, "photo-jpeg.tif", "image/tiff", compression="jpeg", Q=90, **tiles)
+    deflate = _source(_photo, "photo-deflate.tif", "image/tiff", compression="deflate", **tiles)
+    photo = _source(_photo, "photo.png", "image/png", compression=6, filter="up")
+    drawing = _source(_drawing, "drawing.png", "image/png", compression=6)
     megapixels = _SIDE * _SIDE / 1e6
     return [
-        Ratio("512² of a tiled TIFF : wanted", 1 / tiled, 60, "parts/s", 1 / tiled / 60, 1),
-        _against("512² of a tiled TIFF : Pillow", tiled, by_pillow["image/tiff"], 30),
-        Ratio(
-            "last 512² of a PNG : wanted",
-            megapixels / rows,
-            133,
-            "Mpx/s",
-            megapixels / rows / 133,
-            1,
+        *_measured("512² of a TIFF, tiles in JPEG", jpeg, _boxes(), 50, wanted=60, unit="parts/s"),
+        *_measured("512² of a TIFF, tiles in deflate", deflate, _boxes(), 30),
+        *_measured(
+            "last 512² of a PNG, a drawing",
+            drawing,
+            [_LAST],
+            1.3,
+            work=megapixels,
+            wanted=400 / 3,
+            unit="Mpx/s",
         ),
-        _against("last 512² of a PNG : Pillow", rows, by_pillow["image/png"], 1.5),
+        *_measured(
+            "last 512² of a PNG, a photograph", photo, [_LAST], 1, work=megapixels, unit="Mpx/s"
+        ),
     ]
 
 
-def _against(name: str, ours: float, other: float, target: float) -> Ratio:
-    return Ratio(name, 1 / ours, 1 / other, "parts/s", other / ours, target)
+def _measured(
+    name: str,
+    source: Source,
+    boxes: list[Rect],
+    target: float,
+    *,
+    work: float = 1,
+    wanted: float | None = None,
+    unit: str = "parts/s",
+) -> list[Ratio]:
+    """Of the processor, by the median of rounds; Pillow once, as it takes the same for any box."""
+    _agree(_cut(source, _LAST), _by_pillow(source, _LAST))
+    rounds = [_seconds(lambda: [_cut(source, box) for box in boxes]) for _ in range(_ROUNDS)]
+    ours = work * len(boxes) / statistics.median(rounds)
+    other = work / _seconds(lambda: _by_pillow(source, _LAST))
+    found = [Ratio(f"{name} : Pillow", ours, other, unit, ours / other, target)]
+    if wanted:
+        found.append(Ratio(f"{name} : wanted", ours, wanted, unit, ours / wanted, 1))
+    return found
 
 
 def _boxes() -> list[Rect]:
@@ -76,23 +93,40 @@ def _boxes() -> list[Rect]:
     return [Rect(left, top, left + _PART, top + _PART) for left, top in corners]
 
 
-def _source(ending: str, media_type: str, **how: Any) -> Source:
-    path = OUT / f"image-{_SIDE}.{ending}"
+def _source(draw: Callable[[], Any], name: str, media_type: str, **how: Any) -> Source:
+    path = OUT / f"image-{_SIDE}-{name}"
     if not path.exists():
         OUT.mkdir(parents=True, exist_ok=True)
-        made = path.with_suffix(f".making.{ending}")
-        _picture().write_to_file(str(made), **how)
+        made = path.with_name(f"making-{path.name}")
+        draw().write_to_file(str(made), **how)
         made.rename(path)
     return Source(path=path, length=path.stat().st_size, media_type=media_type, name=path.name)
 
 
-def _picture() -> Any:
-    """Soft colours with some grain, as of a photograph; the same tile over and over."""
-    bands = [pyvips.Image.gaussnoise(32, 32, sigma=60, mean=128, seed=n) for n in range(3)]
-    grain = pyvips.Image.gaussnoise(1024, 1024, sigma=2, mean=0, seed=4)
-    tile = (bands[0].bandjoin(bands[1:]).resize(32) + grain).cast("uchar").copy_memory()
-    times = -(-_SIDE // 1024)
-    return tile.replicate(times, times).crop(0, 0, _SIDE, _SIDE).copy(interpretation="srgb")
+def _photo() -> Any:
+    """Soft colours with some grain: twelve bits a pixel, compressed without loss."""
+    grain = pyvips.Image.gaussnoise(_CELLS * _CELL, _BAND, sigma=2, mean=0, seed=4)
+    return _filled((_colours().resize(_CELL) + grain).cast("uchar"))
+
+
+def _drawing() -> Any:
+    """Areas of one colour each, with straight edges."""
+    return _filled(_colours().cast("uchar").zoom(_CELL, _CELL))
+
+
+def _colours() -> Any:
+    bands = [
+        pyvips.Image.gaussnoise(_CELLS, _BAND // _CELL, sigma=60, mean=128, seed=seed)
+        for seed in range(3)
+    ]
+    return bands[0].bandjoin(bands[1:])
+
+
+def _filled(band: Any) -> Any:
+    """A band of rows again and again, too far apart for deflate to see that they repeat."""
+    times = -(-_SIDE // _BAND)
+    whole = band.copy_memory().replicate(1, times).crop(0, 0, _SIDE, _SIDE)
+    return whole.copy(interpretation="srgb")
 
 
 def _cut(source: Source, box: Rect) -> Part:
@@ -111,15 +145,10 @@ def _agree(part: Part, image: Any) -> None:
         raise AssertionError(f"{part.selector} has other pixels than Pillow sees")
 
 
-def _seconds(call: Callable[[], object], rounds: int = _ROUNDS) -> float:
-    """Of the processor, by the median; what happens once only has happened before."""
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.process_time()
     call()
-    found = []
-    for _ in range(rounds):
-        start = time.process_time()
-        call()
-        found.append(time.process_time() - start)
-    return statistics.median(found)
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ MEDIA_TYPES = tuple(_LOADERS)
 _PAGED = ("gifload_source", "webpload_source", "tiffload_source")
 _COMPOSED = ("gifload_source", "webpload_source")
 
-_MOST_DECODED = 500_000_000  # pixels; a PNG of 20,000 x 20,000 takes three seconds
+_MOST_DECODED = 500_000_000  # pixels; a PNG of 20,000 x 20,000 takes one to ten seconds
 _MOST_AT_ONCE = 50_000_000  # pixels of what can only be decoded as a whole, in memory
 _MOST_BYTES = 128 << 20  # of a part's pixels
 _PNG_HEAD = 8
