@@ -22,6 +22,7 @@ NAMES = (
     "parts_markup",
     "parts_text",
     "parts_images",
+    "parts_audio",
 )
 
 

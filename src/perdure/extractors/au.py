@@ -10,10 +10,11 @@ What must stay true: as in `perdure.extractors.wav`.
 from __future__ import annotations
 
 import struct
+from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
 from perdure.extractors import samples
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Selector
@@ -24,6 +25,7 @@ _UNKNOWN = 0xFFFFFFFF
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}
 """Bytes of a sample by its encoding: µ-law, linear of 8 to 32 bits, floats, A-law."""
 _MULAW = 1
+_ANNOTATION = bytes(4)  # the header asks for one
 
 
 class Sound(msgspec.Struct, frozen=True):
@@ -39,10 +41,6 @@ class Sound(msgspec.Struct, frozen=True):
         """Bytes of one sample of all channels."""
         return _SIZES[self.encoding] * self.channels
 
-    @property
-    def count(self) -> int:
-        return self.data.length // self.block
-
 
 class AuExtractor:
     """Intervals of AU files."""
@@ -54,23 +52,19 @@ class AuExtractor:
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
         sound = read(source)
-        found = samples.select(source, selector, sound.rate, sound.count)
-        start = sound.data.start
-        span = Span(start + found.first * sound.block, start + found.last * sound.block)
-        length = min(_UNKNOWN, span.length)
-        # Four bytes of annotation, which the header asks for.
-        head = _HEAD.pack(_MAGIC, 28, length, sound.encoding, sound.rate, sound.channels)
-        return Part(
-            selector=found.selector,
-            media_type=source.essence,
-            body=(head + bytes(4), span),
-            slices=(span,),
-        )
+        return samples.cut(source, selector, sound, partial(header, sound), even=False)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
-        sound = read(source)
-        what = f"seconds, {sound.channels} channels of {sound.count} samples at {sound.rate} Hz"
-        return (Extent(syntax="sec=0,1", what=what, size=sound.count // sound.rate),)
+        return samples.extents(read(source))
+
+
+def header(sound: Sound, length: int) -> bytes:
+    """The head of a file with `length` bytes of samples, which follow it."""
+    head = _HEAD.pack(
+        *(_MAGIC, _HEAD.size + len(_ANNOTATION), min(length, _UNKNOWN)),
+        *(sound.encoding, sound.rate, sound.channels),
+    )
+    return head + _ANNOTATION
 
 
 def read(source: Source) -> Sound:
@@ -79,9 +73,9 @@ def read(source: Source) -> Sound:
     if head[:4] != _MAGIC:
         if source.essence == "audio/basic":  # RFC 2046 section 4.3
             return Sound(_MULAW, 8000, 1, Span(0, source.length))
-        raise _undecodable(source, "it does not begin as an AU file")
+        raise source.undecodable("it does not begin as an AU file")
     if len(head) < _HEAD.size:
-        raise _undecodable(source, "its header is cut off")
+        raise source.undecodable("its header is cut off")
     _, start, length, encoding, rate, channels = _HEAD.unpack(head)
     if encoding not in _SIZES:
         raise PartNotSupported(
@@ -90,18 +84,14 @@ def read(source: Source) -> Sound:
             offered=("byte range",),
         )
     if not (rate and channels) or start < _HEAD.size or start > source.length:
-        raise _undecodable(source, "its header contradicts itself")
+        raise source.undecodable("its header contradicts itself")
     left = source.length - start
     if length == _UNKNOWN:
         length = left
     if length > left:
-        raise _undecodable(source, f"{length} bytes of samples are promised, {left} are there")
+        raise source.undecodable(f"{length} bytes of samples are promised, {left} are there")
     block = _SIZES[encoding] * channels
     return Sound(encoding, rate, channels, Span(start, start + length - length % block))
-
-
-def _undecodable(source: Source, reason: str) -> Undecodable:
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 
 EXTRACTOR = AuExtractor()

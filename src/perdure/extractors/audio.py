@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perdure.errors import PartNotSupported, PartOutOfRange, PerdureError, Undecodable
+from perdure.errors import PartNotSupported, PartOutOfRange, PerdureError
 from perdure.extractors import samples, wav
 from perdure.extractors.libraries import library
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
@@ -141,10 +141,10 @@ class _Sound:
             if not frame.samples:
                 continue
             if frame.pts is None:
-                raise _undecodable(self._source, "a frame of it has no time")
+                raise self._source.undecodable("a frame of it has no time")
             at = round((frame.pts - self._zero) * self._base * self.form.rate)
             if (at > first) if expected is None else (at != expected):
-                raise _undecodable(self._source, f"samples are missing before number {at}")
+                raise self._source.undecodable(f"samples are missing before number {at}")
             expected = at + frame.samples
             if expected > first:
                 yield at, _packed(frame)
@@ -153,7 +153,7 @@ class _Sound:
     def _base(self) -> Fraction:
         base = self._stream.time_base
         if base is None:
-            raise _undecodable(self._source, "its times have no unit")
+            raise self._source.undecodable("its times have no unit")
         return base
 
     def between(self, first: int, last: int | None) -> Iterator[bytes]:
@@ -278,16 +278,12 @@ def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
         ):
             streams = container.streams.audio
             if not streams:
-                raise _undecodable(source, "there is no sound in it")
+                raise source.undecodable("there is no sound in it")
             yield _Sound(source, container, streams[0])
     except PerdureError:
         raise
     except (av.FFmpegError, ValueError, OverflowError) as error:
-        raise _undecodable(source, str(error)) from None
-
-
-def _undecodable(source: Source, reason: str) -> Undecodable:
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+        raise source.undecodable(str(error)) from None
 
 
 def _beyond(source: Source, selector: Selector, sound: _Sound) -> PartOutOfRange:

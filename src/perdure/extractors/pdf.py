@@ -30,7 +30,6 @@ from perdure.errors import (
     PartNotSupported,
     PartOutOfRange,
     PerdureError,
-    Undecodable,
 )
 from perdure.extractors.libraries import library
 from perdure.extractors.port import Extent, Indexes, Part, Source
@@ -92,18 +91,14 @@ def _opened(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
         with source.open() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
             yield pdf
     except pikepdf.PasswordError:
-        raise _undecodable(source, "it is encrypted, and opens with a password only") from None
+        raise source.undecodable("it is encrypted, and opens with a password only") from None
     except PerdureError:
         raise
     except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
         # of an object that is not what it should be
-        raise _undecodable(source, str(error)) from None
+        raise source.undecodable(str(error)) from None
     except RecursionError:
         raise OverBudget(what=f"{source.name}", limit="the depth that is read") from None
-
-
-def _undecodable(source: Source, reason: str) -> Undecodable:
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 
 # pages

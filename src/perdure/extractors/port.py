@@ -26,6 +26,7 @@ from typing import Protocol
 
 import msgspec
 
+from perdure.errors import Undecodable
 from perdure.parts import Selected, Selector
 
 CHUNK = 256 * 1024  # bytes
@@ -59,6 +60,10 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     def essence(self) -> str:
         """The media type without parameters, in lower case."""
         return self.media_type.partition(";")[0].strip().lower()
+
+    def undecodable(self, reason: str) -> Undecodable:
+        """The error that these bytes are not what their media type says."""
+        return Undecodable(identifier=self.name, media_type=self.media_type, reason=reason)
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
         """The bytes [start, stop) as far as they exist."""

@@ -11,12 +11,14 @@ is cut at its end.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Protocol
 
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
-from perdure.extractors.port import Source
+from perdure.extractors.port import Extent, Part, Source, Span
 from perdure.parts import Instant, Interval, Media, Selector
 from perdure.parts.selectors import Time
 
@@ -29,6 +31,50 @@ class Samples(msgspec.Struct, frozen=True):
     first: int
     last: int
     selector: Selector
+
+
+class Sound(Protocol):
+    """Samples that lie one behind the other in a source."""
+
+    @property
+    def channels(self) -> int: ...
+
+    @property
+    def rate(self) -> int: ...
+
+    @property
+    def block(self) -> int:
+        """Bytes of one sample of all channels."""
+
+    @property
+    def data(self) -> Span:
+        """All samples."""
+
+
+def cut(
+    source: Source, selector: Selector, sound: Sound, head: Callable[[int], bytes], *, even: bool
+) -> Part:
+    """A part of a sound: what `head` puts in front of so many bytes, and a span of the source.
+
+    `even`: an odd number of bytes is followed by one more. Raises what `select` does.
+    """
+    found = select(source, selector, sound.rate, sound.data.length // sound.block)
+    start = sound.data.start
+    span = Span(start + found.first * sound.block, start + found.last * sound.block)
+    padding = bytes(span.length % 2) if even else b""
+    return Part(
+        selector=found.selector,
+        media_type=source.essence,
+        body=(head(span.length), span, padding),
+        slices=(span,),
+    )
+
+
+def extents(sound: Sound) -> tuple[Extent, ...]:
+    """How long a sound is."""
+    count = sound.data.length // sound.block
+    what = f"seconds, {sound.channels} channels of {count} samples at {sound.rate} Hz"
+    return (Extent(syntax="sec=0,1", what=what, size=count // sound.rate),)
 
 
 def select(source: Source, selector: Selector, rate: int, count: int) -> Samples:

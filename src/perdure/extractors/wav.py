@@ -14,10 +14,11 @@ could not go back left both sizes open (0 or 0xFFFFFFFF) does the data end where
 from __future__ import annotations
 
 import struct
+from functools import partial
 
 import msgspec
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import PartNotSupported
 from perdure.extractors import samples
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Selector
@@ -44,10 +45,6 @@ class Sound(msgspec.Struct, frozen=True):
     """Bytes of one sample of all channels."""
     data: Span
 
-    @property
-    def count(self) -> int:
-        return self.data.length // self.block
-
 
 class WavExtractor:
     """Intervals of RIFF WAVE and RF64 files, in uncompressed formats, A-law and µ-law."""
@@ -59,21 +56,10 @@ class WavExtractor:
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
         sound = read(source)
-        found = samples.select(source, selector, sound.rate, sound.count)
-        start = sound.data.start
-        span = Span(start + found.first * sound.block, start + found.last * sound.block)
-        padding = b"\0" * (span.length % 2)
-        return Part(
-            selector=found.selector,
-            media_type=source.essence,
-            body=(header(sound.format, span.length), span, padding),
-            slices=(span,),
-        )
+        return samples.cut(source, selector, sound, partial(header, sound.format), even=True)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
-        sound = read(source)
-        what = f"seconds, {sound.channels} channels of {sound.count} samples at {sound.rate} Hz"
-        return (Extent(syntax="sec=0,1", what=what, size=sound.count // sound.rate),)
+        return samples.extents(read(source))
 
 
 def header(format: bytes, length: int | None) -> bytes:
@@ -98,7 +84,7 @@ def read(source: Source) -> Sound:
     """Find format and samples. Raises Undecodable or PartNotSupported."""
     head = source.read(0, 12)
     if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
-        raise _undecodable(source, "it does not begin as a RIFF WAVE file")
+        raise source.undecodable("it does not begin as a RIFF WAVE file")
     open_ended = int.from_bytes(head[4:8], "little") in _OPEN and head[:4] == b"RIFF"
     format, long = b"", 0
     at = 12
@@ -106,7 +92,7 @@ def read(source: Source) -> Sound:
         name, size = _CHUNK.unpack(source.read(at, at + _CHUNK.size).ljust(_CHUNK.size, b"\0"))
         at += _CHUNK.size
         if at > source.length:
-            raise _undecodable(source, "there is no data chunk in it")
+            raise source.undecodable("there is no data chunk in it")
         if name == b"ds64":
             long = struct.unpack("<8xQ", source.read(at, at + 16).ljust(16, b"\0"))[0]
         elif name == b"fmt ":
@@ -118,12 +104,12 @@ def read(source: Source) -> Sound:
                 size = source.length - at
             return _sound(source, format, Span(at, at + size))
         at += size + size % 2
-    raise _undecodable(source, f"it has more than {_MOST_CHUNKS} chunks before its data")
+    raise source.undecodable(f"it has more than {_MOST_CHUNKS} chunks before its data")
 
 
 def _sound(source: Source, format: bytes, data: Span) -> Sound:
     if len(format) < _FORMAT.size:
-        raise _undecodable(source, "there is no fmt chunk before its data")
+        raise source.undecodable("there is no fmt chunk before its data")
     code, channels, rate, _, block, bits = _FORMAT.unpack_from(format)
     if code == _EXTENSIBLE and len(format) >= _SUBFORMAT.stop:
         code = int.from_bytes(format[_SUBFORMAT], "little")
@@ -134,16 +120,12 @@ def _sound(source: Source, format: bytes, data: Span) -> Sound:
             offered=("byte range",),
         )
     if not (rate and channels and block == channels * -(-bits // 8)):
-        raise _undecodable(source, f"its samples of {bits} bits in {channels} channels")
+        raise source.undecodable(f"its samples of {bits} bits in {channels} channels")
     left = source.length - data.start
     if data.length > left:
-        raise _undecodable(source, f"{data.length} bytes of samples are promised, {left} are there")
+        raise source.undecodable(f"{data.length} bytes of samples are promised, {left} are there")
     whole = data.stop - data.length % block
     return Sound(format, channels, rate, block, Span(data.start, whole))
-
-
-def _undecodable(source: Source, reason: str) -> Undecodable:
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 
 EXTRACTOR = WavExtractor()
