@@ -387,6 +387,27 @@ def test_truncated(extraction: Extraction, tmp_path: Path, form: str) -> None:
         extraction.extract(it, Rect(500, 500, 600, 600))
 
 
+@pytest.mark.parametrize("how", [{"tile": (32, 32)}, {}], ids=["tiles", "strips"])
+@pytest.mark.parametrize("compression", ["tiff_adobe_deflate", "tiff_lzw"])
+def test_damaged_within(
+    extraction: Extraction, tmp_path: Path, compression: str, how: dict[str, Any]
+) -> None:
+    data = encoded(picture(size=(600, 600)), "TIFF", compression=compression, **how)
+    third = len(data) // 3
+    noise = np.random.default_rng(7).bytes(third)
+    it = source(tmp_path, data[:third] + noise + data[2 * third :], "image/tiff")
+    with pytest.raises(Undecodable):
+        extraction.extract(it, Rect(0, 0, 600, 600))
+
+
+def test_tags_that_nobody_knows_do_no_harm(extraction: Extraction, tmp_path: Path) -> None:
+    how = {"tile": (32, 32), "tiffinfo": {65000: "what is this?", 306: "not a date"}}
+    data = encoded(picture(), "TIFF", **how)
+    same(
+        extraction.extract(source(tmp_path, data, "image/tiff"), BOX), picture().crop(corners(BOX))
+    )
+
+
 @pytest.mark.parametrize("media_type", ["png", "jpeg", "gif", "webp", "tiff"])
 @pytest.mark.parametrize(
     "data",

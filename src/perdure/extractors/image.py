@@ -27,7 +27,22 @@ from perdure.parts import Media, Rect, Selector
 from perdure.parts.selectors import Area
 
 _TIFF = ("image/tiff", "image/x-tiff")
-_COLOURS = {1: "gray", 2: "graya", 3: "rgb", 4: "rgba"}
+_COLOURS = {
+    ("b-w", 1): "gray",
+    ("b-w", 2): "graya",
+    ("grey16", 1): "gray",
+    ("grey16", 2): "graya",
+    ("srgb", 3): "rgb",
+    ("srgb", 4): "rgba",
+    ("rgb16", 3): "rgb",
+    ("rgb16", 4): "rgba",
+    ("scrgb", 3): "rgb",
+    ("scrgb", 4): "rgba",
+    ("cmyk", 4): "cmyk",
+    ("cmyk", 5): "cmyka",
+    ("lab", 3): "lab",
+    ("labs", 3): "lab",
+}
 _SAMPLES = {
     "uchar": "8",
     "char": "s8",
@@ -147,9 +162,8 @@ def _tiff(pixels: Any, length: int) -> bytes:
 
 
 def _form(pixels: Any) -> str:
-    colours = _COLOURS.get(pixels.bands, f"{pixels.bands}-band ")
-    if pixels.interpretation == "cmyk":
-        colours = "cmyk" if pixels.bands == 4 else "cmyka"
+    kind = pixels.interpretation, pixels.bands
+    colours = _COLOURS.get(kind, f"{pixels.bands}-band ")
     return f"{colours}{_SAMPLES[pixels.format]} {pixels.width}x{pixels.height}"
 
 

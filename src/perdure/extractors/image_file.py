@@ -10,8 +10,10 @@ Frames are counted from 0: the pages of a TIFF, and the frames of an animated GI
 are shown, composed from those before. Of an animated PNG libvips gives the default image alone,
 which every reader of PNG shows: that is frame 0, and there are no others here (PartNotSupported).
 
-What must stay true: damage is an error, never black pixels; nothing is remembered between files
-(libvips remembers by name); the grid of pixels is that of the file, whatever orientation it notes.
+What must stay true: what is missing or cannot be decoded is an error, never black pixels. (Damage
+that still decodes shows as it does in every viewer: JPEG has no checksums, nor have bare samples.)
+Nothing is remembered between files (libvips remembers by name); the grid of pixels is that of the
+file, whatever orientation it notes.
 """
 
 from __future__ import annotations
@@ -167,10 +169,12 @@ def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Fr
 
 def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
     read = getattr(pyvips.Image, loader)
+    # a tile of a TIFF that cannot be inflated is only a warning to libvips, and left as it was
+    fail_on = "warning" if loader == "tiffload_source" else "error"
 
     def load(access: str) -> Any:
         mapped = pyvips.Source.new_from_memory(data)
-        return read(mapped, access=access, fail_on="error", **page)
+        return read(mapped, access=access, fail_on=fail_on, **page)
 
     image = load("sequential")
     # tiles are read one by one where the access is random; all else would be decoded to its end
