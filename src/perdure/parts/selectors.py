@@ -29,6 +29,7 @@ XPOINTER = "http://www.w3.org/TR/xptr-framework/"
 MPEG_21 = "urn:iso:std:iso-iec:21000:-17"
 TEXT_DIRECTIVE = "https://wicg.github.io/scroll-to-text-fragment/"
 SELECTORS = "https://www.w3.org/TR/selectors-states/"
+IMAGE_API = "http://iiif.io/api/image"
 
 
 class Selected(msgspec.Struct, frozen=True, gc=False):
@@ -454,6 +455,84 @@ class TextDirective(Selected, frozen=True):
         return f":~:text={','.join(filter(None, terms))}"
 
 
+# pictures made from images: IIIF Image API 2.1 and 3.0
+# ------------------------------------------------------
+
+
+class Region(msgspec.Struct, frozen=True, gc=False):
+    """What of an image is shown (IIIF Image API, section 4.1)."""
+
+    unit: str
+    """`full`, `square`, `pixel` or `percent`."""
+    box: tuple[Fraction, ...] = ()
+    """Left, top, width and height of the latter two."""
+
+    def __str__(self) -> str:
+        if not self.box:
+            return self.unit
+        return ("pct:" if self.unit == "percent" else "") + ",".join(map(_decimal, self.box))
+
+
+class Size(msgspec.Struct, frozen=True, gc=False):
+    """How large it is shown (IIIF Image API, section 4.2)."""
+
+    form: str
+    """`full` (of version 2 alone), `max`, `percent`, `exact` or, within a box, `confined`."""
+    width: int | None = None
+    height: int | None = None
+    """Of `exact`, either may be None: it follows from the other."""
+    percent: Fraction | None = None
+    upscaled: bool = False
+    """Whether it may be larger than it is; version 3 marks that, version 2 means it always."""
+
+
+class Rendering(Selected, frozen=True):
+    """A picture of a region, scaled, turned and encoded for viewing (IIIF Image API)."""
+
+    version: int
+    """Of the API, 2 or 3: they read sizes by different rules."""
+    region: Region
+    size: Size
+    mirrored: bool
+    degrees: Fraction
+    """Clockwise, after mirroring."""
+    quality: str
+    format: str
+
+    @property
+    def reading(self) -> str:  # type: ignore[override]  # of two versions, each with its name
+        return f"iiif-image-{self.version}"
+
+    @property
+    def conforms_to(self) -> str:  # type: ignore[override]  # of two versions, each with its URI
+        return f"{IMAGE_API}/{self.version}"
+
+    def __str__(self) -> str:
+        turn = f"{'!' if self.mirrored else ''}{_decimal(self.degrees)}"
+        return f"{self.region}/{self._scale}/{turn}/{self.quality}.{self.format}"
+
+    @property
+    def _scale(self) -> str:
+        size = self.size
+        mark = "%5e" if size.upscaled and self.version > 2 else ""
+        if size.percent is not None:
+            return f"{mark}pct:{_decimal(size.percent)}"
+        if size.form in ("full", "max"):
+            return mark + size.form
+        sides = ",".join("" if side is None else str(side) for side in (size.width, size.height))
+        return f"{mark}{'!' if size.form == 'confined' else ''}{sides}"
+
+
+class Information(Selected, frozen=True):
+    """What is known about an image: its size, and whether it has colours (IIIF Image API)."""
+
+    reading = "iiif-information"
+    conforms_to = IMAGE_API
+
+    def __str__(self) -> str:
+        return "info.json"
+
+
 # put together
 # ------------
 
@@ -541,6 +620,8 @@ Selector = (
     | TextPosition
     | TextQuote
     | TextDirective
+    | Rendering
+    | Information
     | Between
     | Within
     | First

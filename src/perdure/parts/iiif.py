@@ -1,0 +1,295 @@
+"""Pictures as the IIIF Image API asks for them: `region/size/rotation/quality.format`.
+
+Specifications: IIIF Image API 2.1 and 3.0, section 4 of both.
+
+How it works: `read` makes a selector of the text, by the rules of one version. What it means of an
+image can be said when the image's size is known: `settle` works out the pixels and the size, and
+gives the selector in the canonical form of its version (2.1 section 4.7, 3.0 section 4.8).
+
+>>> picture = read("pct:10,10,80,80/!200,200/!90/gray.png", version=3)
+>>> settled = settle(picture, 1000, 500)
+>>> settled.box, settled.size
+((100, 50, 900, 450), (200, 100))
+>>> str(settled.selector)
+'100,50,800,400/200,100/!90/gray.png'
+>>> str(settle(read("0,0,9999,9999/1000,/360/color.jpg", version=2), 1000, 500).selector)
+'full/full/0/default.jpg'
+
+Sizes are rounded to the nearest pixel, and are at least 1. In version 3, `!w,h` without `^` is an
+error where the box is larger than the region both ways: the validator of IIIF asks for that, though
+section 4.2 can be read to give the region as it is.
+
+What must stay true: pure; `read` raises nothing but MalformedPart; settling what is settled changes
+nothing, so that a canonical URI is its own.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from math import isqrt
+from typing import NamedTuple
+
+from perdure.errors import PartNotFound, PartOutOfRange
+from perdure.parts.grammar import Text, decode
+from perdure.parts.selectors import Information, Region, Rendering, Size
+
+QUALITIES = ("color", "gray", "bitonal", "default")
+FORMATS = {
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "webp": "image/webp",
+    "tif": "image/tiff",
+    "gif": "image/gif",
+}
+"""The formats that pictures are given in, with their media types."""
+
+LARGEST_AREA = 1 << 24
+"""Pixels that a picture has at most, before it is turned."""
+LONGEST_SIDE = 16_000
+"""Pixels that a side has at most; turned by any angle, it fits into every format (WebP: 16,383)."""
+
+_INTEGER = "[0-9]{1,9}"
+_NUMBER = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})"
+_PIXELS = re.compile(",".join(4 * [f"({_INTEGER})"]), re.ASCII)
+_PERCENT = re.compile("pct:" + ",".join(4 * [f"({_NUMBER})"]), re.ASCII)
+_SIZE = re.compile(
+    rf"(\^?)(?:(max|full)|pct:({_NUMBER})|(!?)({_INTEGER})?,({_INTEGER})?)", re.ASCII
+)
+_TURN = re.compile(rf"(!?)({_NUMBER})", re.ASCII)
+_SECTION = {"region": "4.1", "size": "4.2", "rotation": "4.3", "quality": "4.4", "format": "4.5"}
+_INFORMATION = "info.json"
+
+
+class Settled(NamedTuple):
+    """A picture of an image whose size is known."""
+
+    box: tuple[int, int, int, int]
+    """Left, top, right and bottom, in pixels of the image; the latter two are beyond it."""
+    size: tuple[int, int]
+    """Width and height to which it is scaled, before it is turned."""
+    selector: Rendering
+    """In the canonical form."""
+
+
+def read(text: str, version: int) -> Rendering | Information:
+    """The picture that a text asks for in a version of the API, 2 or 3. Raises MalformedPart.
+
+    >>> read("full/max/0/default.jpg", version=3).quality
+    'default'
+    >>> read("full/full/0/default.jpg", version=3)
+    Traceback (most recent call last):
+    perdure.errors.MalformedPart: malformed part 'full/full/0/default.jpg' at 5; \
+expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image API 3 section 4.2)
+    """
+    written = decode(text, f"IIIF Image API {version} section 2.1")
+    if written.plain == _INFORMATION:
+        return Information()
+    pieces = written.plain.split("/")
+    if len(pieces) != 4:
+        raise written.fault(
+            0,
+            "region/size/rotation/quality.format or info.json",
+            f"IIIF Image API {version} section 2",
+        )
+    starts = [0]
+    for piece in pieces:
+        starts.append(starts[-1] + len(piece) + 1)
+    reader = _Reader(written, version)
+    quality, _, extension = pieces[3].partition(".")
+    mirrored, degrees = reader.rotation(starts[2], pieces[2])
+    return Rendering(
+        version=version,
+        region=reader.region(starts[0], pieces[0]),
+        size=reader.size(starts[1], pieces[1]),
+        mirrored=mirrored,
+        degrees=degrees,
+        quality=reader.one_of("quality", starts[3], quality, QUALITIES),
+        format=reader.one_of("format", starts[3] + len(quality), extension, tuple(FORMATS)),
+    )
+
+
+class _Reader(NamedTuple):
+    """Reads the parameters of one text; all raise MalformedPart, which says where."""
+
+    text: Text
+    version: int
+
+    def region(self, at: int, piece: str) -> Region:
+        if piece in ("full", "square"):
+            return Region(piece)
+        if found := _PIXELS.fullmatch(piece):
+            return Region("pixel", tuple(map(Fraction, found.groups())))
+        if found := _PERCENT.fullmatch(piece):
+            return Region("percent", tuple(map(_fraction, found.groups())))
+        raise self._fault("region", at, "full, square, x,y,w,h or pct:x,y,w,h")
+
+    def size(self, at: int, piece: str) -> Size:
+        found = _SIZE.fullmatch(piece)
+        known = "full, max, w, ,h w,h !w,h or pct:n"
+        if self.version > 2:
+            known = "max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge"
+        if found is None:
+            raise self._fault("size", at, known)
+        mark, word, percent, bang, width, height = found.groups()
+        if (mark and self.version == 2) or (word == "full" and self.version > 2):
+            raise self._fault("size", at, known)
+        if word:
+            return Size(word, upscaled=bool(mark))
+        upscaled = bool(mark) or self.version == 2
+        if percent:
+            return Size("percent", percent=_fraction(percent), upscaled=upscaled)
+        wide, high = (None if side is None else int(side) for side in (width, height))
+        if (bang and (wide is None or high is None)) or (wide is None and high is None):
+            raise self._fault("size", at, known)
+        return Size("confined" if bang else "exact", wide, high, upscaled=upscaled)
+
+    def rotation(self, at: int, piece: str) -> tuple[bool, Fraction]:
+        found = _TURN.fullmatch(piece)
+        if found is None or _fraction(found[2]) > 360:
+            raise self._fault("rotation", at, "degrees from 0 to 360, with ! in front to mirror")
+        return bool(found[1]), _fraction(found[2])
+
+    def one_of(self, name: str, at: int, piece: str, known: tuple[str, ...]) -> str:
+        if piece not in known:
+            raise self._fault(name, at, f"a {name}: {', '.join(known)}")
+        return piece
+
+    def _fault(self, name: str, at: int, expected: str) -> Exception:
+        rule = f"IIIF Image API {self.version} section {_SECTION[name]}"
+        return self.text.fault(at, expected, rule)
+
+
+def _fraction(digits: str) -> Fraction:
+    return Fraction(f"0{digits}" if digits.startswith(".") else digits.removesuffix("."))
+
+
+# of an image
+# -----------
+
+
+def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settled:
+    """What a picture is of an image that is so many pixels wide and high, and is named so.
+
+    Raises PartOutOfRange where the region has no pixels of the image, or where the size is none or
+    larger than it may be; PartNotFound for one that version 2.1 allows and we do not (section 7.2).
+    """
+    box = _box(picture.region, width, height)
+    region = box[2] - box[0], box[3] - box[1]
+    if min(region) < 1:
+        raise PartOutOfRange(
+            identifier=name, selector=str(picture), extent=f"{width} x {height} pixels"
+        )
+    size = _size(picture.size, *region)
+    if min(size) < 1 or (not picture.size.upscaled and _is_larger(size, region)):
+        raise PartOutOfRange(
+            identifier=name,
+            selector=str(picture),
+            extent=f"1 x 1 to {region[0]} x {region[1]} pixels",
+        )
+    if not _is_allowed(*size):
+        limit = f"{LARGEST_AREA} pixels, a side {LONGEST_SIDE}"
+        refused = PartNotFound if picture.version == 2 else PartOutOfRange
+        raise refused(identifier=name, selector=str(picture), extent=limit)
+    whole = region == (width, height)
+    x, y = box[:2]
+    canonical = Rendering(
+        version=picture.version,
+        region=Region("full") if whole else Region("pixel", tuple(map(Fraction, (x, y, *region)))),
+        size=(_canonical_2 if picture.version == 2 else _canonical_3)(region, size),
+        mirrored=picture.mirrored,
+        degrees=picture.degrees % 360,
+        quality="default" if picture.quality == "color" else picture.quality,
+        format=picture.format,
+    )
+    return Settled(box, size, canonical)
+
+
+def _box(region: Region, width: int, height: int) -> tuple[int, int, int, int]:
+    if region.unit == "square":
+        side = min(width, height)
+        left, top = (width - side) // 2, (height - side) // 2
+        return left, top, left + side, top + side
+    if region.unit == "full":
+        return 0, 0, width, height
+    across, down = Fraction(1), Fraction(1)
+    if region.unit == "percent":
+        across, down = Fraction(width, 100), Fraction(height, 100)
+    x, y, wide, high = region.box
+    left, right = _edges(x * across, min((x + wide) * across, Fraction(width)))
+    top, bottom = _edges(y * down, min((y + high) * down, Fraction(height)))
+    return left, top, right, bottom
+
+
+def _edges(start: Fraction, stop: Fraction) -> tuple[int, int]:
+    """To the nearest pixels, and one at least where there is anything."""
+    first, last = _nearest(start), _nearest(stop)
+    return (int(start), int(start) + 1) if first == last and start < stop else (first, last)
+
+
+def _size(size: Size, width: int, height: int) -> tuple[int, int]:
+    """The size that a region has when it is scaled so; 0 where that is what was asked for."""
+    if size.form == "full":
+        return width, height
+    if size.form == "max":
+        larger = size.upscaled or not _is_allowed(width, height)
+        return _largest(width, height) if larger else (width, height)
+    if size.percent is not None:
+        share = size.percent / 100
+        return (_side(width * share), _side(height * share)) if share else (0, 0)
+    wide, high = size.width, size.height
+    if wide == 0 or high == 0:
+        return 0, 0
+    if size.form == "confined" and wide is not None and high is not None:
+        if wide * height < high * width:
+            high = None
+        else:
+            wide = None
+    if wide is None:
+        wide = _side(Fraction(width * (high or 0), height))
+    if high is None:
+        high = _side(Fraction(height * wide, width))
+    if size.form == "confined" and not _is_allowed(wide, high):
+        return _largest(width, height)
+    return wide, high
+
+
+def _largest(width: int, height: int) -> tuple[int, int]:
+    """The largest size of this shape that is allowed."""
+    most = isqrt(LARGEST_AREA * width // height), isqrt(LARGEST_AREA * height // width)
+    if max(most) <= LONGEST_SIDE:
+        fits = _is_allowed(width, height) and _is_larger((width, height), most)
+        return (width, height) if fits else most  # the roots are rounded down
+    longest = max(width, height)
+    return max(LONGEST_SIDE * width // longest, 1), max(LONGEST_SIDE * height // longest, 1)
+
+
+def _is_allowed(width: int, height: int) -> bool:
+    return width * height <= LARGEST_AREA and max(width, height) <= LONGEST_SIDE
+
+
+def _is_larger(size: tuple[int, int], other: tuple[int, int]) -> bool:
+    return size[0] > other[0] or size[1] > other[1]
+
+
+def _canonical_2(region: tuple[int, int], size: tuple[int, int]) -> Size:
+    if size == region:
+        return Size("full")
+    by_width = Size("exact", size[0], upscaled=True)
+    return by_width if _size(by_width, *region) == size else Size("exact", *size, upscaled=True)
+
+
+def _canonical_3(region: tuple[int, int], size: tuple[int, int]) -> Size:
+    for upscaled in (False, True):
+        most = Size("max", upscaled=upscaled)
+        if size == _size(most, *region):
+            return most
+    return Size("exact", *size, upscaled=_is_larger(size, region))
+
+
+def _nearest(value: Fraction) -> int:
+    return int(value + Fraction(1, 2))
+
+
+def _side(value: Fraction) -> int:
+    return max(_nearest(value), 1)
