@@ -6,6 +6,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /healthz /readyz /metrics    own
     GET HEAD  /problems/<code>             own.explanation      UNDER
     GET HEAD  /uri-res/<service>?<uri>     thttp.answer
+    GET HEAD  /iiif/<version>/<id>/…       iiif.answer
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
@@ -27,7 +28,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, Forbidden, PerdureError, Unauthenticated
-from perdure.server import logs, methods, operating, own, problems, reading, thttp, writing
+from perdure.server import iiif, logs, methods, operating, own, problems, reading, thttp, writing
 from perdure.server.answers import Answer, begin, send
 from perdure.server.doctor import echo_answer
 from perdure.server.request import Receive, Request, Scope, Send
@@ -45,6 +46,7 @@ PAGES: dict[str, Handler] = {
 UNDER: dict[str, Handler] = {
     "problems": own.explanation,
     "uri-res": thttp.answer,
+    "iiif": iiif.answer,
 }
 METHODS: dict[str, Handler] = {
     "GET": reading.get,

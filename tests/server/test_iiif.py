@@ -1,0 +1,203 @@
+"""IIIF Image API over HTTP: what a viewer asks for, and what the validator of IIIF says to it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from tests.server import iiif_validation as validation
+from tests.server.conftest import Answer
+from tests.server.deployment import Deployment, deployed, resource, text
+
+pytest.importorskip("pyvips")
+Image = pytest.importorskip("PIL.Image")
+
+WIDTH, HEIGHT = 120, 80
+RED, BLUE, WHITE = (254, 0, 0), (0, 0, 254), (255, 255, 255)
+
+
+def halves(left: tuple[int, int, int] = RED, right: tuple[int, int, int] = BLUE) -> bytes:
+    picture = Image.new("RGB", (WIDTH, HEIGHT), left)
+    picture.paste(right, (WIDTH // 2, 0, WIDTH, HEIGHT))
+    data = io.BytesIO()
+    picture.save(data, "png")
+    return data.getvalue()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("iiif") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def image(site: Deployment) -> str:
+    return site.mint(text(halves(), "png", "image/png"))
+
+
+def escaped(name: str) -> str:
+    return quote(name, safe="")
+
+
+def shown(answer: Answer) -> Any:
+    assert answer.status == 200, answer.body
+    return Image.open(io.BytesIO(answer.body))
+
+
+def described(site: Deployment, version: int, name: str) -> dict[str, Any]:
+    answer = site.get(f"/iiif/{version}/{escaped(name)}/info.json")
+    assert answer.status == 200, answer.body
+    document: dict[str, Any] = json.loads(answer.body)
+    return document
+
+
+def test_a_picture_is_made_in_the_order_of_the_specification(site: Deployment, image: str) -> None:
+    """ "Region THEN Size THEN Rotation THEN Quality THEN Format" (section 4.6)"""
+    found = shown(site.get(f"/iiif/3/{escaped(image)}/30,0,60,80/30,40/90/default.png"))
+    assert (found.format, found.size) == ("PNG", (40, 30))
+    assert found.getpixel((20, 5)) == RED  # the left half is on top after a quarter turn
+    assert found.getpixel((20, 25)) == BLUE
+    mirrored = shown(site.get(f"/iiif/3/{escaped(image)}/full/max/!0/default.png"))
+    assert (mirrored.getpixel((5, 5)), mirrored.getpixel((115, 5))) == (BLUE, RED)
+
+
+@pytest.mark.parametrize("form", ["escaped", "without its colon", "plain"])
+def test_an_identifier_may_be_escaped_or_not(site: Deployment, image: str, form: str) -> None:
+    written = {
+        "escaped": escaped(image),
+        "without its colon": escaped(image).replace("%3A", ":"),
+        "plain": image,
+    }
+    answer = site.get(f"/iiif/2/{written[form]}/full/60,/0/default.jpg")
+    assert shown(answer).size == (60, 40)
+    base = f"{site.base}/iiif/2/{escaped(image)}"
+    assert f'<{base}/full/60,/0/default.jpg>; rel="canonical"' in answer.headers["link"]
+
+
+def test_what_an_answer_says(site: Deployment, image: str) -> None:
+    answer = site.get(f"/iiif/3/{escaped(image)}/0,0,120,9999/,40/360/color.jpg")
+    fields = answer.headers
+    assert shown(answer).format == "JPEG"
+    assert fields["content-type"] == "image/jpeg"
+    assert fields["access-control-allow-origin"] == "*"
+    assert fields["cache-control"] == "public, max-age=31536000, immutable"
+    links = fields["link"].split(", ")
+    base = f"{site.base}/iiif/3/{escaped(image)}"
+    assert f'<{base}/full/60,40/0/default.jpg>; rel="canonical"' in links
+    assert '<http://iiif.io/api/image/3/level2.json>; rel="profile"' in links
+    target = f"/iiif/3/{escaped(image)}/full/60,40/0/default.jpg"
+    again = site.get(target, f"If-None-Match: {fields['etag']}")
+    assert (again.status, again.body) == (304, b"")
+    assert site.get(target).body == answer.body
+    head = site.ask("HEAD", target)
+    assert (head.status, head.headers["content-length"]) == (200, str(len(answer.body)))
+
+
+def test_without_a_version_it_is_the_highest_and_not_for_ever(site: Deployment, image: str) -> None:
+    answer = site.get(f"/iiif/3/{escaped(resource(image))}/full/max/0/default.jpg")
+    assert shown(answer).size == (WIDTH, HEIGHT)
+    assert "immutable" not in answer.headers["cache-control"]
+    assert f"/iiif/3/{escaped(image)}/full/max/0/default.jpg>" in answer.headers["link"]
+
+
+def test_the_description_of_2_1(site: Deployment, image: str) -> None:
+    document = described(site, 2, image)
+    assert document["@context"] == "http://iiif.io/api/image/2/context.json"
+    assert document["@id"] == f"{site.base}/iiif/2/{escaped(image)}"
+    assert document["protocol"] == "http://iiif.io/api/image"
+    assert (document["width"], document["height"]) == (WIDTH, HEIGHT)
+    level, more = document["profile"]
+    assert level == "http://iiif.io/api/image/2/level2.json"
+    assert more["maxArea"] == 1 << 24
+
+
+def test_the_description_of_3_0(site: Deployment, image: str) -> None:
+    document = described(site, 3, image)
+    assert next(iter(document)) == "@context"
+    assert document["id"] == f"{site.base}/iiif/3/{escaped(image)}"
+    assert (document["type"], document["profile"]) == ("ImageService3", "level2")
+    assert (document["width"], document["height"]) == (WIDTH, HEIGHT)
+    assert {"color", "gray", "bitonal"} == set(document["extraQualities"])
+    for size in document["sizes"]:
+        target = f"/iiif/3/{escaped(image)}/full/{size['width']},{size['height']}/0/default.jpg"
+        assert shown(site.get(target)).size == (size["width"], size["height"])
+
+
+@pytest.mark.parametrize(
+    ("version", "accept", "kind"),
+    [
+        (2, None, "application/json"),
+        (2, "application/ld+json", "application/ld+json"),
+        (3, None, 'application/ld+json;profile="http://iiif.io/api/image/3/context.json"'),
+        (3, "application/json", "application/json"),
+    ],
+)
+def test_json_or_json_ld(
+    site: Deployment, image: str, version: int, accept: str | None, kind: str
+) -> None:
+    """ "If the client explicitly wants the JSON-LD content-type, then it MUST specify this in an
+    Accept header, otherwise the server MUST return the regular JSON content-type" (2.1, 5.1)"""
+    fields = (f"Accept: {accept}",) if accept else ()
+    answer = site.get(f"/iiif/{version}/{escaped(image)}/info.json", *fields)
+    assert answer.headers["content-type"] == kind
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_the_base_leads_to_the_description(site: Deployment, image: str) -> None:
+    answer = site.get(f"/iiif/2/{escaped(image)}")
+    assert answer.status == 303
+    assert answer.headers["location"] == f"{site.base}/iiif/2/{escaped(image)}/info.json"
+
+
+@pytest.mark.parametrize(
+    ("status", "version", "rest"),
+    [
+        (400, 3, "full/full/0/default.jpg"),
+        (400, 3, "full/max/0/default.bmp"),
+        (400, 3, "full/max/361/default.jpg"),
+        (400, 3, "full/240,/0/default.jpg"),
+        (200, 3, "full/%5E240,/0/default.jpg"),
+        (200, 2, "full/240,/0/default.jpg"),
+        (400, 3, "120,0,10,10/max/0/default.jpg"),
+        (400, 3, "0,0,0,10/max/0/default.jpg"),
+        (400, 3, "full/%5E16001,1/0/default.jpg"),
+        (404, 2, "full/16001,1/0/default.jpg"),
+        (400, 2, "full/0,/0/default.jpg"),
+    ],
+)
+def test_errors_are_those_of_the_specification(
+    site: Deployment, image: str, status: int, version: int, rest: str
+) -> None:
+    answer = site.get(f"/iiif/{version}/{escaped(image)}/{rest}")
+    assert answer.status == status, answer.body
+    assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_what_is_no_image_of_ours(site: Deployment, image: str) -> None:
+    letter = site.mint(text(b"To whom it may concern"))
+    assert site.get(f"/iiif/3/{escaped(letter)}/info.json").status == 501
+    missing = "pdi://oma.eop.gov.us/1997/09/01/1.png.1"
+    assert site.get(f"/iiif/3/{escaped(missing)}/info.json").status == 404
+    assert site.get("/iiif/3/3f1c/full/max/0/default.jpg").status == 404
+    assert site.get("/iiif/4/3f1c/full/max/0/default.jpg").status == 404
+    assert site.get(f"/iiif/3/{escaped(image + '#rect=(0,0),(1,1)')}/info.json").status == 404
+    damaged = site.mint(text(halves()[:90], "png", "image/png"))
+    assert site.get(f"/iiif/3/{escaped(damaged)}/full/max/0/default.jpg").status == 422
+
+
+@pytest.mark.skipif(
+    not validation.VALIDATOR,
+    reason="PERDURE_IIIF_VALIDATOR names no iiif-validate.py (pip install iiif-validator)",
+)
+@pytest.mark.parametrize("version", ["2.0", "3.0"])
+def test_the_validator_of_iiif_passes_at_level_2(site: Deployment, version: str) -> None:
+    picture = validation.squares(validation.colours())
+    name = escaped(site.mint(text(picture, "png", "image/png")))
+    found = validation.validate(f"127.0.0.1:{site.port}", version, name, level=2)
+    print(found.stderr)
+    assert found.returncode == 0, found.stderr
+    assert "0 failures" in found.stderr
