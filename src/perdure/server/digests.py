@@ -60,9 +60,19 @@ def promised(request: Request) -> list[tuple[str, bytes]]:
             raise InvalidRequest(
                 what=f"{name.decode()} field", reason=str(error), rule="RFC 9530 section 2"
             ) from error
-        values = ((one, members[one][0]) for one in _CHECKED if one in members)
-        found += [(one, digest) for one, digest in values if isinstance(digest, bytes)]
+        asked = (one for one in _CHECKED if one in members)
+        found += [(one, _digest(name, one, members[one][0])) for one in asked]
     return found
+
+
+def _digest(name: bytes, algorithm: str, value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    raise InvalidRequest(
+        what=f"{name.decode()} field",
+        reason=f"{algorithm} has no byte sequence; :base64: is needed",
+        rule="RFC 9530 section 2",
+    )
 
 
 def _members(field: bytes) -> Mapping[str, Any]:

@@ -17,8 +17,9 @@ from typing import TypeGuard, TypeVar
 
 import msgspec
 
+from perdure import rules
 from perdure.decide import decide
-from perdure.errors import InvalidRequest, TooLarge, quote
+from perdure.errors import Incomplete, InvalidRequest, TooLarge, quote
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import (
@@ -42,6 +43,7 @@ from perdure.server.service import Service
 from perdure.server.targets import identify, read_question
 from perdure.server.writing import (
     ALLOW_PATTERN,
+    announced_length,
     expected_revision,
     minting_authority,
     once,
@@ -112,6 +114,12 @@ def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None
 
 
 def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
+    _check_version(body.version)
+    named, _ = rules.wanted(identifier)
+    if None not in (named, body.version) and named != body.version:  # it cannot be taken back
+        raise InvalidRequest(
+            what=f"version {body.version}", reason=f"the name says version {named}", rule=None
+        )
     return Withdraw(
         by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
     )
@@ -204,13 +212,15 @@ async def _submit(service: Service, request: Request, verb: str, command: Comman
 
 
 async def _body(request: Request) -> bytes:
-    """The whole body. Raises TooLarge; one that is cut off is no JSON."""
+    """The whole body. Raises TooLarge, or Incomplete: what is cut off may well be JSON, or empty
+    where everything may be left out."""
     body = bytearray()
     more = True
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
-            break
+            expected = announced_length(request) or len(body) + 1
+            raise Incomplete(expected=expected, received=len(body))
         body += message["body"]
         more = message["more_body"]
         if len(body) > _LONGEST_BODY:
@@ -238,8 +248,13 @@ def _location(place: _Place) -> Location:
             reason="128 hexadecimal digits in lower case are needed",
             rule=None,
         )
-    if place.version is not None and place.version < 1:
-        raise InvalidRequest(
-            what=f"version {place.version}", reason="versions count from 1", rule="pdi-version"
-        )
+    _check_version(place.version)
     return Location(**{name: getattr(place, name) for name in _Place.__struct_fields__})
+
+
+def _check_version(version: int | None) -> None:
+    """Raises InvalidRequest for a version that none can have: 0 does not mean "none named"."""
+    if version is not None and version < 1:
+        raise InvalidRequest(
+            what=f"version {version}", reason="versions count from 1", rule="pdi-version"
+        )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Set
 from functools import lru_cache, partial
 from http import HTTPStatus
 
@@ -224,11 +225,13 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
         asked = parse_etags(request.text(b"if-none-match"))
         version = record.version(number) if number is not None else None
         absent = number is not None and not (version and version.find(str(format)))
-        if asked.star_tag and not absent:
+        if (asked.star_tag and not absent) or _names_current(
+            asked.as_set(include_weak=True), record
+        ):
             raise PreconditionFailed(
                 identifier=name, reason="it exists", current=f"revision {record.revision}"
             )
-        return record.revision if asked.star_tag else None
+        return record.revision
     return expected_revision(request, name, record)
 
 
@@ -239,16 +242,25 @@ def expected_revision(request: Request, name: str, record: Record) -> int | None
     asked = parse_etags(request.text(b"if-match"))
     if asked.star_tag:
         return None
-    newest = record.newest
-    tags = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
-    for tag in asked.as_set(include_weak=False):
-        revision = _REVISION.fullmatch(tag)
-        if tag in tags or (revision and int(revision[1]) == record.revision):
-            return record.revision
+    if _names_current(asked.as_set(include_weak=False), record):
+        return record.revision
     raise PreconditionFailed(
         identifier=name,
         reason="If-Match names another state",
         current=f"revision {record.revision}",
+    )
+
+
+def _names_current(tags: Set[str | None], record: Record) -> bool:
+    """Whether one of these entity tags is that of the record as it is, or of its newest bytes.
+
+    werkzeug gives None for the tag that is empty (`""`), which is never ours.
+    """
+    newest = record.newest
+    current = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
+    revisions = (_REVISION.fullmatch(tag) for tag in tags if tag)
+    return not current.isdisjoint(tags) or any(
+        found is not None and int(found[1]) == record.revision for found in revisions
     )
 
 
@@ -318,12 +330,16 @@ def _length(request: Request, settings: Settings) -> int | None:
                 reason="bytes are kept exactly as they are sent, and as a whole",
                 rule="ruling bytes-verbatim",
             )
-    field = request.text(b"content-length")
-    if not field.isdigit():
-        return None
-    if int(field) > settings.largest_upload:
+    length = announced_length(request)
+    if length is not None and length > settings.largest_upload:
         raise TooLarge(what="the upload", limit=settings.largest_upload)
-    return int(field)
+    return length
+
+
+def announced_length(request: Request) -> int | None:
+    """Content-Length in bytes; None where a body is chunked."""
+    field = request.text(b"content-length")
+    return int(field.lstrip("0") or "0") if field.isdigit() else None  # int() counts the zeros
 
 
 def _language(request: Request) -> str | None:
