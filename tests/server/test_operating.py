@@ -1,0 +1,528 @@
+"""POST over HTTP: the operations that come without bytes, and bodies that are not what they need.
+
+The server logs all it can, and one token per operation shows that a token covers what it says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.server.conftest import Answer, parse_answers, received
+from tests.server.deployment import (
+    AUTHORITY,
+    OTHER_SERIES,
+    SERIES,
+    SHOULDER,
+    Deployment,
+    deployed,
+    resource,
+    text,
+    today,
+)
+
+from perdure.rules import OPERATIONS
+
+LETTER = b"To whom it may concern.\r\n"
+MINT = f"/pdi://{SERIES}/?mint"
+UNKNOWN = f"/pdi://{SERIES}/1997/09/01/1.text.1"
+PLACE = "https://a.example/letter"
+CLEAN_HEAD = re.compile(
+    rb"HTTP/1\.1 [0-9]{3} [ -~]+\r\n(?:[a-z-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n"
+)
+BODIES: dict[str, dict[str, object]] = {
+    "bind": {"locations": [PLACE]},
+    "break": {"uri": PLACE},
+    "alias": {"other": "doi:10.1000/182"},
+    "withdraw": {"reason": "a mistake"},
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("operating") / "registry", log_level="debug") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secret(site: Deployment) -> str:
+    return site.token("all")
+
+
+@pytest.fixture(scope="module")
+def single(site: Deployment) -> dict[str, str]:
+    """A token for each operation, that covers nothing else."""
+    return {one: site.token(f"only {one}", operations=(one,)) for one in OPERATIONS}
+
+
+@pytest.fixture
+def letter(site: Deployment) -> str:
+    return site.mint(text(LETTER, charset="us-ascii"))
+
+
+def receipt(answer: Answer, status: int) -> dict[str, Any]:
+    assert answer.status == status, answer.body
+    found: dict[str, Any] = json.loads(answer.body)
+    assert found["url"] == answer.headers["location"]
+    assert found["identifier"] == answer.headers["content-location"]
+    return found
+
+
+def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    assert answer.headers["content-type"] == "application/problem+json"
+    found: dict[str, Any] = json.loads(answer.body)
+    assert (answer.status, found["status"], found["code"]) == (status, status, code), found
+    return found
+
+
+def record(site: Deployment, name: str) -> dict[str, Any]:
+    answer = site.get(f"/{name}?info", "Accept: application/json")
+    assert answer.status == 200
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+def send(site: Deployment, target: str, body: bytes, secret: str, *fields: str) -> Answer:
+    return site.ask("POST", target, f"Authorization: Bearer {secret}", *fields, body=body)
+
+
+def next_serial(site: Deployment) -> int:
+    return int(site.mint().split("/")[-1].partition(".")[0]) + 1
+
+
+# mint and register
+# -----------------
+
+
+def test_mint_without_bytes(site: Deployment, secret: str) -> None:
+    number = next_serial(site)
+    body = {"locations": [PLACE], "metadata": {"title": "A letter"}, "format": "html"}
+    name = receipt(site.post(MINT, body, token=secret), 201)["identifier"]
+    assert name == f"pdi://{SERIES}/{today()}/{number}.html.1"
+    answer = site.get(f"/{name}")
+    assert (answer.status, answer.headers["location"]) == (302, PLACE)
+    assert record(site, name)["metadata"] == {"title": "A letter"}
+    reserved = receipt(site.post(MINT, {}, token=secret), 201)["identifier"]
+    assert reserved == f"pdi://{SERIES}/{today()}/{number + 1}.text.1"
+    assert site.put(f"/{reserved}", LETTER, token=secret).headers["content-location"] == reserved
+
+
+def test_mint_a_given_unique_id(site: Deployment, secret: str) -> None:
+    """A unique-id is plain text, escaped where the grammar demands it  # ruling: pdi-uid"""
+    stem = f"pdi://{SERIES}/{today()}"
+    for uid, written in (("press-release", "press-release"), ("a.b/c", "a%2eb%2fc")):
+        found = receipt(site.post(MINT, {"uid": uid}, token=secret), 201)
+        assert found["identifier"] == f"{stem}/{written}.text.1"
+        problem(site.post(MINT, {"uid": uid}, token=secret), 409, "conflict")  # never reused
+    problem(site.post(MINT, {"uid": "7"}, token=secret), 400, "invalid-request")
+    problem(site.post(MINT, {"uid": ""}, token=secret), 400, "malformed-identifier")
+
+
+@pytest.mark.parametrize("target", [f"/ark:{SHOULDER}?mint", f"/URN:{AUTHORITY}::?mint"])
+def test_mint_under_other_authorities(site: Deployment, secret: str, target: str) -> None:
+    body = {"locations": [PLACE]}
+    names = {receipt(site.post(target, body, token=secret), 201)["identifier"] for _ in range(3)}
+    assert len(names) == 3
+    assert {site.get(f"/{name}").headers["location"] for name in names} == {PLACE}
+
+
+def test_mint_is_safe_to_repeat_with_a_key(site: Deployment, secret: str) -> None:
+    body, other = {"metadata": {"a": "1"}}, {"metadata": {"a": "2"}}
+    key = "Idempotency-Key: post-1"
+    found = [receipt(site.post(MINT, body, key, token=secret), 201) for _ in range(2)]
+    assert [one["replayed"] for one in found] == [False, True]
+    assert found[0]["identifier"] == found[1]["identifier"]
+    problem(site.post(MINT, other, key, token=secret), 400, "invalid-request")
+    yours = receipt(site.post(MINT, body, key, token=site.token("somebody else")), 201)
+    assert not yours["replayed"]
+    assert yours["identifier"] != found[0]["identifier"]
+
+
+def test_a_series_that_nobody_owns(site: Deployment, secret: str) -> None:
+    found = problem(site.post("/pdi://nobody.us/?mint", {}, token=secret), 404, "unknown-authority")
+    assert found["known"] == [SERIES, OTHER_SERIES]
+    problem(site.post("/ark:1/x?mint", {}, token=secret), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"pdi://{SERIES}/1997/09/01/7.text.1",
+        "pdi://archive.elsewhere.us/1997/09/01/1.text.1",
+        "ark:12345/x6np1wh8k",
+        "hdl:1839/00-0000-0000-0009-3C7E-F",
+        "urn:isbn:0451450523",
+        "URN:IANA:1::x:::",
+    ],
+)
+def test_register(site: Deployment, secret: str, name: str) -> None:
+    body = {"locations": [PLACE], "metadata": {"a": "b"}}
+    assert receipt(site.post(f"/{name}?register", body, token=secret), 201)["identifier"] == name
+    assert site.get(f"/{name}").headers["location"] == PLACE
+    again = receipt(site.post(f"/{name}?register", body, token=secret), 200)
+    assert again["outcome"] == "unchanged"
+
+
+# bind, break, alias, withdraw
+# ----------------------------
+
+
+def test_bind_and_break(site: Deployment, secret: str, letter: str) -> None:
+    """ "the indirect binding MUST be broken, and the original machine representation associated
+    directly with the PDI" (section 3.6.2)."""
+    promise = {"uri": PLACE, "sha512": hashlib.sha512(LETTER).hexdigest()}
+    found = receipt(site.post(f"/{letter}?bind", {"locations": [promise]}, token=secret), 201)
+    assert (found["outcome"], found["revision"]) == ("created", 2)
+    again = receipt(site.post(f"/{letter}?bind", {"locations": [promise]}, token=secret), 200)
+    assert (again["outcome"], again["revision"]) == ("unchanged", 2)
+    other = promise | {"sha512": hashlib.sha512(b"other").hexdigest(), "uri": f"{PLACE}2"}
+    answer = site.post(f"/{letter}?bind", {"locations": [other]}, token=secret)
+    problem(answer, 409, "conflict")
+    assert PLACE in site.get(f"/{letter}?locations").body.decode()
+    broken = receipt(site.post(f"/{letter}?break", {"uri": PLACE}, token=secret), 200)
+    assert (broken["outcome"], broken["revision"]) == ("changed", 3)
+    assert PLACE not in site.get(f"/{letter}?locations").body.decode()
+    assert site.get(f"/{letter}").body == LETTER
+    answer = site.post(f"/{letter}?break", {"uri": PLACE}, token=secret)
+    problem(answer, 400, "invalid-request")
+
+
+def test_a_promise_that_is_kept_nowhere_is_not_broken(site: Deployment, secret: str) -> None:
+    name = site.mint()
+    promise = {"uri": PLACE, "sha512": hashlib.sha512(b"elsewhere").hexdigest(), "version": 1}
+    site.post(f"/{name}?bind", {"locations": [promise]}, token=secret)
+    problem(site.post(f"/{name}?break", {"uri": PLACE}, token=secret), 409, "conflict")
+    assert site.get(f"/{name}").headers["location"] == PLACE
+
+
+def test_alias(site: Deployment, secret: str, letter: str) -> None:
+    body = {"other": "doi:10.1000/182"}
+    assert receipt(site.post(f"/{letter}?alias", body, token=secret), 201)["outcome"] == "created"
+    again = receipt(site.post(f"/{letter}?alias", body, token=secret), 200)
+    assert again["outcome"] == "unchanged"
+    assert "doi:10.1000/182" in site.get(f"/uri-res/N2Ns?{letter}").body.decode()
+    for wrong, code in (("nothing", "unknown-scheme"), ("pdi://a.us/1", "malformed-identifier")):
+        answer = site.post(f"/{letter}?alias", {"other": wrong}, token=secret)
+        problem(answer, 400, code)
+    pattern = {"other": f"pdi://{SERIES}/1997/*/*/*"}
+    problem(site.post(f"/{letter}?alias", pattern, token=secret), 400, "invalid-request")
+
+
+def test_withdraw_one_version(site: Deployment, secret: str, letter: str) -> None:
+    site.commit(letter, text(b"second"))
+    name = resource(letter)
+    body = {"reason": "a mistake", "version": 1}
+    assert receipt(site.post(f"/{name}?withdraw", body, token=secret), 200)["outcome"] == "changed"
+    tomb = problem(site.get(f"/{letter}"), 410, "gone")["tombstone"]
+    assert (tomb["reason"], tomb["by"]) == ("a mistake", "all")
+    assert site.get(f"/{name}.text.2").body == b"second"
+    again = receipt(site.post(f"/{name}?withdraw", body, token=secret), 200)
+    assert again["outcome"] == "unchanged"
+
+
+def test_withdraw_the_whole(site: Deployment, secret: str, letter: str) -> None:
+    site.commit(letter, text(b"second"))
+    name = resource(letter)
+    receipt(site.post(f"/{name}?withdraw", {"reason": "secret"}, token=secret), 200)
+    for one in (name, letter, f"{name}.text.2"):
+        problem(site.get(f"/{one}"), 410, "gone")
+    problem(site.post(f"/{name}?bind", BODIES["bind"], token=secret), 409, "conflict")
+    assert record(site, name)["identifier"]  # the identifier stays for ever
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        ({"reason": "a", "version": 0}, 400, "invalid-request"),
+        ({"reason": "a", "version": -1}, 400, "invalid-request"),
+        ({"reason": "a", "version": 2}, 400, "invalid-request"),
+        ({"reason": "a", "version": 10**18}, 400, "invalid-request"),
+        ({"reason": ""}, 400, "invalid-request"),
+        ({"reason": " \r\n"}, 400, "invalid-request"),
+        ({}, 400, "invalid-request"),
+    ],
+)
+def test_what_cannot_be_undone_is_not_done_by_mistake(
+    site: Deployment, secret: str, letter: str, body: dict[str, object], status: int, code: str
+) -> None:
+    """Version 0 means no version, not every version; a name of one version is not of another."""
+    problem(site.post(f"/{letter}?withdraw", body, token=secret), status, code)
+    if body.get("version") != 2:
+        whole = site.post(f"/{resource(letter)}?withdraw", body, token=secret)
+        assert whole.status in (400, 404)
+    assert site.get(f"/{letter}").body == LETTER
+
+
+def test_if_match(site: Deployment, secret: str, letter: str) -> None:
+    for number, (verb, body) in enumerate(BODIES.items(), start=1):
+        stale = f'If-Match: "r{number + 1}"'
+        answer = site.post(f"/{letter}?{verb}", body, stale, token=secret)
+        problem(answer, 412, "precondition-failed")
+        current = f'If-Match: "r{number}"'
+        found = site.post(f"/{letter}?{verb}", body, current, token=secret)
+        assert receipt(found, found.status)["revision"] == number + 1
+        assert found.status in (200, 201)
+
+
+# who may, and on what
+# --------------------
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_a_token_covers_the_operation_that_it_names(
+    site: Deployment, single: dict[str, str], letter: str, verb: str
+) -> None:
+    for name, token in single.items():
+        if name != verb:
+            answer = site.post(f"/{letter}?{verb}", BODIES[verb], token=token)
+            assert problem(answer, 403, "forbidden")["needed"] == f"{verb}:{SERIES}"
+    assert record(site, letter)["revision"] == 1
+    site.bind(letter, PLACE)
+    answer = site.post(f"/{letter}?{verb}", BODIES[verb], token=single[verb])
+    assert answer.status in (200, 201)
+
+
+def test_tokens_for_minting_and_registering(site: Deployment, single: dict[str, str]) -> None:
+    for name, token in single.items():
+        minted = site.post(MINT, {}, token=token)
+        assert (minted.status == 201) == (name == "mint")
+        registered = site.post(UNKNOWN.replace("1.text", "9.text") + "?register", {}, token=token)
+        assert (registered.status == 201) == (name == "register")
+
+
+@pytest.mark.parametrize("verb", [*BODIES, "mint", "register"])
+def test_tokens_that_are_none(site: Deployment, letter: str, verb: str) -> None:
+    known = {"mint": MINT, "register": f"{UNKNOWN}?register"}.get(verb, f"/{letter}?{verb}")
+    expired = site.token(f"expired {verb}", expires="1997-09-01T00:00:00Z")
+    elsewhere = site.token(f"elsewhere {verb}", authorities=(OTHER_SERIES,))
+    for token in (None, "perdure_" + "x" * 43, expired):
+        answer = site.post(known, BODIES.get(verb, {}), token=token)
+        problem(answer, 401, "unauthenticated")
+        assert "www-authenticate" in answer.headers
+    problem(site.post(known, BODIES.get(verb, {}), token=elsewhere), 403, "forbidden")
+    assert record(site, letter)["revision"] == 1
+
+
+@pytest.mark.parametrize("verb", BODIES)
+def test_what_is_unknown(site: Deployment, verb: str) -> None:
+    """Names are no secret: that comes before the token."""
+    problem(site.post(f"{UNKNOWN}?{verb}", BODIES[verb]), 404, "not-found")
+
+
+def test_where_no_operation_is_defined(site: Deployment, secret: str, letter: str) -> None:
+    day = f"/pdi://{SERIES}/{today()}"
+    for target in (f"{day}/*?bind", f"{day}/?withdraw", f"/{letter}", f"/{letter}?mint"):
+        answer = site.post(target, BODIES["withdraw"], token=secret)
+        problem(answer, 405, "method-not-allowed")
+        assert "GET" in answer.headers["allow"]
+    for target in (f"/{letter}?info", f"/{letter}?destroy", f"{MINT}&x"):
+        problem(site.post(target, {}, token=secret), 400, "invalid-request")
+    for verb, body in BODIES.items():
+        part = site.post(f"/{letter}%23char=0,1?{verb}", body, token=secret)
+        assert part.status in (400, 405), verb
+    assert site.get(f"/{letter}").body == LETTER
+
+
+# bodies
+# ------
+
+WRONG_BODIES: list[bytes] = [
+    b"{",
+    b"null",
+    b"[]",
+    b"1",
+    b'"reason"',
+    b"\xff\xfe{}",
+    b"\xef\xbb\xbf{}",
+    b'{"reason": "\xff"}',
+    b'{"reason": "\\ud800"}',
+    b'{"reason": "a" "version": 1}',
+    b'{"reason": "a"} {"reason": "b"}',
+    b"{'reason': 'a'}",
+    b"reason=a",
+    b'{"unknown": 1}',
+    b"\x00",
+    b"NaN",
+    b"[" * 500_000,
+    b'{"a":' * 100_000,
+    b'{"reason": ' + b"[" * 500_000,
+    b'{"metadata": ' + b'{"a":' * 100_000,
+    b'{"locations": ' + b"[" * 500_000,
+]
+WRONG_TYPES: dict[str, list[object]] = {
+    "mint": [
+        {"uid": 1},
+        {"uid": ["a"]},
+        {"format": None},
+        {"format": "te xt"},
+        {"format": "text\r\nX: 1"},
+        {"format": "*"},
+        {"format": ""},
+        {"locations": PLACE},
+        {"locations": [1]},
+        {"locations": [None]},
+        {"metadata": {"a": 1}},
+        {"metadata": ["a"]},
+        {"metadata": None},
+        {"contents": []},
+        {"by": "me"},
+    ],
+    "bind": [
+        {},
+        {"locations": []},
+        {"locations": {}},
+        {"locations": [[]]},
+        {"locations": ["no uri"]},
+        {"locations": ["//a.example/"]},
+        {"locations": ["javascript:alert(1)"]},
+        {"locations": ["https://a.example/\r\nX: 1"]},
+        {"locations": ["https://a.example/é"]},
+        {"locations": ["https://a.example/" + "a" * 9000]},
+        {"locations": [{}]},
+        {"locations": [{"uri": PLACE, "version": 0}]},
+        {"locations": [{"uri": PLACE, "version": 10**18}]},
+        {"locations": [{"uri": PLACE, "version": 10**30}]},
+        {"locations": [{"uri": PLACE, "version": "1"}]},
+        {"locations": [{"uri": PLACE, "weight": -1}]},
+        {"locations": [{"uri": PLACE, "weight": 2**31}]},
+        {"locations": [{"uri": PLACE, "weight": 0.5}]},
+        {"locations": [{"uri": PLACE, "sha512": "abc"}]},
+        {"locations": [{"uri": PLACE, "sha512": "A" * 128}]},
+        {"locations": [{"uri": PLACE, "format": "a\x00"}]},
+        {"locations": [{"uri": PLACE, "language": "de\r\nX: 1"}]},
+        {"locations": [{"uri": PLACE, "role": "a;b"}]},
+        {"locations": [{"uri": PLACE, "unknown": 1}]},
+    ],
+    "break": [{}, {"uri": None}, {"uri": 1}, {"uri": ""}, {"uri": "a\r\nX: 1"}],
+    "alias": [{}, {"other": 1}, {"other": ""}, {"other": "pdi:\r\n"}, {"other": "a" * 9000}],
+    "withdraw": [{"reason": 1}, {"reason": None}, {"reason": "a", "version": "1"}],
+}
+
+
+@pytest.mark.parametrize("verb", [*BODIES, "mint", "register"])
+def test_bodies_that_are_not_json_or_not_this_json(
+    site: Deployment, secret: str, letter: str, verb: str
+) -> None:
+    unknown = UNKNOWN.replace("1.text", "bodies.text")
+    target = {"mint": MINT, "register": f"{unknown}?register"}.get(verb, f"/{letter}?{verb}")
+    number = next_serial(site)
+    for body in WRONG_BODIES:
+        found = problem(send(site, target, body, secret), 400, "invalid-request")
+        assert found["what"] == "the body", body[:50]
+    assert next_serial(site) == number + 1
+    assert record(site, letter)["revision"] == 1
+    assert site.get(unknown).status == 404
+
+
+@pytest.mark.parametrize(
+    ("verb", "body"), [(verb, body) for verb, bodies in WRONG_TYPES.items() for body in bodies]
+)
+def test_values_that_are_of_no_use(
+    site: Deployment, secret: str, letter: str, verb: str, body: object
+) -> None:
+    number = next_serial(site)
+    answer = site.post(MINT if verb == "mint" else f"/{letter}?{verb}", body, token=secret)
+    assert answer.status == 400, answer.body
+    codes = ("invalid-request", "malformed-identifier", "unknown-scheme")
+    assert json.loads(answer.body)["code"] in codes
+    assert next_serial(site) == number + 1
+    assert record(site, letter)["revision"] == 1
+
+
+def test_how_long_a_body_may_be(site: Deployment, secret: str) -> None:
+    """A mebibyte is taken, and a byte more is not, however it is framed."""
+    frame = b'{"metadata":{"a":"%s"}}'
+    body = frame % (b"x" * ((1 << 20) - len(frame) + 2))
+    assert len(body) == 1 << 20
+    name = receipt(send(site, MINT, body, secret), 201)["identifier"]
+    assert len(record(site, name)["metadata"]["a"]) > 1_000_000
+    longer = body + b" "
+    problem(send(site, MINT, longer, secret), 413, "too-large")
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(longer), longer)
+    answer = send(site, MINT, chunked, secret, "Transfer-Encoding: chunked")
+    problem(answer, 413, "too-large")
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 3", "Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("sent", [b"", b"{}"])
+def test_a_body_that_is_cut_off_is_no_body(
+    site: Deployment, secret: str, framing: str, sent: bytes
+) -> None:
+    """What arrived would be a request of its own: minting needs nothing."""
+    number = next_serial(site)
+    part = b"%x\r\n%s\r\n" % (len(sent), sent) if sent and "chunked" in framing else sent
+    with site.connect() as wire:
+        fields = (f"Authorization: Bearer {secret}", framing, "Expect: 100-continue")
+        lines = [f"POST {MINT} HTTP/1.1", "Host: a", *fields, "", ""]
+        wire.sendall("\r\n".join(lines).encode())
+        assert wire.recv(1000).startswith(b"HTTP/1.1 100 ")  # the server waits for the body
+        wire.sendall(part)
+    for _ in range(5):
+        assert site.get("/readyz").status == 200
+    assert next_serial(site) == number + 1
+
+
+# what must reach no header
+# -------------------------
+
+HOSTILE = "a\r\nSet-Cookie: a=b\r\n\r\n<script>\x00\x07\x1b[2J\x7f\u2028é\U0001f4a9"
+
+
+def heads(site: Deployment, method: str, target: str, *fields: str, body: bytes = b"") -> bytes:
+    """A whole answer as it was sent, whose header is found clean."""
+    length = [f"Content-Length: {len(body)}"] if body else []
+    lines = [f"{method} {target} HTTP/1.1", f"Host: 127.0.0.1:{site.port}", "Connection: close"]
+    with site.connect() as wire:
+        wire.sendall("\r\n".join([*lines, *fields, *length, "", ""]).encode() + body)
+        answer = received(wire)
+    found = CLEAN_HEAD.match(answer)
+    assert found, answer
+    assert b"\r\nset-cookie" not in found[0].lower()
+    assert parse_answers(answer, [method])
+    return answer
+
+
+def test_hostile_text_stays_in_bodies(site: Deployment, secret: str) -> None:
+    bearer = f"Authorization: Bearer {secret}"
+    requests: list[tuple[str, dict[str, object]]] = [
+        (MINT, {"metadata": {HOSTILE: HOSTILE}}),
+        (MINT, {"uid": HOSTILE}),
+        (MINT, {"format": HOSTILE}),
+        (MINT, {"locations": [HOSTILE]}),
+        (f"/ark:{SHOULDER}?mint", {"uid": HOSTILE}),
+        (f"/URN:{AUTHORITY}::?mint", {"uid": HOSTILE}),
+    ]
+    answers = [
+        heads(site, "POST", target, bearer, body=json.dumps(body).encode())
+        for target, body in requests
+    ]
+    assert [int(one[9:12]) for one in answers] == [201, 201, 400, 400, 400, 400]
+    documents = 0
+    for name in (json.loads(one.partition(b"\r\n\r\n")[2])["identifier"] for one in answers[:2]):
+        for verb in ("bind", "break", "alias", "withdraw"):
+            member = {"bind": "locations", "break": "uri", "alias": "other", "withdraw": "reason"}
+            value = [HOSTILE] if verb == "bind" else HOSTILE
+            body = json.dumps({member[verb]: value}).encode()
+            answer = heads(site, "POST", f"/{name}?{verb}", bearer, body=body)
+            assert int(answer[9:12]) == (200 if verb == "withdraw" else 400)
+        for target in (f"/{name}", f"/{name}?info", f"/{name}?history", f"/uri-res/N2C?{name}"):
+            for kind in ("application/json", "application/xml", "text/html", "*/*"):
+                shown = heads(site, "GET", target, f"Accept: {kind}")
+                page = shown.partition(b"\r\n\r\n")[2]
+                assert b"<script>\x00" not in page
+                if b"\r\ncontent-type: application/xml" in shown:
+                    ET.fromstring(page.decode())  # well-formed, whatever was put in
+                    documents += 1
+    assert documents
+
+
+def test_secrets_are_written_nowhere(site: Deployment) -> None:
+    assert any(line.get("target") == MINT for line in site.log())  # it does log requests
+    written = (site.root.parent / f"{site.port}.log").read_text("utf-8")
+    assert "perdure_" not in written
+    assert "\x1b" not in written
