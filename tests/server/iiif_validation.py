@@ -48,7 +48,7 @@ def colours() -> Colours:
 
 def validate(server: str, version: str, name: str, level: int) -> subprocess.CompletedProcess[str]:
     """Run the validator at a level; its exit code is the number of tests that failed."""
-    command = [Path(VALIDATOR).parent / "python", VALIDATOR, "--server", server]
+    command = [str(Path(VALIDATOR).parent / "python"), VALIDATOR, "--server", server]
     command += ["--prefix", f"iiif/{version[0]}", "--identifier", name]
     command += ["--version", version, "--level", str(level), "--verbose"]
     return subprocess.run(command, capture_output=True, text=True, timeout=200)

@@ -76,7 +76,7 @@ def _picture(frame: Frame, asked: Rendering) -> Part:
         raise Undecodable(
             identifier=frame.source.name,
             media_type=frame.source.media_type,
-            reason=str(error).strip().partition("\n")[0] or "libvips gives no reason",
+            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gives no reason",
         ) from None
     return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
 
@@ -177,9 +177,10 @@ def _encoded(pixels: Any, picture: Rendering) -> bytes:
         case "webp":
             data = pixels.webpsave_buffer(Q=80, keep="none")
         case "tif":
-            data = pixels.tiffsave_buffer(
-                compression="deflate", keep="none", bitdepth=1 if two else 0
+            packed = (
+                {"compression": "ccittfax4", "bitdepth": 1} if two else {"compression": "deflate"}
             )
+            data = pixels.tiffsave_buffer(keep="none", **packed)
         case _:
             data = pixels.gifsave_buffer(keep="none")
     return bytes(data)

@@ -86,7 +86,7 @@ expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image AP
     if written.plain == _INFORMATION:
         return Information()
     pieces = written.plain.split("/")
-    if len(pieces) != 4:
+    if len(pieces) != 4 or text.count("/") != 3:  # "separators which MUST NOT be encoded"
         raise written.fault(
             0,
             "region/size/rotation/quality.format or info.json",
