@@ -83,8 +83,7 @@ class Extraction:
         if extractor is None:
             raise self._unsupported(source, selector)
         if extractor.confined:
-            part: Part = self._confined.run(place, source, selector, self._place)
-            return part
+            return self._confined.extract(place, source, selector, self._place)
         return extractor.extract(source, selector, self._indexes)
 
     def extents(self, source: Source) -> tuple[Extent, ...]:
@@ -92,7 +91,7 @@ class Extraction:
         found: list[Extent] = []
         for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
             if extractor.confined:
-                found += self._confined.run(place, source, None, self._place)
+                found += self._confined.extents(place, source, self._place)
             else:
                 found += extractor.extents(source, self._indexes)
         return tuple(found)

@@ -17,48 +17,41 @@ carries anything from one job into the next but imported modules.
 from __future__ import annotations
 
 import contextlib
-import pickle
 import queue
 import signal
 import socket
-import struct
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from perdure.errors import OverBudget, PerdureError, Undecodable
-from perdure.extractors.port import Part, Source, Stream
+from perdure.extractors.messages import (
+    CHUNKS,
+    END,
+    JOB,
+    REPLY,
+    Budget,
+    Cut,
+    Extents,
+    Failed,
+    Job,
+    Reply,
+    encode,
+    error_of,
+    read_reply,
+    receive,
+    send,
+)
+from perdure.extractors.port import Extent, Part, Source, Stream
 from perdure.parts import Selector
 
-_HEAD = struct.Struct(">IB")
-RESULT, ERROR, CHUNKS, END = range(4)
+__all__ = ["Budget", "Confined"]
+
 _GRACE = 2  # wall-clock seconds beside those of CPU, for a machine that is busy
-
-
-class Budget(msgspec.Struct, frozen=True):
-    """What one part may take."""
-
-    seconds: int = 20
-    """Of CPU; and of waiting for each piece of it."""
-    memory: int = 1 << 30
-    """Bytes of private memory of the process."""
-
-
-class Job(msgspec.Struct, frozen=True):
-    """What a worker is asked to do."""
-
-    extractor: str
-    """`module:attribute` of its entry point."""
-    source: Source
-    selector: Selector | None
-    """None: say what can be addressed."""
-    indexes: Path | None
-    budget: Budget
+_UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
 
 
 class Confined:
@@ -69,41 +62,41 @@ class Confined:
         self._slots: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
         for _ in range(most):
             self._slots.put(None)
-        self._closed = threading.Event()
 
-    def run(
-        self, extractor: str, source: Source, selector: Selector | None, indexes: Path | None
-    ) -> Any:
-        """What the extractor gives: a Part, or extents where no selector is given.
+    def extract(
+        self, extractor: str, source: Source, selector: Selector, indexes: Path | None
+    ) -> Part:
+        """The part that an extractor gives.
 
         Raises what the extractor raises, OverBudget, or Undecodable where the decoder breaks down.
         """
-        worker = self._slots.get()
-        try:
-            if worker is None:
-                worker = _Worker()
-            result = worker.start(Job(extractor, source, selector, indexes, self.budget))
-        except PerdureError:
-            self._slots.put(worker if worker is not None and worker.ready else None)
-            raise
-        except BaseException:
-            if worker is not None:
-                worker.kill()
-            self._slots.put(None)
-            raise
-        if isinstance(result, Part) and isinstance(result.body, Stream):
-            chunks = self._chunks(worker, source)
-            return msgspec.structs.replace(result, body=Stream(chunks, result.body.length))
-        self._slots.put(worker)
-        return result
+        worker = self._worker()
+        with self._held(worker):
+            cut = worker.ask(Job(extractor, source, selector, indexes, self.budget))
+            if not isinstance(cut, Cut):
+                raise worker.broken_down(source)
+        if cut.pieces is not None:
+            self._slots.put(worker)
+        body = cut.pieces
+        return Part(
+            selector=cut.selector,
+            media_type=cut.media_type,
+            charset=cut.charset,
+            body=Stream(_Chunks(worker, source, self._back), cut.length) if body is None else body,
+            slices=cut.slices,
+            decoded=cut.decoded,
+            facts=cut.facts,
+        )
 
-    def _chunks(self, worker: _Worker, source: Source) -> Iterator[bytes]:
-        try:
-            yield from worker.chunks(source, self.budget)
-        finally:
-            if not worker.ready:
-                worker.kill()
-            self._slots.put(worker if worker.ready else None)
+    def extents(self, extractor: str, source: Source, indexes: Path | None) -> tuple[Extent, ...]:
+        """What an extractor says can be addressed. Raises what `extract` does."""
+        worker = self._worker()
+        with self._held(worker):
+            extents = worker.ask(Job(extractor, source, None, indexes, self.budget))
+            if not isinstance(extents, Extents):
+                raise worker.broken_down(source)
+        self._slots.put(worker)
+        return extents.found
 
     def close(self) -> None:
         """End the workers that have nothing to do."""
@@ -112,6 +105,30 @@ class Confined:
                 worker = self._slots.get_nowait()
                 if worker is not None:
                     worker.kill()
+
+    def _worker(self) -> _Worker:
+        worker = self._slots.get()
+        if worker is not None:
+            return worker
+        try:
+            return _Worker()
+        except BaseException:
+            self._slots.put(None)
+            raise
+
+    @contextlib.contextmanager
+    def _held(self, worker: _Worker) -> Iterator[None]:
+        """Gives the worker's place back where its answer is an error."""
+        try:
+            yield
+        except BaseException:
+            self._back(worker)
+            raise
+
+    def _back(self, worker: _Worker) -> None:
+        if not worker.ready:
+            worker.kill()
+        self._slots.put(worker if worker.ready else None)
 
 
 class _Worker:
@@ -127,48 +144,53 @@ class _Worker:
         )
         theirs.close()
         self._socket = ours
+        self._budget = Budget()
         self.ready = True
         """It waits for a job."""
 
-    def start(self, job: Job) -> Any:
+    def ask(self, job: Job) -> Reply:
+        """The answer to a job. Raises the error that it is."""
         self.ready = False
+        self._budget = job.budget
         self._socket.settimeout(job.budget.seconds + _GRACE)
         try:
-            send(self._socket, RESULT, pickle.dumps(job))
+            send(self._socket, JOB, encode(job))
             kind, data = receive(self._socket)
-        except (OSError, EOFError) as error:
-            raise self._failure(error, job.source, job.budget) from None
-        result = pickle.loads(data)  # noqa: S301  (from our own child, over our own socket)
-        streams = isinstance(result, Part) and isinstance(result.body, Follows)
-        self.ready = not streams
-        if kind == ERROR:
-            raise result
-        if streams:
-            return msgspec.structs.replace(result, body=Stream(iter(()), result.body.length))
-        return result
+            reply: Reply | None = read_reply(data) if kind == REPLY else None
+            error = error_of(reply) if isinstance(reply, Failed) else None
+        except (*_UNREADABLE, msgspec.DecodeError) as trouble:
+            raise self._failure(trouble, job.source) from None
+        if reply is None:
+            raise self.broken_down(job.source)
+        self.ready = not (isinstance(reply, Cut) and reply.pieces is None)
+        if error is not None:
+            raise error
+        return reply
 
-    def chunks(self, source: Source, budget: Budget) -> Iterator[bytes]:
-        while True:
-            try:
-                kind, data = receive(self._socket)
-            except (OSError, EOFError) as error:
-                raise self._failure(error, source, budget) from None
-            if kind == CHUNKS:
-                yield data
-                continue
-            self.ready = True
-            if kind == ERROR:
-                raise pickle.loads(data)  # noqa: S301
-            return
+    def chunk(self, source: Source) -> bytes | None:
+        """The next chunk of a stream; None at its end. Raises the error that comes instead."""
+        try:
+            kind, data = receive(self._socket)
+            reply = read_reply(data) if kind == REPLY else None
+            error = error_of(reply) if isinstance(reply, Failed) else None
+        except (*_UNREADABLE, msgspec.DecodeError) as trouble:
+            raise self._failure(trouble, source) from None
+        if kind == CHUNKS:
+            return data
+        self.ready = kind == END or error is not None
+        if kind == END:
+            return None
+        raise error or self.broken_down(source)
 
-    def _failure(self, error: Exception, source: Source, budget: Budget) -> PerdureError:
+    def _failure(self, trouble: Exception, source: Source) -> PerdureError:
         self.kill()
-        what = f"this part of {source.name or source.path.name}"
-        if isinstance(error, TimeoutError) or -self._process.returncode == signal.SIGXCPU:
-            return OverBudget(what=what, limit=f"{budget.seconds} seconds")
-        return Undecodable(
-            identifier=source.name, media_type=source.media_type, reason="the decoder broke down"
-        )
+        if isinstance(trouble, TimeoutError) or -self._process.returncode == signal.SIGXCPU:
+            what = f"this part of {source.name or source.path.name}"
+            return OverBudget(what=what, limit=f"{self._budget.seconds} seconds")
+        return self.broken_down(source)
+
+    def broken_down(self, source: Source) -> Undecodable:
+        return source.undecodable("the decoder broke down")
 
     def kill(self) -> None:
         self._socket.close()
@@ -178,36 +200,32 @@ class _Worker:
         self._process.wait()
 
 
-class Follows(Stream):
-    """Stands for a stream whose chunks come after it."""
+class _Chunks(Iterator[bytes]):
+    """The chunks of a stream; the worker is given back at its end, or when nobody wants more."""
 
-    def __init__(self, length: int | None) -> None:
-        super().__init__(iter(()), length)
+    def __init__(
+        self, worker: _Worker, source: Source, give_back: Callable[[_Worker], None]
+    ) -> None:
+        self._worker: _Worker | None = worker
+        self._source = source
+        self._give_back = give_back
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Follows, (self.length,)
+    def __next__(self) -> bytes:
+        if self._worker is None:
+            raise StopIteration
+        try:
+            chunk = self._worker.chunk(self._source)
+        except BaseException:
+            self.close()
+            raise
+        if chunk is None:
+            self.close()
+            raise StopIteration
+        return chunk
 
+    def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            self._give_back(worker)
 
-# messages
-# --------
-
-
-def send(to: socket.socket, kind: int, data: bytes) -> None:
-    to.sendall(_HEAD.pack(len(data), kind))
-    to.sendall(data)
-
-
-def receive(wire: socket.socket) -> tuple[int, bytes]:
-    length, kind = _HEAD.unpack(_exactly(wire, _HEAD.size))
-    return kind, bytes(_exactly(wire, length))
-
-
-def _exactly(wire: socket.socket, length: int) -> bytearray:
-    received = bytearray(length)
-    view, got = memoryview(received), 0
-    while got < length:
-        count = wire.recv_into(view[got:])
-        if not count:
-            raise EOFError
-        got += count
-    return received
+    __del__ = close

@@ -10,28 +10,28 @@ What must stay true: limits are lowered before a byte of the source is looked at
 from __future__ import annotations
 
 import contextlib
-import pickle
 import resource
 import signal
 import socket
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
-import msgspec
-
 from perdure.errors import OverBudget, PerdureError
-from perdure.extractors.confined import (
+from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
+from perdure.extractors.messages import (
     CHUNKS,
     END,
-    ERROR,
-    RESULT,
+    REPLY,
     Budget,
-    Follows,
+    Extents,
     Job,
+    encode,
+    failure_of,
+    read_job,
     receive,
+    reply_of,
     send,
 )
-from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import CHUNK, Extractor, Stream
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
             _, data = receive(wire)
-            job: Job = pickle.loads(data)  # noqa: S301  (from our parent)
+            job = read_job(data)
             with _bounds(job.budget):
                 _do(job, wire)
 
@@ -67,25 +67,23 @@ def _do(job: Job, wire: socket.socket) -> None:
     indexes = DirectoryIndexes(job.indexes) if job.indexes else NoIndexes()
     try:
         if job.selector is None:
-            send(wire, RESULT, pickle.dumps(extractor.extents(job.source, indexes)))
+            extents = Extents(extractor.extents(job.source, indexes))
+            send(wire, REPLY, encode(extents))
             return
         part = extractor.extract(job.source, job.selector, indexes)
-        if not isinstance(part.body, Stream):
-            send(wire, RESULT, pickle.dumps(part))
-            return
-        follows = msgspec.structs.replace(part, body=Follows(part.body.length))
-        send(wire, RESULT, pickle.dumps(follows))
-        for chunk in part.body.chunks:
-            for at in range(0, len(chunk), CHUNK):
-                send(wire, CHUNKS, chunk[at : at + CHUNK])
-        send(wire, END, b"")
+        send(wire, REPLY, encode(reply_of(part)))
+        if isinstance(part.body, Stream):
+            for chunk in part.body.chunks:
+                for at in range(0, len(chunk), CHUNK):
+                    send(wire, CHUNKS, chunk[at : at + CHUNK])
+            send(wire, END, b"")
     except PerdureError as error:
-        send(wire, ERROR, pickle.dumps(error))
+        send(wire, REPLY, encode(failure_of(error)))
     except MemoryError:
         too_much = OverBudget(
             what=f"this part of {job.source.name}", limit=f"{job.budget.memory} bytes of memory"
         )
-        send(wire, ERROR, pickle.dumps(too_much))
+        send(wire, REPLY, encode(failure_of(too_much)))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ SELECTORS = "https://www.w3.org/TR/selectors-states/"
 IMAGE_API = "http://iiif.io/api/image"
 
 
-class Selected(msgspec.Struct, frozen=True, gc=False):
+class Selected(msgspec.Struct, frozen=True, gc=False, tag=True):
     """What all selectors have."""
 
     reading: ClassVar[str]
