@@ -128,6 +128,22 @@ def test_scaling_is_about_what_pillow_does(extraction: Extraction, tmp_path: Pat
     assert abs(difference).mean() < 2
 
 
+@pytest.mark.parametrize(
+    ("format", "more"),
+    [("png", {}), ("jpeg", {"quality": 95}), ("tiff", {"compression": "tiff_lzw"})],
+)
+def test_an_image_too_large_to_keep_is_scaled_while_it_is_decoded(
+    extraction: Extraction, tmp_path: Path, format: str, more: dict[str, Any]
+) -> None:
+    picture = gradient().resize((9000, 6000), Image.Resampling.BILINEAR)
+    data = saved(picture, format, **more)
+    text = "0,0,8999,6000/300,200/90/default.png"
+    found = rendered(extraction, tmp_path, data, text, f"image/{format}")
+    expected = picture.resize((300, 200)).rotate(-90, expand=True)
+    difference = np.asarray(found).astype(int) - np.asarray(expected).astype(int)
+    assert abs(difference).mean() < 2
+
+
 def test_transparent_pixels_do_not_colour_others(extraction: Extraction, tmp_path: Path) -> None:
     picture = Image.new("RGBA", (80, 80), (255, 0, 0, 255))
     picture.paste((0, 255, 0, 0), (41, 0, 80, 80))

@@ -13,6 +13,8 @@ from tests.server import iiif_validation as validation
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, resource, text
 
+from perdure.server.targets import read_target
+
 pytest.importorskip("pyvips")
 Image = pytest.importorskip("PIL.Image")
 
@@ -63,6 +65,13 @@ def test_a_picture_is_made_in_the_order_of_the_specification(site: Deployment, i
     assert found.getpixel((20, 25)) == BLUE
     mirrored = shown(site.get(f"/iiif/3/{escaped(image)}/full/max/!0/default.png"))
     assert (mirrored.getpixel((5, 5)), mirrored.getpixel((115, 5))) == (BLUE, RED)
+
+
+@pytest.mark.parametrize("name", ["pdi%3A%2F%2Fa.us", "ark:%2F99999%2Ffk4", "ark:/99999/fk4", "x"])
+def test_a_request_is_about_a_page_whatever_its_identifier(name: str) -> None:
+    target = read_target(f"/iiif/3/{name}/info.json".encode())
+    assert target.is_page
+    assert target.text == f"iiif/3/{name}/info.json"
 
 
 @pytest.mark.parametrize("form", ["escaped", "without its colon", "plain"])

@@ -2,7 +2,9 @@
 
 How it works: `perdure.parts.iiif` works out which pixels are meant and how large they shall be,
 `perdure.extractors.image_file` decodes them with every bound checked, and libvips does the rest in
-the order that the API gives: region, size, rotation, quality, format. What is shown is frame 0.
+the order that the API gives: region, size, rotation, quality, format. What is shown is frame 0. A
+region that is too large to be decoded and then scaled is made smaller by a whole number while it is
+decoded, where its format is read from the top down or in tiles.
 
 An image is shown as a viewer shows it, which a rectangle cut from it (`perdure.extractors.image`)
 is not: its orientation is applied, so positions are those of the upright picture; its colours are
@@ -19,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import PartNotSupported, Undecodable
+from perdure.errors import OverBudget, PartNotSupported, Undecodable
 from perdure.extractors.image_file import INSTALL, MEDIA_TYPES, Box, Frame, opened
 from perdure.extractors.libraries import library
 from perdure.extractors.port import Extent, Indexes, Part, Source
@@ -29,6 +31,9 @@ _WHITE = 255
 _MIDDLE = 128  # of gray; below it is black in two colours
 _SIDEWAYS = 5  # the orientations from here on have width and height exchanged
 _KNOWN_BANDS = 5  # CMYK and transparency
+_WHOLE = ("image/gif", "image/webp")  # what can only be decoded as a whole
+_MOST_KEPT = 20_000_000  # pixels of a region that is decoded before it is scaled
+_MOST_DECODED = 500_000_000  # pixels of an image that is scaled while it is decoded
 
 
 class RenderingExtractor:
@@ -66,13 +71,16 @@ def _information(frame: Frame) -> Part:
 def _picture(frame: Frame, asked: Rendering) -> Part:
     pyvips = library("pyvips", "images", frame.source, asked)
     settled = iiif.settle(asked, *_upright_size(frame), name=frame.source.name)
-    region = frame.pixels(_in_file(frame, settled.box))
-    picture = settled.selector
+    box, picture = _in_file(frame, settled.box), settled.selector
     try:
+        region = _decoded(frame, box, settled.size)
         shown = _coloured(_scaled(region.autorot(), *settled.size))
         shown = _turned(shown, mirrored=picture.mirrored, degrees=float(picture.degrees))
         data = _encoded(_toned(shown, picture.quality), picture)
     except pyvips.Error as error:
+        if "out of memory" in str(error):
+            what = f"{picture} of {frame.source.name}"
+            raise OverBudget(what=what, limit="the memory of one request") from None
         raise Undecodable(
             identifier=frame.source.name,
             media_type=frame.source.media_type,
@@ -115,6 +123,33 @@ def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
 
 # what is done with the pixels
 # ----------------------------
+
+
+def _decoded(frame: Frame, box: Box, size: tuple[int, int]) -> Any:
+    """The pixels of a box, or a smaller image of them that still has more than `size`."""
+    width, height = box.right - box.left, box.bottom - box.top
+    if width * height <= _MOST_KEPT or not _flows(frame):
+        return frame.pixels(box)
+    if frame.width * frame.height > _MOST_DECODED:
+        what = f"decoding {frame.width} x {frame.height} pixels of {frame.source.name}"
+        raise OverBudget(what=what, limit=f"{_MOST_DECODED} pixels")
+    across, down = size if frame.orientation < _SIDEWAYS else size[::-1]
+    region = frame.image.crop(box.left, box.top, width, height)
+    transparent, depth = region.hasalpha(), region.format
+    flat = region.premultiply() if transparent else region
+    flat = flat.shrink(max(width // across, 1), max(height // down, 1))
+    return (flat.unpremultiply().cast(depth) if transparent else flat).copy_memory()
+
+
+def _flows(frame: Frame) -> bool:
+    """Whether the image can be decoded piece by piece, a few rows or tiles at a time."""
+    if frame.source.essence in _WHOLE or frame.image.get_typeof("interlaced"):
+        return False
+    if frame.image.coding != "none":
+        return False
+    if not frame.image.get_typeof("tile-width"):
+        return True
+    return int(frame.image.get("tile-width")) * int(frame.image.get("tile-height")) <= _MOST_KEPT
 
 
 def _scaled(pixels: Any, width: int, height: int) -> Any:
