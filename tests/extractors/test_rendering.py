@@ -151,6 +151,16 @@ def test_transparent_pixels_do_not_colour_others(extraction: Extraction, tmp_pat
     assert all(found.getpixel((x, 4))[1] < 8 for x in range(8) if found.getpixel((x, 4))[3])
 
 
+@pytest.mark.parametrize("format", list(iiif.FORMATS))
+def test_two_colours(extraction: Extraction, tmp_path: Path, format: str) -> None:
+    """ "each pixel is either black or white" (section 4.4)"""
+    picture = Image.new("RGB", (64, 32), (0, 90, 160))
+    picture.paste((200, 180, 40), (32, 0, 64, 32))
+    found = rendered(extraction, tmp_path, saved(picture), f"full/max/0/bitonal.{format}")
+    dark, light = (found.convert("L").getpixel((x, 16)) for x in (12, 52))
+    assert (dark, light) == (0, 255)
+
+
 def test_the_same_picture_is_the_same_file(extraction: Extraction, tmp_path: Path) -> None:
     image = source(tmp_path, saved(gradient()), "image/png")
     for format in iiif.FORMATS:

@@ -144,10 +144,17 @@ def test_an_image_beyond_the_limits() -> None:
     assert width * height <= iiif.LARGEST_AREA < (width + 4) * (height + 1)
     assert width / height == pytest.approx(4, abs=0.01)
     assert settled("full/max/0/default.jpg", 2, large).size == (width, height)
-    with pytest.raises(PartNotFound):
+    with pytest.raises(PartNotFound) as refused:
         settled("full/full/0/default.jpg", 2, large)
+    assert refused.type is PartNotFound
     with pytest.raises(PartOutOfRange):
         settled("full/20000,5000/0/default.jpg", 3, large)
+
+
+def test_the_largest_is_not_smaller_than_what_there_is() -> None:
+    """ "scaled to the maximum size permitted" (3.0 section 4.2)"""
+    assert 4095 * 4097 == iiif.LARGEST_AREA - 1
+    assert settled("full/^max/0/default.jpg", 3, (4095, 4097)).size == (4095, 4097)
 
 
 def test_the_description_is_asked_for_by_its_name() -> None:

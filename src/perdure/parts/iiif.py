@@ -188,7 +188,7 @@ def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settl
             extent=f"1 x 1 to {region[0]} x {region[1]} pixels",
         )
     if not _is_allowed(*size):
-        limit = f"{LARGEST_AREA} pixels, a side {LONGEST_SIDE}"
+        limit = f"room for {LARGEST_AREA} pixels, {LONGEST_SIDE} on a side"
         refused = PartNotFound if picture.version == 2 else PartOutOfRange
         raise refused(identifier=name, selector=str(picture), extent=limit)
     whole = region == (width, height)
