@@ -536,7 +536,10 @@ def test_if_none_match(site: Deployment, secret: str) -> None:
     for target, condition in ((name, "*"), (bare, "*"), (bare, tag), (name, f'"a", W/{tag}')):
         problem(put(target, condition), 412, "precondition-failed")
     assert receipt(put(f"{bare}.text.2", "*"))["identifier"] == f"{bare}.text.2"
-    assert receipt(site.put(f"/{bare}", b"three", 'If-None-Match: "a"', token=secret))
+    keyed = ('If-None-Match: "a"', f"Idempotency-Key: {bare}")
+    found = [receipt(site.put(f"/{bare}", b"three", *keyed, token=secret)) for _ in range(2)]
+    assert [one["replayed"] for one in found] == [False, True]
+    assert found[0]["identifier"] == found[1]["identifier"] == f"{bare}.text.3"
 
 
 # at the same time

@@ -231,7 +231,7 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
             raise PreconditionFailed(
                 identifier=name, reason="it exists", current=f"revision {record.revision}"
             )
-        return record.revision
+        return record.revision if asked.star_tag else None
     return expected_revision(request, name, record)
 
 
