@@ -533,6 +533,14 @@ def test_withdrawn_bytes_are_not_served_and_nothing_is_retracted(desk: Desk) -> 
     assert desk.mint(text("new")).identifier == f"{TODAY}/2.text.1"
 
 
+def test_no_version_is_not_version_zero(desk: Desk) -> None:
+    """Taken for "none", it would withdraw the whole resource, for ever."""
+    name = desk.mint(text("first")).identifier
+    with pytest.raises(NoSuchVersion):
+        desk.withdraw(name.rsplit(".", 2)[0], version=0)
+    assert desk.withdraw(name.rsplit(".", 2)[0], version=1).outcome is Outcome.CHANGED
+
+
 def test_a_withdrawn_name_is_not_minted_again(desk: Desk) -> None:
     desk.mint(text("a"), uid="memo")
     desk.withdraw(f"{TODAY}/memo")

@@ -314,7 +314,8 @@ class Registrar:
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
-        version = command.version or rules.wanted(identifier)[0]
+        named = rules.wanted(identifier)[0]
+        version = named if command.version is None else command.version
         changed, outcome = rules.withdraw(identifier, record, tombstone, version)
         if outcome is Outcome.CHANGED:
             self._ledger.log_tombstone(identifier, tombstone, version)
