@@ -35,7 +35,7 @@ bench: $(VENV)/.development debian  ## speed and memory as ratios to named alter
 	$(BIN)/python -m benchmarks
 
 debian:
-	@tools/debian-packages libxml2-utils nginx-light squid strace varnish wrk
+	@tools/debian-packages libmagic1 libxml2-utils nginx-light squid strace varnish wrk
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \

@@ -104,11 +104,11 @@ class AudioExtractor:
     confined = True
     install = f"perdure[{_EXTRA}]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         with _opened(source, selector) as sound:
             return _part(source, selector, sound)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _opened(source, "sec") as sound:
             form, duration = sound.form, sound.container.duration
             seconds = None if duration is None else duration // 1_000_000

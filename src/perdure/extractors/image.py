@@ -67,7 +67,7 @@ class ImageExtractor:
     confined = True
     install = INSTALL
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
                 frame = opened(source, number, selector)
@@ -93,7 +93,7 @@ class ImageExtractor:
                 )
         return _part(frame, selector, box)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         frame = opened(source)
         width, height = frame.width, frame.height
         size = f"{width} x {height}"

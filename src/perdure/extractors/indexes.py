@@ -47,7 +47,7 @@ class NoIndexes:
     def get(
         self,
         source: Source,
-        kind: str,  # noqa: ARG002
+        kind: str,
         build: Callable[[Source], bytes],
     ) -> memoryview | bytes:
         return build(source)

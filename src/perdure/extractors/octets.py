@@ -15,7 +15,7 @@ class OctetExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         match selector:
             case ByteRange(start=start, end=end):
                 span = Span(start, end)
@@ -35,7 +35,7 @@ class OctetExtractor:
             slices=(span,),
         )
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return (
             Extent(syntax=f"byte=0,{min(source.length, 100)}", what="octets", size=source.length),
         )

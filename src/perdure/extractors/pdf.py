@@ -57,7 +57,7 @@ class PdfExtractor:
     confined = True
     install = f"perdure[{_EXTRA}]"
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         with _opened(source, selector) as pdf:
             match selector:
                 case Page(number=number, view=view):
@@ -69,7 +69,7 @@ class PdfExtractor:
                     return _embedded(source, selector, pdf, name)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _opened(source, "pages") as pdf:
             found = [Extent(syntax="page=1", what="pages, from 1", size=len(pdf.pages))]
             for syntax, what, names in (

@@ -44,7 +44,7 @@ class RenderingExtractor:
     confined = True
     install = INSTALL
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         frame = opened(source, 0, selector)
         match selector:
             case Information():
@@ -53,7 +53,7 @@ class RenderingExtractor:
                 return _picture(frame, selector)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # a picture is no part that a fragment could name
 
 

@@ -48,7 +48,7 @@ class VideoExtractor:
         self.media_types = media_types
         self.selectors = selectors
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         if isinstance(selector, Media) and selector.area is None and source.essence in FILMS:
             return mp4.cut(source, selector)
         with opened(source, selector) as footage:
@@ -56,7 +56,7 @@ class VideoExtractor:
                 return _frame(footage, selector)
             return _part(footage, _scene(footage, selector))
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with opened(source, "sec") as footage:
             size = f"{footage.width} x {footage.height}"
             corners = f"(0,0),({footage.width},{footage.height})"

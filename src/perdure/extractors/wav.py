@@ -54,11 +54,11 @@ class WavExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         sound = read(source)
         return samples.cut(source, selector, sound, partial(header, sound.format), even=True)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return samples.extents(read(source))
 
 

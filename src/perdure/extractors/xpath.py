@@ -78,7 +78,7 @@ class XPathExtractor:
         facts = {"namespaces": context} if context else {}
         return document.markup.part(selector, found.span, **facts)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # what XPath can find, the elements and their IDs show
 
 
