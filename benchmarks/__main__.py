@@ -23,6 +23,7 @@ NAMES = (
     "parts_text",
     "parts_images",
     "parts_audio",
+    "parts_video",
 )
 
 

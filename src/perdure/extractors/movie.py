@@ -19,7 +19,7 @@ from typing import NamedTuple
 from perdure.errors import OverBudget, PartNotSupported
 from perdure.extractors.boxes import BadBox, each, fields, inner, needed, outer
 from perdure.extractors.port import Source
-from perdure.extractors.sample_table import SampleTable
+from perdure.extractors.sample_table import SampleTable, size_of_all
 
 _LONGEST = 64 << 20  # bytes of a table of contents
 _LONGEST_TYPE = 4096  # bytes of a list of brands
@@ -164,10 +164,10 @@ def _track(source: Source, boxes: dict[bytes, memoryview], movie_unit: int) -> T
     in_table = inner(needed(in_information, b"stbl"))
     if b"stz2" in in_table:
         raise _unsupported(source, "with packed sizes of samples")
-    table = SampleTable(in_table)
     descriptions = needed(in_table, b"stsd")
-    if handler == SOUND:
-        _size_sound(source, table, descriptions)
+    one_size = size_of_all(in_table)
+    least = _size_of_sound(source, descriptions, one_size) if handler == SOUND and one_size else 0
+    table = SampleTable(in_table, least)
     return Track(
         number=number,
         handler=handler,
@@ -225,20 +225,17 @@ def _check_references(information: dict[bytes, memoryview]) -> None:
             raise BadBox("its media lie in another file")
 
 
-def _size_sound(source: Source, table: SampleTable, descriptions: memoryview) -> None:
-    """Find how large samples of uncompressed sound are: QuickTime calls them one byte."""
-    if table.size is None:
-        return
+def _size_of_sound(source: Source, descriptions: memoryview, said: int) -> int:
+    """How large samples of uncompressed sound are: QuickTime may call them one byte."""
     codec, version, channels, bits = fields(_SOUND, descriptions, _EDIT_COUNT.size)
     if version == 1:
         per_packet, size = fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
         if per_packet > 1:
             raise _unsupported(source, "with sound in packets of several samples")
-    elif version > 1 and table.size == 1:
+        return size
+    if version > 1 and said == 1:
         raise _unsupported(source, "with sound of unknown size")
-    else:
-        size = _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else 0
-    table.sized(max(size, table.size))
+    return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
 
 
 def _name(handler: memoryview) -> str:

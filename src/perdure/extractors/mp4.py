@@ -29,7 +29,7 @@ from perdure.extractors.boxes import BadBox
 from perdure.extractors.movie import Edit, Movie
 from perdure.extractors.movie import Track as FilmTrack
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
-from perdure.extractors.sample_table import Piece
+from perdure.extractors.sample_table import Piece, placed
 from perdure.parts import Interval, Media, Selector, Track
 from perdure.parts.selectors import Time
 
@@ -228,7 +228,7 @@ def _times(track: FilmTrack, edit: Edit, moment: Fraction) -> int:
 
 def _run_in(track: FilmTrack, first: int) -> int:
     """The sample from which on sound or text is decoded."""
-    if track.table.size is None and track.handler == movie.SOUND:
+    if track.handler == movie.SOUND and not track.table.alike:
         first = max(first - math.ceil(_PRE_ROLL * track.unit), 0)
     return max(track.table.since(first + 1) - 1, 0)
 
@@ -276,10 +276,14 @@ def _head(
         unit = film.unit
     brands = boxes.box(b"ftyp", film.brands) if film.brands else b""
     media = boxes.head(b"mdat", sum(piece.length for _, piece in places))
+    drafts = [_draft(share, unit) for share in shares]
+    header = _lasting(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
     contents = b""
     while True:  # where the media begin is said in what stands in front of them
         start = len(brands) + len(contents) + len(media)
-        again = _contents(film, shares, _moved(places, len(shares), start), unit)
+        moved = _moved(places, len(shares), start)
+        tracks = (draft.track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True))
+        again = boxes.box(b"moov", header, *tracks)
         if len(again) == len(contents):
             return brands + again + media
         contents = again
@@ -288,23 +292,44 @@ def _head(
 def _moved(places: Sequence[tuple[int, Piece]], shares: int, start: int) -> list[list[Piece]]:
     """For each share its pieces, as they lie one after the other in the part."""
     moved: list[list[Piece]] = [[] for _ in range(shares)]
-    for number, piece in places:
-        moved[number].append(piece._replace(start=start))
-        start += piece.length
+    for number, (_, length, samples, description) in places:
+        moved[number].append(Piece(start, length, samples, description))
+        start += length
     return moved
 
 
-def _contents(
-    film: Movie, shares: Sequence[_Share], pieces: Sequence[Sequence[Piece]], unit: int
-) -> bytes:
-    lengths, tracks = [], []
-    for share, its_pieces in zip(shares, pieces, strict=True):
-        length, edits = _edit_list(share, unit)
-        lengths.append(length)
-        header = _lasting(b"tkhd", share.track.header, length, None)
-        tracks.append(boxes.box(b"trak", header, edits, _media(share, its_pieces)))
-    header = _lasting(b"mvhd", film.header, max(lengths), unit)
-    return boxes.box(b"moov", header, *tracks)
+class _Draft(NamedTuple):
+    """The boxes of a track in the part, but for the places of its samples."""
+
+    length: int
+    """How long it is shown, in the film's unit."""
+    headers: bytes
+    media: bytes
+    information: bytes
+    table: bytes
+
+    def track(self, pieces: Sequence[Piece]) -> bytes:
+        table = boxes.box(b"stbl", self.table, *placed(pieces))
+        information = boxes.box(b"minf", self.information, table)
+        return boxes.box(b"trak", self.headers, boxes.box(b"mdia", self.media, information))
+
+
+def _draft(share: _Share, unit: int) -> _Draft:
+    track = share.track
+    length, edits = _edit_list(share, unit)
+    reference = boxes.full(b"url ", 0, 1)  # in this file
+    references = boxes.full(b"dref", 0, 0, struct.pack(">I", 1), reference)
+    duration = track.table.time(share.last) - share.base
+    return _Draft(
+        length=length,
+        headers=_lasting(b"tkhd", track.header, length, None) + edits,
+        media=_lasting(b"mdhd", track.media_header, duration, track.unit)
+        + b"".join(boxes.box(kind, content) for kind, content in track.media),
+        information=b"".join(boxes.box(kind, content) for kind, content in track.information)
+        + boxes.box(b"dinf", references),
+        table=boxes.box(b"stsd", track.descriptions)
+        + b"".join(track.table.cut(share.first, share.last, share.shift)),
+    )
 
 
 def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
@@ -323,26 +348,6 @@ def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
     packed = b"".join(form.pack(length, time, movie.NORMAL_RATE) for length, time in rows)
     listed = boxes.full(b"elst", int(long), 0, struct.pack(">I", len(rows)), packed)
     return at, boxes.box(b"edts", listed)
-
-
-def _media(share: _Share, pieces: Sequence[Piece]) -> bytes:
-    track = share.track
-    reference = boxes.full(b"url ", 0, 1)  # in this file
-    references = boxes.full(b"dref", 0, 0, struct.pack(">I", 1), reference)
-    table = track.table.cut(share.first, share.last, pieces, share.shift)
-    information = boxes.box(
-        b"minf",
-        *(boxes.box(kind, content) for kind, content in track.information),
-        boxes.box(b"dinf", references),
-        boxes.box(b"stbl", boxes.box(b"stsd", track.descriptions), *table),
-    )
-    length = track.table.time(share.last) - share.base
-    return boxes.box(
-        b"mdia",
-        _lasting(b"mdhd", track.media_header, length, track.unit),
-        *(boxes.box(kind, content) for kind, content in track.media),
-        information,
-    )
 
 
 def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) -> bytes:

@@ -20,7 +20,8 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby
+from operator import mul, sub
 from typing import NamedTuple
 
 from perdure.errors import OverBudget
@@ -35,9 +36,9 @@ _MOST_SHOWN = 2_000_000  # frames that are looked at for one part: a day
 class Runs:
     """A number for each sample, as a table of how many in a row have which."""
 
-    def __init__(self, counts: Iterable[int], values: Sequence[int]) -> None:
-        self.values = values
-        self.starts = [*accumulate(counts, initial=0)]
+    def __init__(self, counts: Sequence[int], values: Sequence[int]) -> None:
+        self.counts, self.values = counts, values
+        self.starts: list[int] = [*accumulate(counts, initial=0)]
         """The first sample of each run, and the one behind the last run."""
 
     @property
@@ -82,22 +83,15 @@ class Piece(NamedTuple):
 class SampleTable:
     """The sample table of one track."""
 
-    def __init__(self, boxes: dict[bytes, memoryview]) -> None:
+    def __init__(self, boxes: dict[bytes, memoryview], least: int = 0) -> None:
+        """Where all samples are of one size, it is at least `least`, whatever the table says."""
         self._deltas = _runs(needed(boxes, b"stts"), "I")
-        self._times = [
-            *accumulate(
-                (
-                    (stop - start) * delta
-                    for (start, stop), delta in zip(
-                        pairwise(self._deltas.starts), self._deltas.values, strict=True
-                    )
-                ),
-                initial=0,
-            )
+        self._times: list[int] = [
+            *accumulate(map(mul, self._deltas.counts, self._deltas.values), initial=0)
         ]
         self._offsets = _runs(boxes[b"ctts"], "i") if b"ctts" in boxes else None
         self._sync = _table(boxes[b"stss"], "I") if b"stss" in boxes else None
-        self._sizes = _sizes(boxes)
+        self._sizes = _sizes(boxes, least)
         self._chunks = _chunks(boxes)
         self._layout = _Layout(needed(boxes, b"stsc"), len(self._chunks))
         self.count = self._deltas.count
@@ -108,22 +102,13 @@ class SampleTable:
         if self._layout.count < self.count:
             raise BadBox(f"of {self.count} samples, {self._layout.count} have a place")
 
-    def sized(self, size: int) -> None:
-        """Make all samples this large, where they are of one size: sound in QuickTime may say 1."""
-        if isinstance(self._sizes, int):
-            self._sizes = size
-
     @property
-    def size(self) -> int | None:
-        """Bytes of each sample, where they are of one size."""
-        return self._sizes if isinstance(self._sizes, int) else None
+    def alike(self) -> bool:
+        """Whether all samples are of one size, as those of uncompressed sound."""
+        return isinstance(self._sizes, int)
 
     # times
     # -----
-
-    @property
-    def duration(self) -> int:
-        return self._times[-1]
 
     @property
     def shown_until(self) -> int:
@@ -213,7 +198,9 @@ class SampleTable:
         while first < last:
             chunk, begins, ends, description = self._layout.chunk_of(first)
             stop = min(ends, last)
-            start = self._chunks[chunk] + self._bytes(begins, first)
+            start = self._chunks[chunk]
+            if begins < first:
+                start += self._bytes(begins, first)
             yield Piece(start, self._bytes(first, stop), stop - first, description)
             first = stop
 
@@ -225,10 +212,9 @@ class SampleTable:
     # writing
     # -------
 
-    def cut(self, first: int, last: int, pieces: Sequence[Piece], shift: int) -> list[bytes]:
-        """The boxes of a table with only the samples [first, last), which lie in these pieces now.
-
-        All of them are shown `shift` later.
+    def cut(self, first: int, last: int, shift: int) -> list[bytes]:
+        """The boxes of a table with only the samples [first, last), shown `shift` later; those of
+        their places are made by `placed`.
         """
         count = last - first
         deltas = [*self._deltas.within(first, last)]
@@ -248,12 +234,23 @@ class SampleTable:
         else:
             sizes = _packed("I", self._sizes[first:last])
             boxes.append(full(b"stsz", 0, 0, _packed("I", [0, count]), sizes))
-        boxes.append(_written_layout(pieces))
-        far = any(piece.start > 0xFFFFFFFF for piece in pieces)
-        kind, code = (b"co64", "Q") if far else (b"stco", "I")
-        starts = _packed(code, [piece.start for piece in pieces])
-        boxes.append(full(kind, 0, 0, _packed("I", [len(pieces)]), starts))
         return boxes
+
+
+def placed(pieces: Sequence[Piece]) -> list[bytes]:
+    """The boxes that say where samples lie."""
+    rows: list[int] = []
+    chunk = 1
+    for (samples, description), alike in groupby(
+        pieces, key=lambda piece: (piece.samples, piece.description)
+    ):
+        rows += [chunk, samples, description]
+        chunk += sum(1 for _ in alike)
+    layout = full(b"stsc", 0, 0, _packed("I", [len(rows) // 3]), _packed("I", rows))
+    far = any(piece.start > 0xFFFFFFFF for piece in pieces)
+    kind, code = (b"co64", "Q") if far else (b"stco", "I")
+    starts = _packed(code, [piece.start for piece in pieces])
+    return [layout, full(kind, 0, 0, _packed("I", [len(pieces)]), starts)]
 
 
 class _Layout:
@@ -261,17 +258,12 @@ class _Layout:
 
     def __init__(self, content: memoryview, chunks: int) -> None:
         entries = _table(content, "I", 3)
-        self._first = [chunk - 1 for chunk in entries[0::3]]
-        self._per, self._descriptions = entries[1::3], entries[2::3]
-        borders = [*self._first, chunks] if self._first else []
-        ascending = all(one < other for one, other in pairwise(borders))
-        if not ascending or (self._first and self._first[0]) or not all(self._per):
+        self._first, self._per, self._descriptions = (entries[at::3] for at in range(3))
+        behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
+        lengths = [*map(mul, map(sub, behind, self._first), self._per)]
+        if self._first and (self._first[0] != 1 or min(lengths) <= 0):
             raise BadBox("its chunks do not follow each other")
-        lengths = (
-            (stop - start) * per
-            for (start, stop), per in zip(pairwise(borders), self._per, strict=True)
-        )
-        self._starts = [*accumulate(lengths, initial=0)]
+        self._starts: list[int] = [*accumulate(lengths, initial=0)]
 
     @property
     def count(self) -> int:
@@ -283,7 +275,7 @@ class _Layout:
         per = self._per[run]
         number = (sample - self._starts[run]) // per
         begins = self._starts[run] + number * per
-        return self._first[run] + number, begins, begins + per, self._descriptions[run]
+        return self._first[run] - 1 + number, begins, begins + per, self._descriptions[run]
 
 
 # tables of numbers
@@ -308,13 +300,20 @@ def _numbers(content: memoryview, start: int, count: int, code: str) -> array[in
 
 
 def _runs(content: memoryview, code: str) -> Runs:
-    return Runs(_table(content, "I", 2)[0::2], _table(content, code, 2)[1::2])
+    rows = _table(content, "I", 2)
+    values = rows[1::2]
+    return Runs(rows[0::2], values if code == "I" else array(code, values.tobytes()))
 
 
-def _sizes(boxes: dict[bytes, memoryview]) -> int | array[int]:
+def size_of_all(boxes: dict[bytes, memoryview]) -> int:
+    """The one size that all samples have; 0 where each has its own."""
+    return fields(_SIZES, needed(boxes, b"stsz"))[0]
+
+
+def _sizes(boxes: dict[bytes, memoryview], least: int) -> int | array[int]:
     content = needed(boxes, b"stsz")
     size, count = fields(_SIZES, content)
-    return size or _numbers(content, _SIZES.size, count, "I")
+    return max(size, least) if size else _numbers(content, _SIZES.size, count, "I")
 
 
 def _chunks(boxes: dict[bytes, memoryview]) -> array[int]:
@@ -333,14 +332,3 @@ def _packed(code: str, numbers: Iterable[int]) -> bytes:
 def _flat(runs: Iterable[tuple[int, int]], code: str) -> bytes:
     """Runs as rows of count and value."""
     return _packed(code, (number for row in runs for number in row))
-
-
-def _written_layout(pieces: Sequence[Piece]) -> bytes:
-    rows: list[int] = []
-    chunk = 1
-    for (samples, description), alike in groupby(
-        pieces, key=lambda piece: (piece.samples, piece.description)
-    ):
-        rows += [chunk, samples, description]
-        chunk += sum(1 for _ in alike)
-    return full(b"stsc", 0, 0, _packed("I", [len(rows) // 3]), _packed("I", rows))
