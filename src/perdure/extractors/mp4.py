@@ -47,10 +47,10 @@ class Mp4Extractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         return cut(source, selector)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _reading(source):
             film = movie.read(source)
         return (Extent(syntax="sec=0,1", what="seconds", size=math.floor(film.duration)),)
@@ -64,10 +64,10 @@ class TrackExtractor:
     confined = False
     install = None
 
-    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:  # noqa: ARG002
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         return cut(source, selector)
 
-    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:  # noqa: ARG002
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _reading(source):
             found = tuple(map(str, movie.read(source).tracks))
         return (Extent(syntax="ffp(track_ID=1)", what="tracks", size=len(found), items=found),)
