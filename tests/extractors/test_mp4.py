@@ -272,6 +272,10 @@ def test_a_film_in_fragments(extraction: Extraction, place: Path) -> None:
     with pytest.raises(PartNotSupported) as caught:
         cut(extraction, of_file(path), Fraction(0), Fraction(1))
     assert "fragments" in str(caught.value)
+    assert [one.what for one in extraction.extents(of_file(path))] == [
+        "pixels, 160 x 120",
+        "octets",
+    ]
 
 
 def test_a_film_that_is_cut_off(extraction: Extraction, plain: Source, place: Path) -> None:

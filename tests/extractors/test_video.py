@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import struct
 import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
@@ -22,6 +23,7 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import content, source
 
 from perdure.errors import (
+    OverBudget,
     PartNotFound,
     PartNotSupported,
     PartOutOfRange,
@@ -385,6 +387,27 @@ def test_damage_is_answered(
         assert part.decoded
         assert part.decoded.form.endswith("frames")
     assert extraction.extract(film, interval(0, 40)).length
+
+
+def test_frames_too_large(extraction: Extraction, place: Path) -> None:
+    """A few bytes that say 30,000 by 30,000 pixels: 2.7 GB decoded."""
+    film = made(place / "bomb.avi", *FILMS["frames.avi"])
+    size = struct.Struct(">BHH")  # in the header of a JPEG
+    data = film.read().replace(size.pack(8, HEIGHT, WIDTH), size.pack(8, 30000, 30000))
+    assert data != film.read()
+    with pytest.raises((OverBudget, Undecodable)):
+        extraction.extract(source(place, data, film.media_type), interval(0, 400))
+
+
+def test_sound_that_cannot_be_decoded(extraction: Extraction, place: Path, mp4: Source) -> None:
+    """A part without it would be less than was asked for; a single frame has none anyway."""
+    data = mp4.read().replace(b"mp4a", b"xyz9")
+    data = data.replace(b"\x40\x15", b"\xfe\x15", 1)  # the kind of codec in its description
+    film = source(place, data, "video/mp4")
+    with pytest.raises(PartNotSupported):
+        extraction.extract(film, Crop(interval(0, 400)))
+    assert extraction.extract(film, Instant(Fraction(1))).length
+    assert extraction.extract(film, interval(0, 400)).length
 
 
 def test_sound_alone_is_no_video(extraction: Extraction, place: Path) -> None:

@@ -119,7 +119,10 @@ class Footage:
         """The frames and the samples with times in [start, end); a last frame in front of `end`
         may be missing where the film has ended.
         """
-        for one in self._early(start):
+        sound = self.audio.codec_context if self.audio else None
+        if self.audio and not (sound and sound.rate and sound.format.packed.name in _SAMPLES):
+            raise _unsupported(self.source, "with sound that cannot be decoded")
+        for one in self._early(start, *self._streams):
             if isinstance(one, Shot):
                 if end is not None and one.time >= end + (_LATEST_SOUND if self.audio else 0):
                     return
@@ -136,7 +139,7 @@ class Footage:
     def shown_at(self, moment: Fraction) -> Shot | None:
         """The frame that is shown at this moment."""
         found: Shot | None = None
-        for one in self._early(moment):
+        for one in self._early(moment, self.video):
             if isinstance(one, Shot):
                 if one.time > moment:
                     return found
@@ -167,11 +170,17 @@ class Footage:
     # decoding
     # --------
 
-    def _early(self, start: Fraction) -> Iterator[Shot | Sound]:
+    @property
+    def _streams(self) -> tuple[VideoStream | AudioStream, ...]:
+        return (self.video, self.audio) if self.audio else (self.video,)
+
+    def _early(
+        self, start: Fraction, *streams: VideoStream | AudioStream
+    ) -> Iterator[Shot | Sound]:
         """All from some time on that lies before `start`, or from the beginning."""
         if not self._go_to(start):
-            return self._decoded()
-        found = self._decoded()
+            return self._decoded(*streams)
+        found = self._decoded(*streams)
         seen: list[Shot | Sound] = []
         for one in found:
             seen.append(one)
@@ -180,7 +189,7 @@ class Footage:
                     return chain(seen, found)
                 break
         self._container.seek(0)
-        return self._decoded()
+        return self._decoded(*streams)
 
     def _go_to(self, moment: Fraction) -> bool:
         """Go to a time before this one; without an index, or near the beginning, stay there."""
@@ -190,10 +199,9 @@ class Footage:
         self._container.seek(math.floor(early / self.video.time_base), stream=self.video)
         return True
 
-    def _decoded(self) -> Iterator[Shot | Sound]:
+    def _decoded(self, *streams: VideoStream | AudioStream) -> Iterator[Shot | Sound]:
         number = 0
         expected: int | None = None
-        streams = (self.video, self.audio) if self.audio else (self.video,)
         for packet in self._container.demux(*streams):
             if not packet.size and packet.pts is not None:  # "as before", in Theora
                 continue
@@ -211,12 +219,7 @@ class Footage:
 
     def _shot(self, frame: Any, number: int) -> Shot:
         if (frame.width, frame.height) != (self.width, self.height) or not known(frame.format.name):
-            raise PartNotSupported(
-                media_type=f"{self.source.media_type} in {frame.format.name}, or of several sizes",
-                selector="frames",
-                install=None,
-                offered=("byte range",),
-            )
+            raise _unsupported(self.source, f"in {frame.format.name}, or of several sizes")
         length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.rate
         time = number * length if self._bare else self._time(frame, frame.pts)
         return Shot(time, length, picture(frame))
@@ -270,21 +273,23 @@ def _footage(source: Source, container: Any, demuxer: str) -> Footage:
     video = container.streams.video[0]
     context = video.codec_context
     if context is None:
-        raise PartNotSupported(
-            media_type=f"{source.media_type} in an unknown codec",
-            selector="frames",
-            install=None,
-            offered=("byte range",),
-        )
+        raise _unsupported(source, "in an unknown codec")
     if context.width * context.height > _MOST_PIXELS:
         raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
     audio = container.streams.audio[0] if container.streams.audio else None
-    if audio is not None and (not audio.rate or audio.format.packed.name not in _SAMPLES):
-        audio = None
     return Footage(source, container, demuxer, video, audio)
 
 
 def undecodable(source: Source, reason: str) -> Undecodable:
     return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+
+
+def _unsupported(source: Source, how: str) -> PartNotSupported:
+    return PartNotSupported(
+        media_type=f"{source.media_type} {how}",
+        selector="frames",
+        install=None,
+        offered=("byte range",),
+    )

@@ -264,5 +264,5 @@ def _unsupported(source: Source, how: str) -> PartNotSupported:
         media_type=f"{source.media_type} {how}",
         selector="an interval",
         install=None,
-        offered=("byte range",),
+        offered=("byte range", "crop through an interval"),
     )

@@ -51,8 +51,9 @@ class Mp4Extractor:
         return cut(source, selector)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        with _reading(source):
-            film = movie.read(source)
+        film = _readable(source)
+        if film is None:
+            return ()
         return (Extent(syntax="sec=0,1", what="seconds", size=math.floor(film.duration)),)
 
 
@@ -68,8 +69,10 @@ class TrackExtractor:
         return cut(source, selector)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        with _reading(source):
-            found = tuple(map(str, movie.read(source).tracks))
+        film = _readable(source)
+        if film is None:
+            return ()
+        found = tuple(map(str, film.tracks))
         return (Extent(syntax="ffp(track_ID=1)", what="tracks", size=len(found), items=found),)
 
 
@@ -134,6 +137,15 @@ def cut(source: Source, selector: Selector) -> Part:
         slices=spans,
         facts={"pre-roll": shown_before} if rolled else {},
     )
+
+
+def _readable(source: Source) -> Movie | None:
+    """The film; None where it is one that cannot be cut, such as one in fragments."""
+    try:
+        with _reading(source):
+            return movie.read(source)
+    except PartNotSupported:
+        return None
 
 
 @contextmanager

@@ -34,7 +34,7 @@ from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stre
 from perdure.parts import Crop, Instant, Interval, Media, Rect, Selected, Selector
 from perdure.parts.selectors import Area, Time
 
-_AT_ONCE = 64 << 20  # bytes of pixels that are decoded before the first is sent
+_AT_ONCE = 16 << 20  # bytes of pixels that are decoded before the first is sent
 _TRACKS = frozenset(("video", "1"))
 
 
