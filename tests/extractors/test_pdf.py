@@ -167,6 +167,36 @@ def test_nothing_acts_by_itself(extraction: Extraction, tmp_path: Path) -> None:
     assert alone.count(b"https://a.example/") == 2
 
 
+def test_no_form_no_film_and_no_file_goes_along(extraction: Extraction, tmp_path: Path) -> None:
+    """Not the scripts of a form, whose field is on the page; nor the other page of the field."""
+    pdf = three_pages()
+    script = pikepdf.Dictionary(S=pikepdf.Name.JavaScript, JS=pikepdf.String("app.alert(1)"))
+    field = pdf.make_indirect(pikepdf.Dictionary(AA=pikepdf.Dictionary(K=script)))
+    contents = {
+        "Widget": {"Parent": field},
+        "Link": {"PA": pikepdf.Dictionary(S=pikepdf.Name.Launch, F=pikepdf.String("a.exe"))},
+        "RichMedia": {"RichMediaContent": pikepdf.String("a film")},
+        "FileAttachment": {"FS": pikepdf.Dictionary(EF=pikepdf.String("a file"))},
+    }
+    annotations = [
+        pdf.make_indirect(
+            pikepdf.Dictionary(Subtype=pikepdf.Name(f"/{kind}"), Rect=[0, 0, 9, 9], **more)
+        )
+        for kind, more in contents.items()
+    ]
+    field.Kids = pikepdf.Array([annotations[0]])
+    pdf.pages[0].obj.Annots = pikepdf.Array(annotations)
+    pdf.Root.AcroForm = pikepdf.Dictionary(Fields=pikepdf.Array([field]))
+    source = written(pdf, tmp_path / "form.pdf", compress_streams=False)
+    _, alone = got(extraction, source, "page=1")
+    for inside in (b"app.alert", b"a.exe", b"a film", b"a file"):
+        assert inside in source.read()
+        assert inside not in alone
+    with pikepdf.open(io.BytesIO(alone)) as found:
+        kinds = [str(one.Subtype) for one in found.pages[0].Annots]
+    assert kinds == ["/Stamp", "/Link"]
+
+
 # what others send
 # ----------------
 

@@ -46,6 +46,8 @@ _DEEPEST = 32  # levels of a tree of names
 _MOST_EMBEDDED = 64 << 20  # bytes
 _HARMLESS = ("/URI", "/GoTo")
 """Actions that a link may keep."""
+_ACTIVE = frozenset(("/RichMedia", "/Screen", "/Movie", "/Sound", "/3D", "/FileAttachment"))
+"""Annotations that play something, or carry files."""
 _MEDIA_TYPE = "application/pdf"
 
 
@@ -121,7 +123,7 @@ def _page(
     alone = pikepdf.new()
     alone.pages.append(pdf.pages[number - 1])
     page = alone.pages[0]
-    _disarm(page.obj)
+    _disarm(page.obj, pikepdf.Name("/Stamp"))
     if view is not None:
         page.cropbox = _box(source, selector, page, view)
     written = io.BytesIO()
@@ -141,13 +143,23 @@ def _page(
     )
 
 
-def _disarm(page: Any) -> None:
-    """Takes away what a page or its annotations do by themselves or in other programs."""
+def _disarm(page: Any, stamp: Any) -> None:
+    """Takes away what a page or its annotations do by themselves or in other programs.
+
+    A field of a form is cut off from the form, which may have scripts and is not in the part. It
+    becomes a stamp with the same look, for programs that draw no field without its form.
+    """
     if "/AA" in page:
         del page["/AA"]
-    for annotation in page.get("/Annots", ()):
-        if "/AA" in annotation:
-            del annotation["/AA"]
+    if "/Annots" not in page:
+        return
+    page["/Annots"] = [one for one in page["/Annots"] if str(one.get("/Subtype")) not in _ACTIVE]
+    for annotation in page["/Annots"]:
+        for key in ("/AA", "/PA", "/Parent"):
+            if key in annotation:
+                del annotation[key]
+        if annotation.get("/Subtype") == "/Widget":
+            annotation["/Subtype"] = stamp
         action = annotation.get("/A")
         if action is None:
             continue
