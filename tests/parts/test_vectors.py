@@ -70,8 +70,12 @@ def cases(*syntaxes: str) -> list[Any]:
 
 
 def plain(selector: object) -> Any:
-    """A selector as JSON has it; fractions as texts."""
-    return json.loads(msgspec.json.encode(selector, enc_hook=str))
+    """A selector as JSON has it, without the names of its kinds; fractions as texts."""
+    return json.loads(msgspec.json.encode(selector, enc_hook=str), object_hook=_untagged)
+
+
+def _untagged(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "type"}
 
 
 def agrees(selector: Selector, case: Case) -> None:
