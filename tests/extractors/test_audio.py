@@ -189,6 +189,16 @@ def test_truncated(extraction: Extraction, recording: Source, place: Path) -> No
         extraction.extract(cut, Interval(Fraction(SECONDS - 2), Fraction(SECONDS - 1)))
 
 
+def test_an_unknown_codec(extraction: Extraction, place: Path) -> None:
+    path = place / "unknown.m4a"
+    ffmpeg("-f", "lavfi", "-i", "sine=d=1", "-c:a", "aac", str(path))
+    data = path.read_bytes().replace(b"mp4a", b"xyz9")
+    path.write_bytes(data.replace(b"\x40\x15", b"\xfe\x15", 1))  # its kind in its description
+    sound = Source(path=path, length=path.stat().st_size, media_type="audio/mp4", name="unknown")
+    with pytest.raises(PartNotSupported):
+        extraction.extract(sound, Interval(Fraction(0), Fraction(1)))
+
+
 def test_in_a_larger_file(extraction: Extraction, recording: Source, place: Path) -> None:
     path = place / f"{recording.name}.warc"
     path.write_bytes(b"WARC/1.1\r\n\r\n" + recording.read() + b"\r\n\r\nWARC/1.1")

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perdure.errors import PartNotSupported, PartOutOfRange, PerdureError
-from perdure.extractors import samples, wav
-from perdure.extractors.libraries import library
+from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.extractors import container, samples, wav
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.parts import Instant, Interval, Media, Selector
 from perdure.parts.selectors import Time
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from av.audio.stream import AudioStream
     from av.container import InputContainer
 
-_EXTRA = "media"
 _DEMUXERS = {
     "audio/flac": "flac",
     "audio/x-flac": "flac",
@@ -57,7 +55,6 @@ _FROM_THE_START = frozenset(("aac", "aac_latm", "wmav2"))
 """Codecs whose decoder fills in noise from a generator that runs on from the first sample: from
 anywhere else it would be another noise."""
 _AT_ONCE = 32 << 20  # bytes of samples that are decoded before the first is sent
-_LONGEST_PROBE = str(5 << 20)  # bytes that a demuxer may look at to find the streams
 
 # Sample formats of decoders: name in decoded forms, code of WAV, bytes.
 _FORMATS = {
@@ -102,7 +99,7 @@ class AudioExtractor:
     media_types = tuple(_DEMUXERS)
     selectors = samples.SELECTORS
     confined = True
-    install = f"perdure[{_EXTRA}]"
+    install = f"perdure[{container.EXTRA}]"
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         with _opened(source, selector) as sound:
@@ -258,32 +255,19 @@ def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | N
 
 @contextmanager
 def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
-    """The first stream of sound. Raises Undecodable."""
-    av = library("av", _EXTRA, source, selector)
-    library("numpy", _EXTRA, source, selector)
-    av.logging.set_level(av.logging.PANIC)
-    demuxer = _DEMUXERS[source.essence]
-    options = {
-        "protocol_whitelist": "",
-        "format_whitelist": demuxer,
-        "probesize": _LONGEST_PROBE,
-    }
-    if demuxer == "mov":
-        options["format_whitelist"] = "mov,mp4,m4a,3gp,3g2,mj2"
-        options["enable_drefs"] = "0"
-    try:
-        with (
-            source.open() as file,
-            av.open(file, format=demuxer, options=options, metadata_errors="replace") as container,
-        ):
-            streams = container.streams.audio
-            if not streams:
-                raise source.undecodable("there is no sound in it")
-            yield _Sound(source, container, streams[0])
-    except PerdureError:
-        raise
-    except (av.FFmpegError, ValueError, OverflowError) as error:
-        raise source.undecodable(str(error)) from None
+    """The first stream of sound. Raises Undecodable or PartNotSupported."""
+    with container.opened(source, _DEMUXERS[source.essence], selector) as found:
+        streams = found.streams.audio
+        if not streams:
+            raise source.undecodable("there is no sound in it")
+        if streams[0].codec_context is None:
+            raise PartNotSupported(
+                media_type=f"{source.media_type} in an unknown codec",
+                selector=str(selector),
+                install=None,
+                offered=("byte range",),
+            )
+        yield _Sound(source, found, streams[0])
 
 
 def _beyond(source: Source, selector: Selector, sound: _Sound) -> PartOutOfRange:

@@ -22,8 +22,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perdure.errors import OverBudget, PartNotSupported, PerdureError, Undecodable
-from perdure.extractors.libraries import library
+from perdure.errors import OverBudget, PartNotSupported
+from perdure.extractors import container
 from perdure.extractors.picture import Picture, known, picture
 from perdure.extractors.port import Source
 from perdure.parts import Selector
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.stream import VideoStream
 
-EXTRA = "media"
 FILMS = ("video/mp4", "video/quicktime", "video/x-m4v", "application/mp4")
 _MPEG = {b"\0\0\1\xba": "mpeg", b"\0\0\1\xb3": "mpegvideo"}
 _DEMUXERS = {
@@ -56,7 +55,6 @@ _PRE_ROLL = Fraction(1)  # seconds
 _LATEST_SOUND = Fraction(5)  # seconds that sound may lie behind the frames beside it in the file
 _CLOSE = Fraction(1, 50)  # seconds by which a clock may waver while sound goes on
 _MOST_PIXELS = 1 << 26  # of a frame
-_LONGEST_PROBE = str(5 << 20)  # bytes that a demuxer may look at to find the streams
 _SAMPLES = {"u8": "u1", "s16": "<i2", "s32": "<i4", "flt": "<f4", "dbl": "<f8"}
 
 
@@ -82,7 +80,7 @@ class Footage:
     def __init__(
         self,
         source: Source,
-        container: InputContainer,
+        opened: InputContainer,
         demuxer: str,
         video: VideoStream,
         audio: AudioStream | None,
@@ -90,7 +88,7 @@ class Footage:
         self.source = source
         self.video = video
         self.audio = audio
-        self._container = container
+        self._container = opened
         self._bare = demuxer == _BARE
         self._indexed = demuxer in _INDEXED
         started = video.start_time if demuxer in _ANY_CLOCK else None
@@ -208,7 +206,7 @@ class Footage:
             frames: Iterable[Any] = packet.decode()
             for frame in frames:
                 if frame.is_corrupt:
-                    raise undecodable(self.source, "a frame of it is damaged")
+                    raise self.source.undecodable("a frame of it is damaged")
                 if packet.stream is self.audio:
                     sound = self._sound(frame, expected)
                     expected = sound.first + len(sound.rows)
@@ -235,42 +233,24 @@ class Footage:
 
     def _time(self, timed: Any, pts: int | None) -> Fraction:
         if pts is None or timed.time_base is None:
-            raise undecodable(self.source, "a frame of it has no time")
+            raise self.source.undecodable("a frame of it has no time")
         return pts * Fraction(timed.time_base) - self._zero
 
 
 @contextmanager
 def opened(source: Source, selector: Selector | str) -> Iterator[Footage]:
     """The film. Raises Undecodable, OverBudget or PartNotSupported."""
-    av = library("av", EXTRA, source, selector)
-    library("numpy", EXTRA, source, selector)
-    av.logging.set_level(av.logging.PANIC)
     demuxer = _DEMUXERS[source.essence]
     if source.essence == "video/mpeg":
         demuxer = _MPEG.get(source.read(0, 4), "mpegts")
-    options = {
-        "protocol_whitelist": "",
-        "format_whitelist": "mov,mp4,m4a,3gp,3g2,mj2" if demuxer == "mov" else demuxer,
-        "probesize": _LONGEST_PROBE,
-    }
-    if demuxer == "mov":
-        options["enable_drefs"] = "0"
-    try:
-        with (
-            source.open() as file,
-            av.open(file, format=demuxer, options=options, metadata_errors="replace") as container,
-        ):
-            yield _footage(source, container, demuxer)
-    except PerdureError:
-        raise
-    except (av.FFmpegError, ValueError, OverflowError) as error:
-        raise undecodable(source, str(error)) from None
+    with container.opened(source, demuxer, selector) as found:
+        yield _footage(source, found, demuxer)
 
 
-def _footage(source: Source, container: Any, demuxer: str) -> Footage:
-    if not container.streams.video:
-        raise undecodable(source, "there is no video in it")
-    video = container.streams.video[0]
+def _footage(source: Source, found: Any, demuxer: str) -> Footage:
+    if not found.streams.video:
+        raise source.undecodable("there is no video in it")
+    video = found.streams.video[0]
     context = video.codec_context
     if context is None:
         raise _unsupported(source, "in an unknown codec")
@@ -278,12 +258,8 @@ def _footage(source: Source, container: Any, demuxer: str) -> Footage:
         raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
     context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
     context.thread_count = 1
-    audio = container.streams.audio[0] if container.streams.audio else None
-    return Footage(source, container, demuxer, video, audio)
-
-
-def undecodable(source: Source, reason: str) -> Undecodable:
-    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+    audio = found.streams.audio[0] if found.streams.audio else None
+    return Footage(source, found, demuxer, video, audio)
 
 
 def _unsupported(source: Source, how: str) -> PartNotSupported:

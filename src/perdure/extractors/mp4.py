@@ -23,7 +23,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import NamedTuple
 
-from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors import boxes, movie
 from perdure.extractors.boxes import BadBox
 from perdure.extractors.movie import Edit, Movie
@@ -153,9 +153,7 @@ def _reading(source: Source) -> Iterator[None]:
     try:
         yield
     except (BadBox, struct.error, OverflowError, IndexError) as error:
-        raise Undecodable(
-            identifier=source.name, media_type=source.media_type, reason=str(error)
-        ) from None
+        raise source.undecodable(str(error)) from None
 
 
 # choosing

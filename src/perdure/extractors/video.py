@@ -18,15 +18,14 @@ from typing import Any, NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
 from perdure.extractors import mp4
+from perdure.extractors.container import EXTRA
 from perdure.extractors.footage import (
-    EXTRA,
     FILMS,
     OTHERS,
     Footage,
     Shot,
     Sound,
     opened,
-    undecodable,
 )
 from perdure.extractors.matroska import Writer
 from perdure.extractors.picture import cropped, framed
@@ -222,7 +221,7 @@ def _missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
     """What to say of frames that are not there: they never were, or the film is cut off."""
     promised = footage.seconds
     if promised is not None and scene.end is not None and scene.start < scene.end <= promised:
-        return undecodable(footage.source, "it is cut off: frames of this part are missing")
+        return footage.source.undecodable("it is cut off: frames of this part are missing")
     return _beyond(footage, scene.selector)
 
 
