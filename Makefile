@@ -5,6 +5,7 @@
 
 PYTHON ?= python3
 VENV   := .venv
+PEERS  := .peers
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
@@ -28,10 +29,10 @@ types: $(VENV)/.development
 layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.development debian
+unit: $(VENV)/.development $(PEERS)/.installed debian
 	$(BIN)/pytest -n 2 --dist worksteal
 
-bench: $(VENV)/.development debian  ## speed and memory as ratios to named alternatives, in one run
+bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks
 
 debian:
@@ -39,9 +40,11 @@ debian:
 
 lock: $(VENV)/.development  ## makes the lock files anew from pyproject.toml
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	  --python-version 3.11 pyproject.toml --extra parts --group build -o requirements.lock
+	  --python-version 3.11 pyproject.toml --extra all --group build -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
-	  --python-version 3.11 pyproject.toml --extra parts --group dev -c requirements.lock -o requirements-dev.lock
+	  --python-version 3.11 pyproject.toml --extra all --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 --group peers -o requirements-peers.lock
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perdure needs Python 3.11 or newer: make PYTHON=python3.12 …")'
@@ -59,5 +62,11 @@ $(VENV)/.development: requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@ $(VENV)/.runtime
 
+$(PEERS)/.installed: requirements-peers.lock
+	@echo "installing the packages of requirements-peers.lock into $(PEERS) …"
+	@$(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-peers.lock
+	@touch $@
+
 clean:  ## removes what was installed and made here
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
