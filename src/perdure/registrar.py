@@ -208,7 +208,7 @@ class Registrar:
     def _first(self, stem: str, command: Mint) -> Record:
         """A record that begins with bytes: there is nothing yet that they could contradict."""
         ledger = self._ledger
-        contents = rules.checked_contents(pdi.parse(stem), command.contents)
+        contents = rules.checked_contents(stem, command.contents)
         ledger.check_spooled(contents)
         added = tuple(ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents)
         version = Version(number=1, at=ledger.now, representations=added)

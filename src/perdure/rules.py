@@ -104,12 +104,13 @@ def bindable(identifier: Identifier) -> Identifier:
 
 def references(record: Record) -> set[str]:
     """Everything that leads back to this record: its locations, digests and aliases."""
-    return {
-        *(f"location:{location.uri}" for location in record.locations),
-        *(f"sha512:{location.sha512}" for location in record.locations if location.sha512),
-        *(f"alias:{parse(alias).key}" for alias in record.aliases),
-        *(f"sha512:{held.sha512}" for one in record.versions for held in one.representations),
-    }
+    found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
+    for location in record.locations:
+        found.add(f"location:{location.uri}")
+        if location.sha512:
+            found.add(f"sha512:{location.sha512}")
+    found.update(f"alias:{parse(alias).key}" for alias in record.aliases)
+    return found
 
 
 # Minting
@@ -158,8 +159,10 @@ class Plan(msgspec.Struct, frozen=True):
     fresh: tuple[Content, ...]
 
 
-def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> tuple[Content, ...]:
-    """The contents, with their formats in canonical form.
+def checked_contents(
+    identifier: Identifier | str, contents: tuple[Content, ...]
+) -> tuple[Content, ...]:
+    """The contents, with their formats in canonical form; the identifier is for messages.
 
     Raises InvalidRequest for what must not get into a header or would give one format twice,
     MalformedIdentifier for a format that no PDI can have.
@@ -169,7 +172,7 @@ def checked_contents(identifier: Identifier, contents: tuple[Content, ...]) -> t
     checked: list[Content] = []
     for content in contents:
         format = canonical_format(content.format)
-        if any(same_format(format, other.format) for other in checked):
+        if checked and any(same_format(format, other.format) for other in checked):
             raise _refused(identifier, "a format stands twice in one version", "section 2.6")
         _check_media_type(content.media_type)
         _check_token("charset", content.charset)
@@ -557,5 +560,5 @@ def same_format(a: str, b: str) -> bool:
     return a == b or formats.same_format(a, b)
 
 
-def _refused(identifier: Identifier, reason: str, rule: str | None) -> InvalidRequest:
+def _refused(identifier: Identifier | str, reason: str, rule: str | None) -> InvalidRequest:
     return InvalidRequest(what=str(identifier)[:200], reason=reason, rule=rule)

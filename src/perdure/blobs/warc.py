@@ -56,24 +56,20 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
     The caller has made sure that no field holds a line break: identifiers and media types are
     values of our own grammars. Raises ValueError where the head is longer than `size`.
     """
-    lines = [
-        f"WARC-Type: {type}",
-        f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>",
-        f"WARC-Date: {block.at}",
-        f"WARC-Target-URI: {block.uri}",
-        f"WARC-Block-Digest: sha512:{block.sha512}",
-        f"Content-Type: {block.media_type}",
-        f"Content-Length: {block.length}",
-    ]
-    if block.version:
-        lines.append(f"Perdure-Version: {block.version}")
-    if block.format:
-        lines.append(f"Perdure-Format: {block.format}")
-        lines.append(f"Perdure-BLAKE3: {block.blake3}")
-    if block.language:
-        lines.append(f"Perdure-Language: {block.language}")
+    version = f"\r\nPerdure-Version: {block.version}" if block.version else ""
+    format = f"\r\nPerdure-Format: {block.format}\r\nPerdure-BLAKE3: {block.blake3}"
+    language = f"\r\nPerdure-Language: {block.language}" if block.language else ""
     # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
-    text = VERSION + "\r\n".join(lines).encode()
+    text = (
+        f"WARC/1.1\r\nWARC-Type: {type}\r\n"
+        f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>\r\n"
+        f"WARC-Date: {block.at}\r\n"
+        f"WARC-Target-URI: {block.uri}\r\n"
+        f"WARC-Block-Digest: sha512:{block.sha512}\r\n"
+        f"Content-Type: {block.media_type}\r\n"
+        f"Content-Length: {block.length}"
+        f"{version}{format if block.format else ''}{language}"
+    ).encode()
     if size is None:
         return text + TRAILER
     label = b"\r\nPerdure-Padding: "
