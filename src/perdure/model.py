@@ -18,6 +18,7 @@ import enum
 
 import msgspec
 
+from perdure.description import About, Attachment
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 
@@ -103,6 +104,10 @@ class Record(Stored, frozen=True, kw_only=True):
     """Canonical texts of identifiers that name the same resource, as their owner says."""
     metadata: dict[str, str] = {}
     tombstone: Tombstone | None = None
+    about: About | None = None
+    """What is said about the resource, where more than plain names and values is."""
+    attached: tuple[Attachment, ...] = ()
+    """Records of other communities about the same resource, byte for byte."""
 
     def version(self, number: int) -> Version | None:
         return next((held for held in self.versions if held.number == number), None)
@@ -210,6 +215,15 @@ class Alias(Command, frozen=True, kw_only=True, tag="alias"):
 
     identifier: Identifier
     other: Identifier
+    expect: int | None = None
+
+
+class Describe(Command, frozen=True, kw_only=True, tag="describe"):
+    """Says what a resource is. What is None stays as it is; the empty value takes back."""
+
+    identifier: Identifier
+    about: About | None = None
+    attached: tuple[Attachment, ...] | None = None
     expect: int | None = None
 
 

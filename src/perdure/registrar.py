@@ -42,6 +42,7 @@ from perdure.model import (
     Command,
     Commit,
     Content,
+    Describe,
     Load,
     Mint,
     Outcome,
@@ -163,6 +164,8 @@ class Registrar:
                 return self._break(command)
             case Alias():
                 return self._alias(command)
+            case Describe():
+                return self._describe(command)
             case Withdraw():
                 return self._withdraw(command)
             case Load():
@@ -309,6 +312,13 @@ class Registrar:
         changed, outcome = rules.alias(identifier, record, other)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
+    def _describe(self, command: Describe) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = rules.describe(record, command.about, command.attached)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
     def _withdraw(self, command: Withdraw) -> Receipt:
         identifier = rules.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
@@ -357,6 +367,7 @@ class Registrar:
 
     def _fresh(self, command: Mint, spell: Callable[[str], Identifier]) -> Identifier:
         if command.uid is not None:
+            rules.check_not_empty(command.uid)
             return spell(command.uid)
         while True:
             text = "".join(secrets.choice(_BETANUMERIC) for _ in range(_RANDOM_LENGTH))
@@ -404,10 +415,15 @@ def unspeakable() -> InvalidRequest:
 
 
 def fingerprint(command: Command) -> str:
-    """SHA-256 over all that makes two commands the same request; bytes by their digest."""
+    """SHA-256 over all that makes two commands the same request; bytes by their digest.
+
+    What state the sender expected is no part of it: a repetition meets another one.
+    """
     seen = [type(command).__name__]
     for name in command.__struct_fields__:
         value = getattr(command, name)
+        if name == "expect":
+            continue
         if name == "contents":
             seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in value)
         else:

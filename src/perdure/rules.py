@@ -17,7 +17,8 @@ from functools import cache, lru_cache
 import msgspec
 import pycountry
 
-from perdure import formats
+from perdure import description, formats
+from perdure.description import About, Attachment
 from perdure.errors import (
     Conflict,
     Forbidden,
@@ -42,7 +43,7 @@ from perdure.model import (
     Version,
 )
 
-OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw")
+OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "describe", "withdraw")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _LONGEST_URI = 8192  # characters
@@ -136,6 +137,12 @@ def check_series(series: str, owned: tuple[str, ...]) -> None:
             reason=f"{country!r} is no ISO 3166 code of a country, present or former",
             rule="ruling pdi-series",
         )
+
+
+def check_not_empty(uid: str) -> None:
+    """Raises InvalidRequest for a name of no characters."""
+    if not uid:
+        raise InvalidRequest(what="unique-id ''", reason="it is empty: leave it out", rule=None)
 
 
 def check_unique_id(uid: str) -> None:
@@ -473,6 +480,24 @@ def alias(identifier: Identifier, record: Record, other: Identifier) -> tuple[Re
         return record, Outcome.UNCHANGED
     name = str(other.resource if isinstance(other, Pdi) else other)
     return msgspec.structs.replace(record, aliases=(*record.aliases, name)), Outcome.CREATED
+
+
+def describe(
+    record: Record, about: About | None, attached: tuple[Attachment, ...] | None
+) -> tuple[Record, Outcome]:
+    """The record with another description, other attached records, or both; None: as they were.
+
+    What was withdrawn can still be described: what it was is what a tombstone is asked for.
+    Raises InvalidRequest.
+    """
+    changed = record
+    if about is not None:
+        kept = None if about == About() else description.checked(about)
+        changed = msgspec.structs.replace(changed, about=kept)
+    if attached is not None:
+        attached = description.checked_attached(attached)
+        changed = msgspec.structs.replace(changed, attached=attached)
+    return changed, Outcome.UNCHANGED if changed == record else Outcome.CHANGED
 
 
 # Withdrawing

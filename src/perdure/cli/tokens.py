@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perdure.model import Token
 
 # `perdure.rules.OPERATIONS`, written out so that --help need not load the rules; a test compares.
-OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "withdraw")
+OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "describe", "withdraw")
 _DAY = click.DateTime(("%Y-%m-%d",))
 _TIME = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"))
 

@@ -1,0 +1,423 @@
+"""What is known about a resource besides its bytes: one record model, as frozen values.
+
+How it works: `About` has the properties of the DataCite metadata kernel 4 (which the properties of
+Dublin Core, schema.org and CSL can be had from), with the kernel's own words where it has a
+controlled list. The adapters in `perdure.metadata` read it from and write it to every format.
+`checked` says what is allowed in one; `of_pairs` makes one of plain names and values.
+
+What must stay true: these values lie on disk inside of records, so a field may be added with a
+default, never renamed nor removed; no text in one has a character that XML cannot carry, and no
+URI in one is of a scheme that a browser runs.
+
+Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from perdure.errors import InvalidRequest, quote
+
+LONGEST_TEXT = 100_000
+"""Characters of one value."""
+MOST_VALUES = 20_000
+"""In all lists of a description together."""
+LARGEST_ATTACHED = 1 << 20
+"""Bytes of all attached records together."""
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
+_ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
+_LINKS = ("uri", "code.value", "relation.value", "attachment.schema")
+_YEAR = re.compile("[0-9]{4}", re.ASCII)
+_LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}", re.ASCII)
+
+
+class Stated(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
+    """A value of a description. It lies on disk without the fields that have their default."""
+
+
+class Code(Stated, frozen=True, kw_only=True):
+    """An identifier that somebody else gave, such as an ORCID, with the scheme that it is of."""
+
+    value: str
+    scheme: str = ""
+    """`ORCID`, `ROR`, `ISNI`, `DOI`, `ISSN`, `URL` …"""
+    scheme_uri: str = ""
+
+
+class Text(Stated, frozen=True, kw_only=True):
+    """A title or a description, perhaps in a language."""
+
+    value: str
+    kind: str = ""
+    """Of titles: empty for the main one, `AlternativeTitle`, `Subtitle`, `TranslatedTitle`,
+    `Other`. Of descriptions: `Abstract`, `Methods`, `SeriesInformation`, `TableOfContents`,
+    `TechnicalInfo`, `Other`."""
+    language: str = ""
+
+
+class Affiliation(Stated, frozen=True, kw_only=True):
+    """Where a person works."""
+
+    name: str
+    code: Code | None = None
+
+
+class Agent(Stated, frozen=True, kw_only=True):
+    """A person or an organisation."""
+
+    name: str = ""
+    """As it is sorted: `Family, Given`, or the name of an organisation."""
+    given: str = ""
+    family: str = ""
+    kind: str = ""
+    """`Personal` or `Organizational`; empty where nobody said."""
+    role: str = ""
+    """Of contributors: the kernel's word, such as `Editor`."""
+    codes: tuple[Code, ...] = ()
+    affiliations: tuple[Affiliation, ...] = ()
+    language: str = ""
+
+    @property
+    def is_person(self) -> bool:
+        return self.kind == "Personal" or (not self.kind and bool(self.family or self.given))
+
+    @property
+    def shown(self) -> str:
+        """The whole name: `Family, Given` for a person whose parts are known."""
+        parts = ", ".join(part for part in (self.family, self.given) if part)
+        return self.name or parts
+
+
+class Publisher(Stated, frozen=True, kw_only=True):
+    name: str
+    code: Code | None = None
+    language: str = ""
+    place: str = ""
+    """The town, for citations."""
+
+
+class When(Stated, frozen=True, kw_only=True):
+    """A date: W3CDTF, or two of them with a slash between for an interval."""
+
+    value: str
+    kind: str
+    """`Issued`, `Created`, `Collected`, `Updated`, `Available` … of the kernel's list."""
+    note: str = ""
+
+
+class Subject(Stated, frozen=True, kw_only=True):
+    value: str
+    scheme: str = ""
+    scheme_uri: str = ""
+    uri: str = ""
+    """Of the term itself."""
+    code: str = ""
+    """Its notation in a classification."""
+    language: str = ""
+
+
+class Rights(Stated, frozen=True, kw_only=True):
+    value: str = ""
+    """What may be done, in words."""
+    uri: str = ""
+    code: str = ""
+    """Of a licence, such as `CC-BY-4.0`."""
+    scheme: str = ""
+    """`SPDX`."""
+    scheme_uri: str = ""
+    language: str = ""
+
+
+class Relation(Stated, frozen=True, kw_only=True):
+    """Another resource, by an identifier of it."""
+
+    value: str
+    scheme: str
+    """`DOI`, `Handle`, `URL`, `URN`, `ISBN` … of the kernel's list."""
+    relation: str
+    """`IsPartOf`, `Cites`, `HasMetadata` … of the kernel's list."""
+    resource_type: str = ""
+    metadata_scheme: str = ""
+    scheme_uri: str = ""
+    scheme_type: str = ""
+
+
+class Related(Stated, frozen=True, kw_only=True):
+    """Another resource, described: above all the journal, book or series that this one is in."""
+
+    relation: str
+    """`IsPublishedIn` for what holds this resource."""
+    resource_type: str
+    """`Journal`, `Book`, `Collection` …"""
+    code: Code | None = None
+    titles: tuple[Text, ...] = ()
+    creators: tuple[Agent, ...] = ()
+    contributors: tuple[Agent, ...] = ()
+    year: str = ""
+    volume: str = ""
+    issue: str = ""
+    number: str = ""
+    number_kind: str = ""
+    """`Article`, `Chapter`, `Report`, `Other`."""
+    first_page: str = ""
+    last_page: str = ""
+    publisher: str = ""
+    edition: str = ""
+
+
+class Point(Stated, frozen=True, kw_only=True):
+    """Degrees, WGS 84, in decimal digits as they were given."""
+
+    longitude: str
+    latitude: str
+
+
+class Box(Stated, frozen=True, kw_only=True):
+    """Degrees, WGS 84."""
+
+    west: str
+    east: str
+    south: str
+    north: str
+
+
+class Polygon(Stated, frozen=True, kw_only=True):
+    points: tuple[Point, ...]
+    """At least four; the last is the first."""
+    inside: Point | None = None
+
+
+class Place(Stated, frozen=True, kw_only=True):
+    """Where the resource was made, or what region it is about."""
+
+    name: str = ""
+    point: Point | None = None
+    box: Box | None = None
+    polygons: tuple[Polygon, ...] = ()
+
+
+class Funding(Stated, frozen=True, kw_only=True):
+    funder: str
+    code: Code | None = None
+    award: str = ""
+    award_uri: str = ""
+    award_title: str = ""
+
+
+class About(Stated, frozen=True, kw_only=True):
+    """All that is said about one resource."""
+
+    titles: tuple[Text, ...] = ()
+    creators: tuple[Agent, ...] = ()
+    contributors: tuple[Agent, ...] = ()
+    publisher: Publisher | None = None
+    year: str = ""
+    """Of publication, four digits."""
+    dates: tuple[When, ...] = ()
+    language: str = ""
+    """Of the resource, a tag of BCP 47."""
+    resource_type: str = ""
+    """The kernel's general word: `Dataset`, `Text`, `Sound`, `JournalArticle` …"""
+    resource_kind: str = ""
+    """More exactly, in free words."""
+    subjects: tuple[Subject, ...] = ()
+    codes: tuple[Code, ...] = ()
+    """Other identifiers of the same resource."""
+    relations: tuple[Relation, ...] = ()
+    sizes: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    version: str = ""
+    edition: str = ""
+    rights: tuple[Rights, ...] = ()
+    descriptions: tuple[Text, ...] = ()
+    places: tuple[Place, ...] = ()
+    fundings: tuple[Funding, ...] = ()
+    related: tuple[Related, ...] = ()
+    archive: str = ""
+    """Of archived material: the archive that holds it."""
+    derived: str = ""
+    """Not said by anybody but read out of the bytes: of what (`HTML`, `PDF`, `EXIF`, `ID3`)."""
+
+    @property
+    def title(self) -> str:
+        """The main title; any, where none is the main one; empty where there is none."""
+        main = (one.value for one in self.titles if not one.kind)
+        return next(main, self.titles[0].value if self.titles else "")
+
+    @property
+    def container(self) -> Related | None:
+        """What this resource is published in."""
+        return next((one for one in self.related if one.relation == "IsPublishedIn"), None)
+
+    def date(self, *kinds: str) -> str:
+        """The first date of the first kind that has one; empty where none has."""
+        found = (one.value for kind in kinds for one in self.dates if one.kind == kind)
+        return next(found, "")
+
+
+class Attachment(Stated, frozen=True, kw_only=True):
+    """A record in a format of some community, kept byte for byte beside the description."""
+
+    format: str
+    """Its name here, such as `cmdi`."""
+    media_type: str
+    schema: str = ""
+    """The URI of the schema or profile that it declares."""
+    content: bytes
+
+
+# What is allowed
+# ---------------
+
+
+def checked(about: About) -> About:
+    """The description itself. Raises InvalidRequest for what cannot be kept or shown safely."""
+    count = 0
+    for name, value in _values(about, "about"):
+        count += 1
+        _check(name, value)
+    if count > MOST_VALUES:
+        raise _refused("the description", f"it has more than {MOST_VALUES} values")
+    if about.year and not _YEAR.fullmatch(about.year):
+        raise _refused(f"year {quote(about.year)}", "four digits are needed")
+    return about
+
+
+def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
+    """The attached records themselves. Raises InvalidRequest."""
+    if sum(len(one.content) for one in attached) > LARGEST_ATTACHED:
+        raise _refused("attached records", f"they have more than {LARGEST_ATTACHED} bytes")
+    if len({one.format for one in attached}) < len(attached):
+        raise _refused("attached records", "two are of the same format")
+    for one in attached:
+        if not re.fullmatch("[a-z][a-z0-9-]{0,39}", one.format):
+            raise _refused(f"attached format {quote(one.format)}", "it is no name of a format")
+        if not _MEDIA_TYPE.fullmatch(one.media_type):
+            raise _refused(f"media type {quote(one.media_type)}", "it is none")
+        _check("attachment.schema", one.schema)
+    return attached
+
+
+def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Every text in a description, with the value and field that it stands in: `code.value`."""
+    if isinstance(value, str):
+        if value:
+            yield name, value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _values(one, name)
+    elif isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            yield from _values(getattr(value, field), f"{type(value).__name__.lower()}.{field}")
+
+
+def _check(name: str, value: str) -> None:
+    if len(value) > LONGEST_TEXT:
+        raise _refused(name, f"it is longer than {LONGEST_TEXT} characters")
+    if _NOT_IN_XML.search(value):
+        raise _refused(f"{name} {quote(value)}", "it has a character that XML cannot carry")
+    if name.endswith(_LINKS) and not is_safe(value):
+        raise _refused(f"{name} {quote(value)}", "it is of a scheme that browsers run")
+    if name.endswith(".language") and not _LANGUAGE.fullmatch(value):
+        raise _refused(f"language {quote(value)}", "it is no tag of BCP 47")
+
+
+def is_safe(uri: str) -> bool:
+    """Whether a text, taken for a link, would run in no browser.
+
+    Browsers pass over blanks in front of a scheme and line breaks within it.
+
+    >>> is_safe("https://a.example/"), is_safe(" java\\nscript:alert(1)"), is_safe("Data and us")
+    (True, False, True)
+    """
+    found = _SCHEME.match(uri)
+    return found is None or re.sub(r"[\t\r\n]", "", found[1]).lower() not in _ACTIVE
+
+
+def _refused(what: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(what=what, reason=reason, rule="docs/reference/metadata.md")
+
+
+def clean(text: str) -> str:
+    """A text out of foreign bytes as one line, without what XML cannot carry; cut where long."""
+    return _NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]
+
+
+# Plain names and values
+# ----------------------
+
+_PAIRS = {
+    "title": "titles", "what": "titles", "dc.title": "titles",
+    "creator": "creators", "who": "creators", "author": "creators", "dc.creator": "creators",
+    "contributor": "contributors", "dc.contributor": "contributors",
+    "publisher": "publisher", "dc.publisher": "publisher",
+    "date": "date", "when": "date", "year": "date", "dc.date": "date",
+    "language": "language", "dc.language": "language",
+    "subject": "subjects", "keywords": "subjects", "dc.subject": "subjects",
+    "description": "descriptions", "abstract": "descriptions", "dc.description": "descriptions",
+    "type": "resource_kind", "dc.type": "resource_kind",
+    "rights": "rights", "dc.rights": "rights",
+    "version": "version",
+}  # fmt: skip
+
+
+def of_pairs(pairs: Mapping[str, str]) -> About:
+    """The description that plain names and values are: those of Dublin Core and of ERC.
+
+    >>> about = of_pairs({"who": "Lederberg, Joshua", "what": "Studies of Human Families"})
+    >>> about.title, about.creators[0].family
+    ('Studies of Human Families', 'Lederberg')
+    """
+    found: dict[str, Any] = {}
+    for name, raw in pairs.items():
+        field, value = _PAIRS.get(name.lower(), ""), clean(raw)
+        if not value or not field:
+            continue
+        match field:
+            case "titles":
+                found.setdefault(field, (Text(value=value),))
+            case "descriptions":
+                found.setdefault(field, (Text(value=value, kind="Abstract"),))
+            case "creators":
+                found.setdefault(field, tuple(map(person, value.split(";"))))
+            case "contributors":
+                one = msgspec.structs.replace(person(value), role="Other")
+                found.setdefault(field, (one,))
+            case "publisher":
+                found.setdefault(field, Publisher(name=value))
+            case "subjects":
+                found.setdefault(field, (Subject(value=value),))
+            case "rights":
+                found.setdefault(field, (Rights(value=value),))
+            case "date":
+                found.setdefault("dates", (When(value=value, kind="Issued"),))
+                found.setdefault("year", year_of(value))
+            case "language":
+                if _LANGUAGE.fullmatch(value):
+                    found.setdefault(field, value)
+            case _:
+                found.setdefault(field, value)
+    return About(**found)
+
+
+def person(name: str) -> Agent:
+    """Somebody known by one text; a comma in it parts the family name from the given one."""
+    name = clean(name)
+    family, comma, given = name.partition(",")
+    if not comma or not given.strip():
+        return Agent(name=name)
+    family, given = family.strip(), given.strip()
+    return Agent(name=name, family=family, given=given, kind="Personal")
+
+
+def year_of(date: str) -> str:
+    """The year that a date begins with; empty where it begins with none."""
+    found = _YEAR.match(date.strip())
+    return found[0] if found else ""

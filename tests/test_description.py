@@ -1,0 +1,156 @@
+"""What is said about resources: what may be said, who says it, and that nothing said is lost."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import TODAY, Desk, text
+
+from perdure import peers
+from perdure.description import (
+    LARGEST_ATTACHED,
+    LONGEST_TEXT,
+    About,
+    Agent,
+    Attachment,
+    Code,
+    Relation,
+    Rights,
+    Text,
+    checked,
+    checked_attached,
+    is_safe,
+    of_pairs,
+    person,
+)
+from perdure.errors import InvalidRequest, NotFound, PreconditionFailed
+from perdure.ids import parse
+from perdure.model import Describe, Outcome
+
+NAMED = About(titles=(Text(value="Remarks on Genetics"),), creators=(person("Lederberg, Joshua"),))
+CMDI = Attachment(format="cmdi", media_type="application/x-cmdi+xml", content=b"<CMD\r\n/>")
+
+
+def test_a_description_stays_and_says_who_gave_it_and_when(desk: Desk) -> None:
+    name = desk.mint(text("a")).identifier
+    desk.clock.set("2026-11-22T08:00:00")
+    receipt = desk.registry.door.execute(
+        Describe(by="curator", identifier=parse(name), about=NAMED, attached=(CMDI,))
+    )
+    assert (receipt.outcome, receipt.revision) == (Outcome.CHANGED, 2)
+    desk.reopen()
+    first, second = desk.history(name)
+    assert first.about is None
+    assert (second.about, second.attached) == (NAMED, (CMDI,))
+    assert (second.by, second.at) == ("curator", "2026-11-22T08:00:00Z")
+
+
+def test_what_is_not_given_stays_and_the_empty_value_takes_back(desk: Desk) -> None:
+    name = parse(desk.mint(text("a")).identifier)
+    door = desk.registry.door
+    door.execute(Describe(identifier=name, about=NAMED, attached=(CMDI,)))
+    door.execute(Describe(identifier=name, attached=()))
+    assert (desk.record(str(name)).about, desk.record(str(name)).attached) == (NAMED, ())
+    door.execute(Describe(identifier=name, about=About()))
+    assert desk.record(str(name)).about is None
+    assert door.execute(Describe(identifier=name, about=About())).outcome is Outcome.UNCHANGED
+
+
+def test_a_description_cannot_be_overwritten_by_accident(desk: Desk) -> None:
+    name = parse(desk.mint(text("a")).identifier)
+    desk.registry.door.execute(Describe(identifier=name, about=NAMED, expect=1))
+    other = About(titles=(Text(value="Something else"),))
+    with pytest.raises(PreconditionFailed):
+        desk.registry.door.execute(Describe(identifier=name, about=other, expect=1))
+    assert desk.record(str(name)).about == NAMED
+
+
+def test_only_what_is_known_whole_and_single_can_be_described(desk: Desk) -> None:
+    desk.mint(text("a"))
+    with pytest.raises(NotFound):
+        desk.registry.door.execute(Describe(identifier=parse(f"{TODAY}/77"), about=NAMED))
+    for name in (f"{TODAY}/*", f"{TODAY}/1.text.1#char=0,1"):
+        with pytest.raises(InvalidRequest):
+            desk.registry.door.execute(Describe(identifier=parse(name), about=NAMED))
+
+
+def test_what_was_withdrawn_can_still_be_described(desk: Desk) -> None:
+    name = desk.mint(text("a")).identifier
+    desk.withdraw(name.rpartition(".text")[0])
+    desk.registry.door.execute(Describe(identifier=parse(name), about=NAMED))
+    record = desk.record(name)
+    assert record.tombstone is not None
+    assert record.about == NAMED
+
+
+def test_a_description_travels_to_the_process_that_writes() -> None:
+    command = Describe(
+        identifier=parse("hdl:1839/1"), about=NAMED, attached=(CMDI,), expect=3, by="a"
+    )
+    assert peers.decode_command(peers.encode_command(command)) == command
+    nothing = Describe(identifier=parse("hdl:1839/1"))
+    assert peers.decode_command(peers.encode_command(nothing)) == nothing
+
+
+_BAD = {
+    "a control character": About(titles=(Text(value="a\x00b"),)),
+    "half a surrogate pair": About(titles=(Text(value="\ud800"),)),
+    "a licence that browsers run": About(rights=(Rights(uri="javascript:alert(1)"),)),
+    "the same, disguised": About(rights=(Rights(uri="\x20Java\tScript:alert(1)"),)),
+    "a relation to data": About(
+        relations=(Relation(value="data:text/html,x", scheme="URL", relation="Cites"),)
+    ),
+    "an identifier of a person that is a script": About(
+        creators=(Agent(name="x", codes=(Code(value="vbscript:x"),)),)
+    ),
+    "a year that is none": About(year="21"),
+    "a language that is none": About(language="en<b>"),
+    "a text without end": About(titles=(Text(value="x" * (LONGEST_TEXT + 1)),)),
+    "values without end": About(sizes=("x",) * 20_001),
+}
+
+
+@pytest.mark.parametrize("about", _BAD.values(), ids=_BAD)
+def test_what_cannot_be_kept_or_shown_is_refused(about: About) -> None:
+    with pytest.raises(InvalidRequest):
+        checked(about)
+
+
+def test_titles_may_say_data_and_javascript() -> None:
+    about = About(titles=(Text(value="data: a history"), Text(value="javascript: the good parts")))
+    assert checked(about) is about
+
+
+@pytest.mark.parametrize(
+    "attached",
+    [
+        (CMDI, CMDI),
+        (msgspec.structs.replace(CMDI, content=b"x" * (LARGEST_ATTACHED + 1)),),
+        (msgspec.structs.replace(CMDI, format="../x"),),
+        (msgspec.structs.replace(CMDI, media_type="text/x\r\nSet-Cookie: a"),),
+        (msgspec.structs.replace(CMDI, schema="javascript:x"),),
+    ],
+)
+def test_what_cannot_be_attached(attached: tuple[Attachment, ...]) -> None:
+    with pytest.raises(InvalidRequest):
+        checked_attached(attached)
+
+
+@given(st.text(alphabet="javscript:\t\n datA+"))
+def test_no_link_runs_in_a_browser(text: str) -> None:
+    """ "If url's scheme is "javascript" …": the scheme is what stands before the first colon once
+    leading C0 controls and spaces and all tabs and newlines are removed (URL Standard, 4.4)."""
+    stripped = text.lstrip("".join(map(chr, range(0x21)))).translate({9: None, 10: None, 13: None})
+    if stripped.lower().startswith(("javascript:", "data:")):
+        assert not is_safe(text)
+
+
+def test_plain_names_and_values_become_a_description() -> None:
+    about = of_pairs(
+        {"Title": "A", "creator": "Doe, Jane; The Archive", "date": "1997-09-01", "x": "y"}
+    )
+    assert about.title == "A"
+    assert [one.is_person for one in about.creators] == [True, False]
+    assert (about.year, about.date("Issued")) == ("1997", "1997-09-01")
