@@ -559,8 +559,8 @@ def test_refusals_are_problem_documents(targets_server: Running) -> None:
     """RFC 9457 section 3."""
     [answer] = targets_server.exchange(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n")
     problem = json.loads(answer.body)
-    assert problem.keys() == {"type", "title", "status", "detail"}
-    assert problem["title"] == "HTTP Version Not Supported"
+    assert problem.keys() == {"type", "title", "status", "detail", "code"}
+    assert problem["type"] == "/problems/unsupported-version"
     assert answer.headers.keys() >= {"date", "content-type", "content-length", "connection"}
 
 

@@ -121,6 +121,8 @@ def test_mint_a_given_unique_id(site: Deployment, secret: str) -> None:
         problem(site.post(MINT, {"uid": uid}, token=secret), 409, "conflict")  # never reused
     problem(site.post(MINT, {"uid": "7"}, token=secret), 400, "invalid-request")
     problem(site.post(MINT, {"uid": ""}, token=secret), 400, "malformed-identifier")
+    for other in (f"/ark:{SHOULDER}?mint", f"/URN:{AUTHORITY}::?mint"):
+        problem(site.post(other, {"uid": ""}, token=secret), 400, "invalid-request")
 
 
 @pytest.mark.parametrize("target", [f"/ark:{SHOULDER}?mint", f"/URN:{AUTHORITY}::?mint"])

@@ -404,9 +404,20 @@ def test_more_than_the_limit(site: Deployment, secret: str) -> None:
             wire.sendall(begin.replace(b"Connection: close\r\n", b""))
             for _ in range(LARGEST // MIB + 1):
                 wire.sendall(chunk(bytes(MIB)))
-            wire.sendall(b"0\r\n\r\n")  # all of which is read, so that the answer is not lost
+            wire.sendall(b"0\r\n\r\n")
             found = parse_answers(first_answer(wire), ["PUT"])[0]
         problem(found, 413, "too-large")
+
+
+def test_who_asks_to_close_reads_the_refusal_all_the_same(site: Deployment, secret: str) -> None:
+    """RFC 9112 section 9.6: a server that closes at once may have its last answer erased."""
+    length = f"Content-Length: {LARGEST + 1}"
+    for _ in range(3):
+        with site.connect() as wire:
+            wire.sendall(head(site, MINT, secret, length))
+            for _ in range(LARGEST // MIB):
+                wire.sendall(bytes(MIB))  # raises where the connection was reset
+            problem(parse_answers(received(wire), ["PUT"])[0], 413, "too-large")
 
 
 def test_a_length_with_many_zeros_in_front(site: Deployment, secret: str) -> None:
@@ -485,6 +496,21 @@ def test_a_key_of_a_commit(site: Deployment, secret: str) -> None:
     again = receipt(site.put(f"/{bare}", b"two", f"Idempotency-Key: {bare}-two", token=secret))
     assert (again["identifier"], again["replayed"]) == (f"{bare}.text.2", True)
     assert site.get(f"/{bare}").body == b"three"
+
+
+def test_a_key_comes_before_a_condition(site: Deployment, secret: str) -> None:
+    """A repetition meets the state that the first request made, whatever it expected."""
+    name = minted(site, secret, b"one")
+    bare, tag = resource(name), site.get(f"/{name}").headers["etag"]
+    for number, condition in enumerate((f"If-Match: {tag}", 'If-Match: "r2"')):
+        keyed = (condition, f"Idempotency-Key: {bare}-{number}")
+        body = b"state %d" % number
+        found = [receipt(site.put(f"/{bare}", body, *keyed, token=secret)) for _ in range(2)]
+        assert [one["replayed"] for one in found] == [False, True]
+        assert found[0]["revision"] == found[1]["revision"] == number + 2
+    with storing_nothing(site, secret):
+        late = ('If-Match: "r1"', f"Idempotency-Key: {bare}-late")
+        problem(site.put(f"/{bare}", b"five", *late, token=secret), 412, "precondition-failed")
 
 
 def test_a_key_of_another_request(site: Deployment, secret: str) -> None:

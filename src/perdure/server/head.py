@@ -40,25 +40,48 @@ _NOT_IN_A_LINE = re.compile(rb"[^\r -~]|\r(?=.)", re.DOTALL)
 _LONGEST_LINE = LONGEST_TARGET + 48  # method, version and the spaces between them
 
 
+REFUSALS = {
+    400: ("malformed-request", "The message is not HTTP/1.1 as its specification has it."),
+    405: ("method-not-allowed", "The method is not defined here; the field Allow names those."),
+    408: ("request-timeout", "The header did not come within the time that it has."),
+    414: ("target-too-long", "The request target is longer than any identifier may be."),
+    431: ("header-too-long", "The header, or the trailer, is longer than is read here."),
+    501: ("not-implemented", "The message needs a coding or a method that is not known here."),
+    505: ("unsupported-version", "HTTP/1.1 and HTTP/1.0 are spoken here."),
+}
+"""By status: the code of a refusal, and what it means."""
+
+
 class Refusal(msgspec.Struct, frozen=True):
-    """Why a message was not let through to the application."""
+    """Why a message was not let through to the application; `status` is one of `REFUSALS`."""
 
     status: int
     detail: str
 
     def response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
         """The whole answer: a problem document (RFC 9457), after which the connection closes."""
-        title = HTTPStatus(self.status).phrase
-        body = msgspec.json.encode(
-            {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
-        )
-        head = [b"HTTP/1.1 %d %s\r\n" % (self.status, title.encode())]
+        code, _ = REFUSALS[self.status]
+        document = {
+            "type": f"/problems/{code}",
+            "title": title(code),
+            "status": self.status,
+            "detail": self.detail,
+            "code": code,
+        }
+        body = msgspec.json.encode(document)
+        phrase = HTTPStatus(self.status).phrase.encode()
+        head = [b"HTTP/1.1 %d %s\r\n" % (self.status, phrase)]
         head += [b"%s: %s\r\n" % field for field in fields]
         if self.status == HTTPStatus.METHOD_NOT_ALLOWED:
             # RFC 9110 section 10.2.1: an empty Allow says that no method is allowed
             head.append(b"allow: \r\n")
         head.append(b"content-type: application/problem+json\r\ncontent-length: %d\r\n" % len(body))
         return b"".join([*head, b"connection: close\r\n\r\n", body])
+
+
+def title(code: str) -> str:
+    """The title of a problem, the same for all of its kind."""
+    return code.replace("-", " ").capitalize()
 
 
 def why_refused(head: bytes) -> Refusal:

@@ -101,19 +101,27 @@ def raw_target(scope: Mapping[str, Any]) -> bytes:
 
 
 def _part(
-    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, last: bytes
+    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport
 ) -> asyncio.TimerHandle | None:
-    """Send the last bytes and close, without cutting them off.
+    """Close, without cutting off the last bytes that were written.
 
     Closing while the client still sends makes the kernel reset the connection, and the client may
     lose the answer unread. So only our direction is closed at first, and what comes is dropped.
     """
-    transport.write(last)
     if not transport.can_write_eof():  # TLS
         transport.close()
         return None
     transport.write_eof()
     return loop.call_later(LINGER, transport.close)
+
+
+class _Outlet:
+    """The transport as uvicorn's response cycle has it: how it is closed, the protocol decides."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close
 
 
 class _UnexpectedMessage(Exception):
@@ -395,7 +403,7 @@ class RawTargetProtocol(HttpToolsProtocol):
         }
         self.cycle = RequestResponseCycle(
             scope=self.scope,
-            transport=self.transport,
+            transport=cast("asyncio.Transport", _Outlet(self.transport, self._end)),
             flow=self.flow,
             logger=self.logger,
             access_logger=self.access_logger,
@@ -416,10 +424,20 @@ class RawTargetProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._answering = False
         self.server_state.total_requests += 1
-        if not self.transport.is_closing():
+        if not self._deaf and not self.transport.is_closing():
             self._close_in(self.timeout_keep_alive)
             self.flow.resume_reading()
             self._proceed()
+
+    def _end(self) -> None:
+        """End the connection behind an answer, be it to a message that is still being sent."""
+        if not self._body_left:
+            self.transport.close()
+            return
+        self._deaf, self._rest, self._body_left = True, b"", 0
+        self._unset_keepalive_if_required()
+        self.flow.resume_reading()
+        self.timeout_keep_alive_task = _part(self.loop, self.transport)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -440,7 +458,8 @@ class RawTargetProtocol(HttpToolsProtocol):
         if owed:
             self.flow.resume_reading()
             response = refusal.response(self.server_state.default_headers)
-            self.timeout_keep_alive_task = _part(self.loop, self.transport, response)
+            self.transport.write(response)
+            self.timeout_keep_alive_task = _part(self.loop, self.transport)
         else:
             self.transport.close()
 
@@ -611,6 +630,7 @@ class RawTargetH11Protocol(H11Protocol):
         if owed:
             self.flow.resume_reading()
             response = refusal.response(self.server_state.default_headers)
-            self.timeout_keep_alive_task = _part(self.loop, self.transport, response)
+            self.transport.write(response)
+            self.timeout_keep_alive_task = _part(self.loop, self.transport)
         else:
             self.transport.close()

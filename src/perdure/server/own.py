@@ -17,6 +17,7 @@ from perdure.errors import PerdureError
 from perdure.ids import schemes
 from perdure.server import pages, problems
 from perdure.server.answers import Answer, empty, plain, uri
+from perdure.server.head import title
 from perdure.server.metrics import CONTENT_TYPE
 from perdure.server.negotiate import choose
 from perdure.server.request import Request
@@ -75,6 +76,5 @@ async def explanation(_service: Service, request: Request) -> Answer:
     if found is None:
         return problems.answer(problems.no_such_page(request.target.text), request)
     status, text = found
-    title = problems.title(code)
-    body = pages.render("explanation.html", code=code, status=status, text=text, title=title)
+    body = pages.render("explanation.html", code=code, status=status, text=text, title=title(code))
     return pages.page(HTTPStatus.OK, body, _DAY)

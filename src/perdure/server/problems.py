@@ -22,6 +22,7 @@ from perdure.ids import Identifier
 from perdure.model import Gone
 from perdure.server import pages
 from perdure.server.answers import Answer, Fields, plain
+from perdure.server.head import REFUSALS, title
 from perdure.server.negotiate import choose
 from perdure.server.request import Request
 
@@ -137,11 +138,6 @@ def no_such_page(path: str) -> Problem:
     )
 
 
-def title(code: str) -> str:
-    """The title of a problem, the same for all of its kind."""
-    return code.replace("-", " ").capitalize()
-
-
 def answer(problem: Problem, request: Request) -> Answer:
     """The problem in the form that the client reads."""
     vary = (b"vary", b"accept")
@@ -183,4 +179,5 @@ def explanations() -> dict[str, tuple[HTTPStatus, str]]:
         for kind, status in STATUS.items()
         if kind is not PerdureError
     }
-    return tree | _OWN
+    refused = {code: (HTTPStatus(status), said) for status, (code, said) in REFUSALS.items()}
+    return refused | tree | _OWN
