@@ -32,10 +32,54 @@ LARGEST_ATTACHED = 1 << 20
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
 _ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
-_LINKS = ("uri", "code.value", "relation.value", "attachment.schema")
+_URI = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]*')
+_DEGREES = re.compile(r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})", re.ASCII)
+_LINKS = ("uri", "code.value", "codes.value", "relations.value", "attachment.schema")
+_DEGREE_FIELDS = ("longitude", "latitude", "box.west", "box.east", "box.south", "box.north")
 _YEAR = re.compile("[0-9]{4}", re.ASCII)
 _LANGUAGE = re.compile("[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,80}/[A-Za-z0-9!#$&^_.+-]{1,80}", re.ASCII)
+
+
+# The kernel's controlled lists (appendix 1 of its documentation)
+
+TITLES = frozenset(["AlternativeTitle", "Subtitle", "TranslatedTitle", "Other"])
+DESCRIPTIONS = frozenset(
+    ["Abstract", "Methods", "SeriesInformation", "TableOfContents", "TechnicalInfo", "Other"]
+)
+ROLES = frozenset(
+    ["ContactPerson", "DataCollector", "DataCurator", "DataManager", "Distributor", "Editor", "HostingInstitution", "Producer", "ProjectLeader", "ProjectManager", "ProjectMember", "RegistrationAgency", "RegistrationAuthority", "RelatedPerson", "Researcher", "ResearchGroup", "RightsHolder", "Sponsor", "Supervisor", "Translator", "WorkPackageLeader", "Other"]
+)
+DATES = frozenset(
+    ["Accepted", "Available", "Collected", "Copyrighted", "Coverage", "Created", "Issued", "Submitted", "Updated", "Valid", "Withdrawn", "Other"]
+)
+RESOURCE_TYPES = frozenset(
+    ["Audiovisual", "Award", "Book", "BookChapter", "Collection", "ComputationalNotebook", "ConferencePaper", "ConferenceProceeding", "DataPaper", "Dataset", "Dissertation", "Event", "Image", "Instrument", "InteractiveResource", "Journal", "JournalArticle", "Model", "OutputManagementPlan", "PeerReview", "PhysicalObject", "Preprint", "Project", "Report", "Service", "Software", "Sound", "Standard", "StudyRegistration", "Text", "Workflow", "Other"]
+)
+SCHEMES = frozenset(
+    ["ARK", "arXiv", "bibcode", "CSTR", "DOI", "EAN13", "EISSN", "Handle", "IGSN", "ISBN", "ISSN", "ISTC", "LISSN", "LSID", "PMID", "PURL", "RRID", "UPC", "URL", "URN", "w3id"]
+)
+"""Of related identifiers."""
+RELATIONS = frozenset(
+    ["IsCitedBy", "Cites", "IsSupplementTo", "IsSupplementedBy", "IsContinuedBy", "Continues", "IsDescribedBy", "Describes", "HasMetadata", "IsMetadataFor", "HasVersion", "IsVersionOf", "IsNewVersionOf", "IsPreviousVersionOf", "IsPartOf", "HasPart", "IsPublishedIn", "IsReferencedBy", "References", "IsDocumentedBy", "Documents", "IsCompiledBy", "Compiles", "IsVariantFormOf", "IsOriginalFormOf", "IsIdenticalTo", "IsReviewedBy", "Reviews", "IsDerivedFrom", "IsSourceOf", "IsRequiredBy", "Requires", "IsObsoletedBy", "Obsoletes", "IsCollectedBy", "Collects", "HasTranslation", "IsTranslationOf"]
+)
+FUNDER_SCHEMES = frozenset(("Crossref Funder ID", "GRID", "ISNI", "ROR", "Other"))
+NUMBERS = frozenset(["Article", "Chapter", "Report", "Other"])
+_WORDS = {
+    "titles.kind": TITLES,
+    "descriptions.kind": DESCRIPTIONS,
+    "creators.kind": frozenset(("Personal", "Organizational")),
+    "contributors.kind": frozenset(("Personal", "Organizational")),
+    "contributors.role": ROLES,
+    "dates.kind": DATES,
+    "about.resource_type": RESOURCE_TYPES,
+    "relations.resource_type": RESOURCE_TYPES,
+    "relations.scheme": SCHEMES,
+    "relations.relation": RELATIONS,
+    "related.resource_type": RESOURCE_TYPES,
+    "related.relation": RELATIONS,
+    "related.number_kind": NUMBERS,
+}
 
 
 class Stated(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
@@ -306,7 +350,7 @@ def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]
 
 
 def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Every text in a description, with the value and field that it stands in: `code.value`."""
+    """Every text in a description, with the last two names that lead to it: `titles.kind`."""
     if isinstance(value, str):
         if value:
             yield name, value
@@ -314,8 +358,9 @@ def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
         for one in value:
             yield from _values(one, name)
     elif isinstance(value, msgspec.Struct):
+        last = name.rpartition(".")[2]
         for field in value.__struct_fields__:
-            yield from _values(getattr(value, field), f"{type(value).__name__.lower()}.{field}")
+            yield from _values(getattr(value, field), f"{last}.{field}")
 
 
 def _check(name: str, value: str) -> None:
@@ -323,10 +368,19 @@ def _check(name: str, value: str) -> None:
         raise _refused(name, f"it is longer than {LONGEST_TEXT} characters")
     if _NOT_IN_XML.search(value):
         raise _refused(f"{name} {quote(value)}", "it has a character that XML cannot carry")
+    words = _WORDS.get(name)
+    if words is not None and value not in words:
+        raise _refused(f"{name} {quote(value)}", f"it is none of {', '.join(sorted(words))}")
     if name.endswith(_LINKS) and not is_safe(value):
         raise _refused(f"{name} {quote(value)}", "it is of a scheme that browsers run")
+    if name.endswith("uri") and not _URI.fullmatch(value):
+        raise _refused(f"{name} {quote(value)}", "it is no URI: escape what cannot stand in one")
     if name.endswith(".language") and not _LANGUAGE.fullmatch(value):
         raise _refused(f"language {quote(value)}", "it is no tag of BCP 47")
+    if name.endswith(_DEGREE_FIELDS):
+        most = 90 if name.endswith(("latitude", "north", "south")) else 180
+        if not _DEGREES.fullmatch(value) or abs(float(value)) > most:
+            raise _refused(f"{name} {quote(value)}", f"degrees from -{most} to {most} are needed")
 
 
 def is_safe(uri: str) -> bool:

@@ -141,6 +141,24 @@ class InvalidRequest(PerdureError, ValueError):
         return f"see {self.rule}" if self.rule else ""
 
 
+class InvalidMetadata(PerdureError, ValueError):
+    """The bytes are no record of the metadata format that they are said to be of."""
+
+    code = "invalid-metadata"
+    fields = ("format", "line", "reason")
+    format: str
+    line: int | None
+    """Counted from 1; None where the format has no lines."""
+    reason: str
+
+    def problem(self) -> str:
+        where = f" at line {self.line}" if self.line else ""
+        return f"no valid {self.format} record{where}: {quote(self.reason)}"
+
+    def repair(self) -> str:
+        return "mend it and send it again; nothing was changed"
+
+
 class BadSettings(PerdureError, ValueError):
     """A setting has a value that cannot work."""
 

@@ -57,6 +57,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.PartCheckFailed: 19,
     errors.OverBudget: 22,
     errors.Undecodable: 54,
+    errors.InvalidMetadata: 55,
     errors.Unavailable: 20,
     errors.StorageFailed: 21,
     errors.Unauthenticated: 30,

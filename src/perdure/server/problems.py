@@ -20,7 +20,7 @@ from perdure import errors
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
 from perdure.model import Gone
-from perdure.server import pages
+from perdure.server import logs, pages
 from perdure.server.answers import Answer, Fields, plain
 from perdure.server.head import REFUSALS, title
 from perdure.server.negotiate import choose
@@ -33,6 +33,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.UnknownScheme: HTTPStatus.BAD_REQUEST,
     errors.MalformedPart: HTTPStatus.BAD_REQUEST,
     errors.InvalidRequest: HTTPStatus.BAD_REQUEST,
+    errors.InvalidMetadata: HTTPStatus.UNPROCESSABLE_ENTITY,
     errors.BadSettings: HTTPStatus.INTERNAL_SERVER_ERROR,
     # look elsewhere
     errors.NotFound: HTTPStatus.NOT_FOUND,
@@ -91,6 +92,16 @@ def of_error(error: PerdureError) -> Problem:
     return Problem(
         status=status, code=error.code, detail=str(error), members=members, fields=tuple(fields)
     )
+
+
+def noted(error: PerdureError, method: str) -> Problem:
+    """The problem that an error is, logged where an operator would want to know of it."""
+    problem = of_error(error)
+    if problem.status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
+        logs.log().error("failed", code=error.code, detail=str(error))
+    elif isinstance(error, errors.Unauthenticated | errors.Forbidden):
+        logs.log().info("refused", code=error.code, detail=str(error), method=method)
+    return problem
 
 
 def of_tombstone(step: Gone) -> Problem:

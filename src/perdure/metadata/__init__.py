@@ -1,0 +1,139 @@
+"""Metadata of a resource in the formats of others, and citations of it.
+
+How it works: `described` puts together what can be said of a resource; `write` says it in a
+format, `read` takes what a record in a format says, `perdure.metadata.citing` cites it. A format is
+one file with a `Format` in it, listed here.
+
+    write(described(identifier, record, url), "datacite")
+
+What must stay true: what `write` gives is valid in its format, whatever was said; what `read`
+gives has passed `perdure.description.checked`. Libraries are imported when a format needs them.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure import rules
+from perdure.description import About, of_pairs
+from perdure.errors import InvalidRequest, quote
+from perdure.ids import Identifier
+from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, ris, turtle
+from perdure.metadata.port import LARGEST, Described, Format
+from perdure.model import Record, Representation, Version
+from perdure.parts import Selector
+
+__all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described", "find",
+           "read", "write"]  # fmt: skip
+
+FORMATS: dict[str, Format] = {
+    one.name: one
+    for one in (
+        datacite.FORMAT,
+        dublin_core.FORMAT,
+        jsonld.FORMAT,
+        turtle.FORMAT,
+        csl.FORMAT,
+        bibtex.FORMAT,
+        ris.FORMAT,
+    )
+}
+"""By name, as it stands in `?metadata=`."""
+_NAMES = {"dublincore": "dc", "oai_dc": "dc", "schemaorg": "jsonld", "schema.org": "jsonld",
+          "rdf": "turtle", "ttl": "turtle", "csl-json": "csl", "csljson": "csl",
+          "bib": "bibtex"}  # fmt: skip
+
+
+def find(name: str) -> Format:
+    """The format of this name. Raises InvalidRequest."""
+    lowered = name.lower()
+    found = FORMATS.get(_NAMES.get(lowered, lowered))
+    if found is None:
+        raise InvalidRequest(
+            what=f"metadata format {quote(name)}",
+            reason=f"known are {', '.join(FORMATS)}",
+            rule="docs/reference/metadata.md",
+        )
+    return found
+
+
+def by_media_type(media_type: str) -> Format | None:
+    """The format that a media type says; None for one that says none of ours."""
+    essence = media_type.partition(";")[0].strip().lower()
+    return next((one for one in FORMATS.values() if essence in one.media_types), None)
+
+
+def write(what: Described, format: str) -> bytes:
+    """A record in a format, as it is sent. Raises InvalidRequest for a format that is unknown."""
+    return find(format).write(what)
+
+
+def read(data: bytes, format: str) -> About:
+    """What a record in a format says.
+
+    Raises InvalidMetadata with line and reason, TooLarge, or InvalidRequest for a format that
+    cannot be read and for what no description may hold.
+    """
+    found = find(format)
+    if found.read is None:
+        readable = ", ".join(one.name for one in FORMATS.values() if one.read is not None)
+        raise InvalidRequest(
+            what=f"metadata format {quote(format)}",
+            reason=f"it is written only; read are {readable}",
+            rule="docs/reference/metadata.md",
+        )
+    return found.read(data)
+
+
+def described(
+    identifier: Identifier, record: Record, url: str, derived: About | None = None
+) -> Described:
+    """A resource as its formats need it. `url` is the actionable form of the identifier.
+
+    What was described by nobody is what plain names and values say of it, else `derived`.
+    """
+    about = record.about or of_pairs(record.metadata)
+    if derived is not None and not about.titles:
+        about = derived
+    version, held = _held(identifier, record)
+    return Described(
+        identifier=identifier,
+        about=about,
+        url=url,
+        at=_begin(record),
+        media_type=held.media_type if held else "",
+        length=held.length if held else None,
+        sha512=held.sha512 if held else "",
+        version=version.number if version and len(record.versions) > 1 else None,
+    )
+
+
+def adopted(about: About, identifier: Identifier, url: str) -> About:
+    """A description that was read, as one of this resource: its own names need not be said."""
+    bare = str(identifier).partition(":")[2]
+    own = {str(identifier), identifier.urn, url} | (
+        {bare} if identifier.kind == "handle" else set()
+    )
+    codes = tuple(one for one in about.codes if one.value not in own)
+    return msgspec.structs.replace(about, codes=codes)
+
+
+def _held(identifier: Identifier, record: Record) -> tuple[Version | None, Representation | None]:
+    """The version and the representation that an identifier means, where it means just one."""
+    number, format = rules.wanted(identifier)
+    version = record.version(number) if number is not None else record.newest
+    if version is None:
+        return None, None
+    if format is not None:
+        return version, version.find(format)
+    return version, version.representations[0] if len(version.representations) == 1 else None
+
+
+def _begin(record: Record) -> str:
+    """When there was something first; of a revised record without bytes, when it was revised."""
+    return record.versions[0].at if record.versions else record.at
+
+
+def with_part(what: Described, part: Selector | None) -> Described:
+    """The same resource, of which a part is meant."""
+    return msgspec.structs.replace(what, part=part)

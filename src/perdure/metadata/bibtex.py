@@ -1,0 +1,115 @@
+"""BibTeX: one entry, for LaTeX.
+
+Specification: Patashnik, BibTeXing (1988); fields beyond it (`url`, `doi`, `urldate`) are those
+that biblatex and the common styles know.
+
+What must stay true: what is between braces is balanced and means itself to TeX, whatever a title
+holds; the entry is UTF-8, as biber and BibTeXu read it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from perdure.description import Agent
+from perdure.metadata.csl import item
+from perdure.metadata.datacite import version
+from perdure.metadata.port import Described, Format
+from perdure.metadata.resource_types import from_media, row
+
+_NAME = "bibtex"
+_SPECIAL = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "%": r"\%",
+        "#": r"\#",
+        "_": r"\_",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+    }
+)
+_IN_URL = str.maketrans({"\\": "%5C", "{": "%7B", "}": "%7D", "%": r"\%", "#": r"\#", " ": "%20"})
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+def write(described: Described) -> bytes:
+    """The entry, in UTF-8."""
+    about = described.about
+    general = about.resource_type or from_media(described.media_type)
+    kind = row(general).bibtex
+    cited = item(described)
+    issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]
+    held_in = about.container
+    where = {"article": "journal"}.get(kind, "booktitle")
+    fields: dict[str, str] = {
+        "author": _names(about.creators),
+        "editor": _names(tuple(one for one in about.contributors if one.role == "Editor")),
+        "title": _text(cited.get("title", "")),
+        where: _text(held_in.titles[0].value if held_in and held_in.titles else ""),
+        "volume": _text(held_in.volume if held_in else ""),
+        "number": _text((held_in.issue or held_in.number) if held_in else ""),
+        "pages": _text(cited.get("page", "")).replace("–", "--"),
+        "publisher": _text(cited.get("publisher", "")),
+        "address": _text(cited.get("publisher-place", "")),
+        "edition": _text(about.edition),
+        "year": str(issued[0]) if issued else "",
+        "version": _text(version(described)),
+        "howpublished": _text(about.resource_kind or general) if kind == "misc" else "",
+        "language": _text(about.language),
+        "doi": cited.get("DOI", "").translate(_IN_URL),
+        "isbn": _text(cited.get("ISBN", "")),
+        "issn": _text(cited.get("ISSN", "")),
+        "url": described.url.translate(_IN_URL),
+        "note": _text(_note(described)),
+    }
+    if kind == "phdthesis":
+        fields["school"] = fields.pop("publisher")
+    elif kind == "techreport":
+        fields["institution"] = fields.pop("publisher")
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+    if len(issued) > 1:
+        lines.append(f"  month = {_MONTHS[int(issued[1]) - 1]},")
+    return "\n".join([f"@{kind}{{{_key(described)},", *lines, "}\n"]).encode()
+
+
+def _note(described: Described) -> str:
+    """The identifier itself, beside its actionable form; of archived material the archive too."""
+    words = [f"Archived by {described.about.archive}"] if described.about.archive else []
+    if str(described.identifier) != described.url:
+        words.append(str(described.identifier))
+    return ". ".join(words)
+
+
+def _key(described: Described) -> str:
+    """What the entry is cited by: who and when, else the identifier, in plain letters."""
+    creators = described.about.creators
+    who = (creators[0].family or creators[0].shown) if creators else ""
+    when = described.about.year or described.at[:4]
+    stem = re.sub("[^A-Za-z0-9]", "", who) + when if who else str(described.identifier)
+    return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
+
+
+def _names(agents: tuple[Agent, ...]) -> str:
+    """`Family, Given and …`; an organisation in braces of its own, for it has no parts."""
+    return " and ".join(
+        _text(f"{one.family}, {one.given}" if one.given else one.family)
+        if one.is_person and one.family
+        else f"{{{_text(one.shown)}}}"
+        for one in agents
+    )
+
+
+def _text(value: str) -> str:
+    return " ".join(value.split()).translate(_SPECIAL)
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="BibTeX",
+    media_types=("application/x-bibtex", "text/x-bibtex"),
+    write=write,
+)

@@ -1,0 +1,306 @@
+"""CSL-JSON: what citation processors read, and what reference managers exchange.
+
+Specification: CSL 1.0.2, appendices III and IV, and its JSON schema `csl-data.json`.
+
+How it works: `item` makes one item of a described resource, which `perdure.metadata.citing` also
+hands to the styles; `read` takes an item, or a list with one in it.
+
+What must stay true: the actionable identifier is the `URL` (and the DOI of a DOI the `DOI`) of
+every item; nothing is in an item that nobody said, but the date of registration where no date is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from perdure.description import (
+    About,
+    Agent,
+    Code,
+    Publisher,
+    Related,
+    Rights,
+    Subject,
+    Text,
+    When,
+    checked,
+    person,
+    year_of,
+)
+from perdure.errors import TooLarge
+from perdure.ids.handle import Handle
+from perdure.ids.pwid import Pwid
+from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.resource_types import from_media, from_word, row
+
+Item = dict[str, Any]
+
+_NAME = "csl"
+_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?", re.ASCII)
+_ROLES = {"Editor": "editor", "Translator": "translator", "ProjectLeader": "director"}
+_DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
+
+
+# Writing
+# -------
+
+
+def write(described: Described) -> bytes:
+    """One item, as a JSON object."""
+    return msgspec.json.format(msgspec.json.encode(item(described)), indent=2) + b"\n"
+
+
+def item(described: Described) -> Item:
+    """The resource as an item of CSL-JSON; see the specification for its members."""
+    about, identifier = described.about, described.identifier
+    general = about.resource_type or from_media(described.media_type)
+    is_web = isinstance(identifier, Pwid)
+    found: Item = {"id": str(identifier), "type": "webpage" if is_web else row(general).csl}
+    if about.resource_kind:
+        found["genre"] = about.resource_kind
+    if about.title:
+        found["title"] = _title(about)
+    found |= _people(about)
+    issued = about.date("Issued", "Available", "Created") or about.year or described.at
+    if date := _date(issued):
+        found["issued"] = date
+    if about.publisher is not None:
+        found["publisher"] = about.publisher.name
+        if about.publisher.place:
+            found["publisher-place"] = about.publisher.place
+    version = about.version or (str(described.version) if described.version else "")
+    if version:
+        found["version"] = version
+    if about.edition:
+        found["edition"] = about.edition
+    if about.language:
+        found["language"] = about.language
+    if about.archive:
+        found["archive"] = about.archive
+    abstract = next((one.value for one in about.descriptions if one.kind == "Abstract"), "")
+    if abstract:
+        found["abstract"] = abstract
+    if about.subjects:
+        found["keyword"] = ", ".join(one.value for one in about.subjects)
+    found |= _container(about.container)
+    found |= _codes(about.codes)
+    if isinstance(identifier, Handle) and str(identifier).startswith("doi:"):
+        found["DOI"] = str(identifier)[4:]
+    found["URL"] = described.url
+    return found
+
+
+def _title(about: About) -> str:
+    subtitle = next((one.value for one in about.titles if one.kind == "Subtitle"), "")
+    return f"{about.title}: {subtitle}" if subtitle else about.title
+
+
+def _people(about: About) -> Item:
+    found: Item = {}
+    if about.creators:
+        found["author"] = [_name(one) for one in about.creators]
+    for one in about.contributors:
+        if role := _ROLES.get(one.role):
+            found.setdefault(role, []).append(_name(one))
+    return found
+
+
+def _name(agent: Agent) -> Item:
+    if not agent.is_person or not agent.family:
+        return {"literal": agent.shown or agent.given}
+    family, parts = agent.family, {}
+    if particle := _DROPPING.match(family):  # "van der Berg": citeproc sorts by what follows
+        parts["non-dropping-particle"] = particle[1].rstrip()
+        family = family[particle.end() :]
+    parts["family"] = family
+    if agent.given:
+        parts["given"] = agent.given
+    return parts
+
+
+def _date(text: str) -> Item:
+    """A date or an interval; nothing for what is neither."""
+    ends = []
+    for end in text.split("/")[:2]:
+        found = _DATE.match(end.strip())
+        if found is None:
+            break
+        ends.append([int(part) for part in found.groups() if part])
+    return {"date-parts": ends} if ends else {}
+
+
+def _container(held_in: Related | None) -> Item:
+    if held_in is None:
+        return {}
+    found: Item = {}
+    if held_in.titles:
+        found["container-title"] = held_in.titles[0].value
+    pages = [page for page in (held_in.first_page, held_in.last_page) if page]
+    for name, value in (
+        ("volume", held_in.volume),
+        ("issue", held_in.issue),
+        ("number", held_in.number),
+        ("page", "–".join(pages)),
+        ("edition", held_in.edition),
+        ("publisher", held_in.publisher),
+    ):
+        if value:
+            found[name] = value
+    editors = [_name(one) for one in held_in.contributors if one.role == "Editor"]
+    if editors:
+        found["editor"] = editors
+    return found | (_codes((held_in.code,)) if held_in.code else {})
+
+
+def _codes(codes: tuple[Code, ...]) -> Item:
+    wanted = {"ISBN": "ISBN", "ISSN": "ISSN", "EISSN": "ISSN", "DOI": "DOI", "PMID": "PMID"}
+    found = {wanted[one.scheme]: one.value for one in codes if one.scheme in wanted}
+    if "DOI" in found:
+        found["DOI"] = re.sub(r"^(?:doi:|https?://(?:dx\.)?doi\.org/)", "", found["DOI"])
+    return found
+
+
+# Reading
+# -------
+
+
+class _Name(msgspec.Struct, frozen=True, rename="kebab"):
+    family: str = ""
+    given: str = ""
+    literal: str = ""
+    suffix: str = ""
+    dropping_particle: str = ""
+    non_dropping_particle: str = ""
+
+
+class _Date(msgspec.Struct, frozen=True, rename="kebab"):
+    date_parts: tuple[tuple[int | str, ...], ...] = ()
+    raw: str = ""
+    literal: str = ""
+
+
+def read(data: bytes) -> About:
+    """What an item says. Raises InvalidMetadata or TooLarge."""
+    if len(data) > LARGEST:
+        raise TooLarge(what="the csl record", limit=LARGEST)
+    try:
+        found: Any = msgspec.json.decode(data)
+        if isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        if not isinstance(found, dict):
+            raise wrong(_NAME, "one item is needed, as an object")
+        return checked(_about(found))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise wrong(_NAME, error) from None
+
+
+def _about(item: Item) -> About:
+    if not isinstance(item.get("type"), str):
+        raise wrong(_NAME, "an item has a type")
+    issued = _read_date(item.get("issued"))
+    codes = tuple(
+        Code(value=_text(item, name), scheme=scheme)
+        for name, scheme in (("DOI", "DOI"), ("URL", "URL"), ("ISBN", "ISBN"), ("PMID", "PMID"))
+        if _text(item, name)
+    )
+    held_in = _read_container(item)
+    publisher = _text(item, "publisher")
+    title = _text(item, "title")
+    return About(
+        titles=(Text(value=title),) if title else (),
+        creators=_names(item, "author"),
+        contributors=tuple(
+            msgspec.structs.replace(one, role=role)
+            for role, name in _ROLES.items()
+            for one in _names(item, name)
+        ),
+        publisher=Publisher(name=publisher, place=_text(item, "publisher-place"))
+        if publisher
+        else None,
+        year=year_of(issued),
+        dates=(When(value=issued, kind="Issued"),) if issued else (),
+        language=_text(item, "language"),
+        resource_type=from_word("csl", item["type"]) or "Other",
+        resource_kind=_text(item, "genre"),
+        subjects=tuple(
+            Subject(value=one.strip()) for one in _text(item, "keyword").split(",") if one.strip()
+        ),
+        codes=codes,
+        version=_text(item, "version"),
+        edition="" if held_in else _text(item, "edition"),
+        rights=(Rights(value=_text(item, "license")),) if _text(item, "license") else (),
+        descriptions=(Text(value=_text(item, "abstract"), kind="Abstract"),)
+        if _text(item, "abstract")
+        else (),
+        related=(held_in,) if held_in else (),
+        archive=_text(item, "archive"),
+    )
+
+
+def _text(item: Item, name: str) -> str:
+    value = item.get(name, "")
+    if not isinstance(value, str | int | float):
+        raise wrong(_NAME, f"{name} is a text or a number")
+    return str(value).strip()
+
+
+def _names(item: Item, name: str) -> tuple[Agent, ...]:
+    return tuple(_read_name(one) for one in msgspec.convert(item.get(name, ()), tuple[_Name, ...]))
+
+
+def _read_name(one: _Name) -> Agent:
+    if one.literal or not one.family:
+        return person(one.literal) if one.literal else Agent(name=one.given)
+    particles = (one.dropping_particle, one.non_dropping_particle)
+    family = " ".join(part for part in (*particles, one.family) if part)
+    given = " ".join(part for part in (one.given, one.suffix) if part)
+    name = ", ".join(part for part in (family, given) if part)
+    return Agent(name=name, family=family, given=given, kind="Personal")
+
+
+def _read_date(value: Any) -> str:
+    if not value:
+        return ""
+    date = msgspec.convert(value, _Date)
+    if not date.date_parts:
+        return date.raw or date.literal
+    ends = (
+        "-".join(f"{int(part):04}" if not at else f"{int(part):02}" for at, part in enumerate(end))
+        for end in date.date_parts
+        if all(str(part).lstrip("-").isdigit() for part in end)
+    )
+    return "/".join(ends)
+
+
+def _read_container(item: Item) -> Related | None:
+    title = _text(item, "container-title")
+    if not title:
+        return None
+    first, _, last = re.sub(r"[‐-―]+|-+", "-", _text(item, "page")).partition("-")
+    issn = _text(item, "ISSN")
+    in_book = item["type"] in ("chapter", "paper-conference", "entry-encyclopedia")
+    return Related(
+        relation="IsPublishedIn",
+        resource_type="Book" if in_book else "Journal",
+        titles=(Text(value=title),),
+        code=Code(value=issn, scheme="ISSN") if issn else None,
+        volume=_text(item, "volume"),
+        issue=_text(item, "issue"),
+        number=_text(item, "number"),
+        edition=_text(item, "edition"),
+        first_page=first.strip(),
+        last_page=last.strip(),
+    )
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="CSL-JSON",
+    media_types=("application/vnd.citationstyles.csl+json",),
+    write=write,
+    read=read,
+    schema="https://resource.citationstyles.org/schema/v1.0/input/json/csl-data.json",
+)

@@ -1,0 +1,210 @@
+"""Dublin Core as XML: the fifteen elements in the container of OAI-PMH.
+
+Specifications: Dublin Core Metadata Element Set 1.1 (ISO 15836-1) and the format `oai_dc` of
+OAI-PMH 2.0; judged by `schemas/oai_dc.xsd`. Records of the wider DCMI terms are read by their
+elements of the same names.
+
+What must stay true: what is written is valid, and has the identifier in both its forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perdure.description import (
+    About,
+    Agent,
+    Code,
+    Place,
+    Publisher,
+    Relation,
+    Rights,
+    Subject,
+    Text,
+    When,
+    checked,
+    is_safe,
+    person,
+    year_of,
+)
+from perdure.metadata import xml_text
+from perdure.metadata.port import Described, Format, wrong
+from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.metadata.xml_text import content, element, local
+
+NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
+SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
+ELEMENTS = "http://purl.org/dc/elements/1.1/"
+TERMS = "http://purl.org/dc/terms/"
+_NAME = "dc"
+_ROOT = (
+    f'<oai_dc:dc xmlns:oai_dc="{NAMESPACE}" xmlns:dc="{ELEMENTS}" '
+    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+    f'xsi:schemaLocation="{NAMESPACE} {SCHEMA}">'
+)
+
+
+# Writing
+# -------
+
+
+def write(described: Described) -> bytes:
+    """The record, in UTF-8."""
+    lines = [element(f"dc:{name}", text, xml__lang=lang) for name, text, lang in pairs(described)]
+    return "\n".join([f"{xml_text.DECLARATION}{_ROOT}", *lines, "</oai_dc:dc>\n"]).encode()
+
+
+def pairs(described: Described) -> Iterator[tuple[str, str, str]]:
+    """Element, value and language of everything that the fifteen elements can say."""
+    about = described.about
+    yield from (("title", one.value, one.language) for one in about.titles)
+    yield from (("creator", one.shown, one.language) for one in about.creators)
+    yield from (("subject", one.value, one.language) for one in about.subjects)
+    yield from (("description", one.value, one.language) for one in about.descriptions)
+    if about.publisher is not None:
+        yield "publisher", about.publisher.name, about.publisher.language
+    yield from (("contributor", one.shown, one.language) for one in about.contributors)
+    date = about.date("Issued", "Available", "Created") or about.year
+    if date:
+        yield "date", date, ""
+    general = about.resource_type or from_media(described.media_type)
+    if general:
+        yield "type", row(general).dcmi, ""
+    if about.resource_kind:
+        yield "type", about.resource_kind, ""
+    formats = about.formats or ((described.media_type,) if described.media_type else ())
+    yield from (("format", one, "") for one in formats)
+    yield "identifier", str(described.identifier), ""
+    if described.url != str(described.identifier):
+        yield "identifier", described.url, ""
+    yield from (("identifier", one.value, "") for one in about.codes)
+    if about.language:
+        yield "language", about.language, ""
+    for one in about.relations:
+        yield ("source" if one.relation == "IsDerivedFrom" else "relation"), one.value, ""
+    yield from (("coverage", one.name, "") for one in about.places)
+    for right in about.rights:
+        yield "rights", right.value or right.code, right.language
+        if right.uri:
+            yield "rights", right.uri, ""
+
+
+# Reading
+# -------
+
+_TERMS = {
+    "alternative": "title",
+    "abstract": "description",
+    "tableOfContents": "description",
+    "created": "date",
+    "issued": "date",
+    "modified": "date",
+    "available": "date",
+    "spatial": "coverage",
+    "license": "rights",
+    "accessRights": "rights",
+    "isPartOf": "relation",
+    "hasPart": "relation",
+    "references": "relation",
+}
+"""Terms of DCMI that refine an element."""
+_DATES = {"created": "Created", "modified": "Updated", "available": "Available"}
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+def read(data: bytes) -> About:
+    """What a record says. Raises InvalidMetadata with line and reason, TooLarge."""
+    root = xml_text.parse(data, _NAME)
+    if root.tag == f"{{{NAMESPACE}}}dc":
+        xml_text.validate(root, _NAME, "oai_dc.xsd")
+    found: dict[str, list[tuple[str, Any]]] = {}
+    for one in root.iter():
+        if isinstance(one.tag, str) and one.tag.startswith((f"{{{ELEMENTS}}}", f"{{{TERMS}}}")):
+            name = local(one)
+            if content(one):
+                found.setdefault(_TERMS.get(name, name), []).append((name, one))
+    if not found:
+        reason = f"no element of {ELEMENTS} or {TERMS} says anything in it"
+        raise wrong(_NAME, reason, root.sourceline)
+    return checked(_about(found))
+
+
+def _about(found: dict[str, list[tuple[str, Any]]]) -> About:
+    def values(name: str) -> list[str]:
+        return [content(one) for _, one in found.get(name, ())]
+
+    dates = tuple(
+        When(value=content(one), kind=_DATES.get(name, "Issued"))
+        for name, one in found.get("date", ())
+    )
+    kinds = values("type")
+    general = next((word for kind in kinds if (word := from_word("dcmi", kind))), "")
+    publisher = values("publisher")
+    languages = values("language")
+    return About(
+        titles=tuple(
+            Text(
+                value=content(one),
+                kind="AlternativeTitle" if name == "alternative" or at else "",
+                language=one.get(_LANG, ""),
+            )
+            for at, (name, one) in enumerate(found.get("title", ()))
+        ),
+        creators=tuple(map(person, values("creator"))),
+        contributors=tuple(map(_contributor, values("contributor"))),
+        publisher=Publisher(name=publisher[0]) if publisher else None,
+        year=next((year for one in dates if (year := year_of(one.value))), ""),
+        dates=dates,
+        language=languages[0] if languages else "",
+        resource_type=general,
+        resource_kind=next((kind for kind in kinds if not from_word("dcmi", kind)), ""),
+        subjects=tuple(Subject(value=one) for one in values("subject")),
+        codes=tuple(Code(value=one, scheme=_scheme(one)) for one in values("identifier")),
+        relations=(
+            *(_relation(one, "References") for one in values("relation")),
+            *(_relation(one, "IsDerivedFrom") for one in values("source")),
+        ),
+        formats=tuple(values("format")),
+        rights=tuple(map(_rights, values("rights"))),
+        descriptions=tuple(
+            Text(
+                value=content(one),
+                kind="TableOfContents" if name == "tableOfContents" else "Abstract",
+                language=one.get(_LANG, ""),
+            )
+            for name, one in found.get("description", ())
+        ),
+        places=tuple(Place(name=one) for one in values("coverage")),
+    )
+
+
+def _contributor(name: str) -> Agent:
+    one = person(name)
+    return Agent(name=one.name, family=one.family, given=one.given, kind=one.kind, role="Other")
+
+
+def _scheme(text: str) -> str:
+    lowered = text.lower()
+    known = {"doi:": "DOI", "hdl:": "Handle", "urn:": "URN", "ark:": "ARK", "http": "URL"}
+    return known.get(lowered[:4], "local")
+
+
+def _relation(text: str, relation: str) -> Relation:
+    scheme = _scheme(text)
+    return Relation(value=text, scheme="URL" if scheme == "local" else scheme, relation=relation)
+
+
+def _rights(text: str) -> Rights:
+    is_link = text.startswith(("http://", "https://")) and is_safe(text)
+    return Rights(uri=text) if is_link else Rights(value=text)
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="Dublin Core XML (oai_dc)",
+    media_types=("application/vnd.oai.dc+xml", "application/x-dc+xml"),
+    write=write,
+    read=read,
+    schema=SCHEMA,
+)

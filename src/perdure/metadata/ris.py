@@ -1,0 +1,71 @@
+"""RIS: one record, for reference managers.
+
+Specification: RIS format of Research Information Systems (2011), as its readers have it: tag, two
+blanks, hyphen, blank, value; `TY` first and `ER` last; lines end with CRLF.
+
+What must stay true: a value never holds a line break, so that none can begin a tag of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perdure.description import Agent
+from perdure.metadata.csl import item
+from perdure.metadata.datacite import version
+from perdure.metadata.port import Described, Format
+from perdure.metadata.resource_types import from_media, row
+
+_NAME = "ris"
+
+
+def write(described: Described) -> bytes:
+    """The record, in UTF-8."""
+    lines = (f"{tag}  - {' '.join(value.split())}" for tag, value in _fields(described) if value)
+    return ("\r\n".join((*lines, "ER  - ")) + "\r\n").encode()
+
+
+def _fields(described: Described) -> Iterator[tuple[str, str]]:
+    about = described.about
+    cited = item(described)
+    general = about.resource_type or from_media(described.media_type)
+    yield "TY", "ELEC" if about.archive else row(general).ris
+    yield from (("AU", _name(one)) for one in about.creators)
+    yield from (("ED", _name(one)) for one in about.contributors if one.role == "Editor")
+    yield "TI", cited.get("title", "")
+    held_in = about.container
+    if held_in is not None:
+        yield "T2", held_in.titles[0].value if held_in.titles else ""
+        yield "VL", held_in.volume
+        yield "IS", held_in.issue or held_in.number
+        yield "SP", held_in.first_page
+        yield "EP", held_in.last_page
+    issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]
+    if issued:
+        yield "PY", f"{issued[0]:04}"
+        yield "DA", "/".join([f"{issued[0]:04}", *(f"{part:02}" for part in issued[1:])])
+    yield "PB", cited.get("publisher", "")
+    yield "CY", cited.get("publisher-place", "")
+    yield "ET", about.edition or version(described)
+    yield "LA", about.language
+    yield from (("KW", one.value) for one in about.subjects)
+    yield "AB", cited.get("abstract", "")
+    yield "SN", cited.get("ISBN", "") or cited.get("ISSN", "")
+    yield "DO", cited.get("DOI", "")
+    yield "DB", about.archive
+    yield "ID", str(described.identifier)
+    yield "UR", described.url
+
+
+def _name(agent: Agent) -> str:
+    if agent.is_person and agent.family:
+        return f"{agent.family}, {agent.given}".rstrip(", ")
+    return agent.shown
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="RIS",
+    media_types=("application/x-research-info-systems",),
+    write=write,
+)

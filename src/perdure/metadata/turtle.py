@@ -1,0 +1,182 @@
+"""RDF in Turtle: the resource in DCMI terms, with persons in FOAF.
+
+Specifications: RDF 1.1 Turtle, DCMI Metadata Terms, FOAF 0.99. rdflib writes it, so that every
+literal and IRI is escaped as RDF demands.
+
+What must stay true: the subject is the actionable identifier, and `dcterms:identifier` has the
+identifier as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+from perdure.description import Agent, Code
+from perdure.errors import Unavailable
+from perdure.metadata.port import Described, Format
+from perdure.metadata.resource_types import from_media, row
+
+_NAME = "turtle"
+_TERMS = "http://purl.org/dc/terms/"
+_TYPES = "http://purl.org/dc/dcmitype/"
+_FOAF = "http://xmlns.com/foaf/0.1/"
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_SCHEMA = "https://schema.org/"
+_IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|\\^`]*')
+_HOMES = {"ORCID": "https://orcid.org/", "ROR": "https://ror.org/", "DOI": "https://doi.org/"}
+_RELATIONS = {
+    "IsPartOf": "isPartOf",
+    "IsPublishedIn": "isPartOf",
+    "HasPart": "hasPart",
+    "Cites": "references",
+    "References": "references",
+    "IsReferencedBy": "isReferencedBy",
+    "IsCitedBy": "isReferencedBy",
+    "IsVersionOf": "isVersionOf",
+    "HasVersion": "hasVersion",
+    "IsNewVersionOf": "replaces",
+    "IsPreviousVersionOf": "isReplacedBy",
+    "Obsoletes": "replaces",
+    "IsObsoletedBy": "isReplacedBy",
+    "Requires": "requires",
+    "IsRequiredBy": "isRequiredBy",
+    "IsDerivedFrom": "source",
+    "IsVariantFormOf": "isFormatOf",
+    "IsOriginalFormOf": "hasFormat",
+}
+_DATES = {"Issued": "issued", "Created": "created", "Updated": "modified", "Available": "available",
+          "Accepted": "dateAccepted", "Submitted": "dateSubmitted", "Valid": "valid",
+          "Copyrighted": "dateCopyrighted", "Coverage": "temporal"}  # fmt: skip
+
+
+def _rdflib() -> Any:
+    try:
+        return import_module("rdflib")
+    except ImportError:
+        raise Unavailable(what="writing RDF", reason="install perdure[metadata]") from None
+
+
+def write(described: Described) -> bytes:
+    """The graph, in Turtle and UTF-8."""
+    written: bytes = graph(described).serialize(format="turtle", encoding="utf-8")
+    return written
+
+
+def graph(described: Described) -> Any:
+    """The graph as rdflib has it. Raises Unavailable where rdflib is not installed."""
+    found = _Graph(described.url)
+    about = described.about
+    found.type(_TYPES + row(about.resource_type or from_media(described.media_type)).dcmi)
+    found.say("identifier", str(described.identifier))
+    for code in about.codes:
+        found.say("identifier", code.value)
+    for title in about.titles:
+        found.say("alternative" if title.kind else "title", title.value, title.language)
+    for agent in about.creators:
+        found.agent("creator", agent)
+    for agent in about.contributors:
+        found.agent("contributor", agent)
+    if about.publisher is not None:
+        one = about.publisher
+        found.agent("publisher", Agent(name=one.name, codes=(one.code,) if one.code else ()))
+    for when in about.dates:
+        found.date(_DATES.get(when.kind, "date"), when.value)
+    if about.year and not about.date("Issued"):
+        found.date("issued", about.year)
+    if about.language:
+        found.say("language", about.language)
+    for subject in about.subjects:
+        if subject.uri:
+            found.link("subject", subject.uri)
+        found.say("subject", subject.value, subject.language)
+    for text in about.descriptions:
+        term = {"Abstract": "abstract", "TableOfContents": "tableOfContents"}.get(text.kind)
+        found.say(term or "description", text.value, text.language)
+    for right in about.rights:
+        if right.uri:
+            found.link("license", right.uri)
+        if right.value:
+            found.say("rights", right.value, right.language)
+    for place in about.places:
+        if place.name:
+            found.say("spatial", place.name)
+    for relation in about.relations:
+        found.link(
+            _RELATIONS.get(relation.relation, "relation"), _iri(relation.value, relation.scheme)
+        )
+    held_in = about.container
+    if held_in is not None and held_in.titles:
+        found.say("isPartOf", held_in.titles[0].value)
+    for name in about.formats or ((described.media_type,) if described.media_type else ()):
+        found.say("format", name)
+    if about.version:
+        found.say("hasVersion", about.version)
+    return found.graph
+
+
+def _iri(value: str, scheme: str) -> str:
+    home = _HOMES.get(scheme, "")
+    return value if _IRI.fullmatch(value) else home + value
+
+
+class _Graph:
+    """A graph about one subject."""
+
+    def __init__(self, subject: str) -> None:
+        self._rdf = _rdflib()
+        self.graph = self._rdf.Graph()
+        for prefix, uri in (("dcterms", _TERMS), ("dcmitype", _TYPES), ("foaf", _FOAF)):
+            self.graph.bind(prefix, uri)
+        self._subject = self._rdf.URIRef(subject)
+
+    def _add(self, predicate: str, value: Any, subject: Any = None) -> None:
+        self.graph.add((subject or self._subject, self._rdf.URIRef(predicate), value))
+
+    def type(self, uri: str) -> None:
+        self._add(str(self._rdf.RDF.type), self._rdf.URIRef(uri))
+
+    def say(self, term: str, value: str, language: str = "") -> None:
+        self._add(_TERMS + term, self._rdf.Literal(value, lang=language or None))
+
+    def link(self, term: str, iri: str) -> None:
+        """A link; text, where it is none that RDF can have."""
+        fits = _IRI.fullmatch(iri)
+        self._add(_TERMS + term, self._rdf.URIRef(iri) if fits else self._rdf.Literal(iri))
+
+    def date(self, term: str, value: str) -> None:
+        kinds = {4: "gYear", 7: "gYearMonth", 10: "date"}
+        is_plain = re.fullmatch("[0-9]{4}(-[0-9]{2}){0,2}", value)
+        kind = self._rdf.URIRef(_XSD + kinds[len(value)]) if is_plain else None
+        literal = self._rdf.Literal(value, datatype=kind, normalize=False)
+        self._add(_TERMS + term, literal)
+
+    def agent(self, term: str, agent: Agent) -> None:
+        home = next((iri for code in agent.codes if (iri := _home(code))), "")
+        node = self._rdf.URIRef(home) if home else self._rdf.BNode()
+        self._add(_TERMS + term, node)
+        kind = "Person" if agent.is_person else "Organization" if agent.kind else "Agent"
+        self._add(str(self._rdf.RDF.type), self._rdf.URIRef(_FOAF + kind), node)
+        shown = " ".join(part for part in (agent.given, agent.family) if part) or agent.shown
+        for name, value in (
+            ("name", shown),
+            ("givenName", agent.given),
+            ("familyName", agent.family),
+        ):
+            if value:
+                self._add(_FOAF + name, self._rdf.Literal(value), node)
+
+
+def _home(code: Code) -> str:
+    iri = _iri(code.value, code.scheme.upper())
+    return iri if _IRI.fullmatch(iri) else ""
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="RDF (Turtle, DCMI terms)",
+    media_types=("text/turtle",),
+    write=write,
+    schema=_TERMS,
+)

@@ -1,0 +1,149 @@
+"""XML in and out: a parser that a stranger cannot use against us, and elements as text.
+
+How it works: what comes in passes expat first, which ends at the first document type declaration:
+no entity is ever declared, so none expands, inside or out. Then lxml parses it (no network, no
+huge trees) and an XML Schema judges it; hints where schemas lie are taken out before, for libxml2
+would follow them. What goes out is written as text, which is twenty times as fast as a tree.
+
+What must stay true: no byte but those given is read; XSLT, XInclude and stylesheets are never run;
+whatever is written is well-formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+from xml.parsers import expat
+
+from perdure.errors import TooLarge, Unavailable
+from perdure.metadata.port import LARGEST, wrong
+
+_XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+_HINTS = (f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation")
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
+
+
+# In
+# --
+
+
+def lxml_etree() -> Any:
+    """lxml. Raises Unavailable where it is not installed."""
+    try:
+        return import_module("lxml.etree")
+    except ImportError:
+        raise Unavailable(what="reading XML", reason="install perdure[metadata]") from None
+
+
+def parse(data: bytes, format: str) -> Any:
+    """The root element of a document. Raises InvalidMetadata (with the line) or TooLarge."""
+    if len(data) > LARGEST:
+        raise TooLarge(what=f"the {format} record", limit=LARGEST)
+    _check(data, format)
+    etree = lxml_etree()
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise wrong(format, error.msg, error.lineno) from None
+    for element in root.iter():
+        for hint in _HINTS:
+            element.attrib.pop(hint, None)
+    return root
+
+
+def _check(data: bytes, format: str) -> None:
+    """Raises InvalidMetadata for what is not well-formed, or has a document type declaration."""
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        reason = "a document type declaration has no place in it: entities are not expanded"
+        raise wrong(format, reason, parser.CurrentLineNumber)
+
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise wrong(format, expat.ErrorString(error.code), error.lineno) from None
+    except (ValueError, LookupError) as error:  # an encoding that nobody knows
+        raise wrong(format, error, 1) from None
+
+
+@cache
+def schema(name: str) -> Any:
+    """A schema of the package, ready to judge."""
+    etree = lxml_etree()
+    with (files("perdure.metadata") / "schemas" / name).open("rb") as file:
+        return etree.XMLSchema(etree.parse(file))
+
+
+def validate(root: Any, format: str, schema_name: str) -> None:
+    """Raises InvalidMetadata with line and reason of the first fault."""
+    judge = schema(schema_name)
+    if not judge.validate(root):
+        fault = judge.error_log[0]
+        raise wrong(format, fault.message, fault.line)
+
+
+def local(element: Any) -> str:
+    """The name of an element without its namespace."""
+    return str(element.tag).rpartition("}")[2]
+
+
+def content(element: Any) -> str:
+    """The text of an element, with what stands in its children."""
+    return "".join(element.itertext()).strip()
+
+
+# Out
+# ---
+
+
+def element(name: str, content: str, /, **pairs: str) -> str:
+    """An element with text; empty where there is no text. Attributes without value are left out.
+
+    >>> element("title", "R & D", lang="en", kind="")
+    '<title lang="en">R &amp; D</title>'
+    """
+    if not content:
+        return ""
+    return f"<{name}{_pairs(pairs)}>{content.translate(_IN_TEXT)}</{name}>"
+
+
+def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
+    """An element with elements in it; empty where there are none."""
+    joined = "".join(inner)
+    return f"<{name}{_pairs(pairs)}>{joined}</{name}>" if joined else ""
+
+
+def text(value: str) -> str:
+    """Text as it stands between tags."""
+    return value.translate(_IN_TEXT)
+
+
+def attributes(found: dict[str, str]) -> str:
+    """Attributes as they stand in a tag, each with a blank in front; without those of no value."""
+    return "".join(
+        [f' {name}="{value.translate(_IN_VALUE)}"' for name, value in found.items() if value]
+    )
+
+
+def _pairs(found: dict[str, str]) -> str:
+    """The same for keyword arguments, whose `__` stands for a colon."""
+    return (
+        attributes({name.replace("__", ":"): one for name, one in found.items()}) if found else ""
+    )
