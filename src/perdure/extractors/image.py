@@ -91,7 +91,7 @@ class ImageExtractor:
                     install=None,
                     offered=("rect", "xywh"),
                 )
-        return _part(frame, selector, box)
+        return _part(frame, selector, box, indexes)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         frame = opened(source)
@@ -133,8 +133,8 @@ def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
     )
 
 
-def _part(frame: Frame, selector: Selector, box: Box) -> Part:
-    pixels = frame.pixels(box)
+def _part(frame: Frame, selector: Selector, box: Box, indexes: Indexes) -> Part:
+    pixels = frame.pixels(box, indexes)
     in_tiff = frame.source.essence in _TIFF or pixels.interpretation == "cmyk"
     raw = pixels.write_to_memory()
     data = _tiff(pixels, len(raw)) if in_tiff else _png(pixels)

@@ -4,11 +4,12 @@ How it works: the media type names the one loader of libvips that may read the f
 source's bytes as they are mapped; nothing is guessed from content, and loaders that were not
 written for hostile input are blocked. The header tells the size; what decoding would take is
 reckoned from it and refused above a budget. Tiles of a TIFF are read where they are needed; all
-else is decoded from the top down to the last row that is needed.
+else is decoded from the top down to the last row that is needed, or, where that was much before,
+is cut from a copy (`perdure.extractors.image_copy`).
 
-Frames are counted from 0: the pages of a TIFF, and the frames of an animated GIF or WebP as they
-are shown, composed from those before. Of an animated PNG libvips gives the default image alone,
-which every reader of PNG shows: that is frame 0, and there are no others here (PartNotSupported).
+Frames are counted from 0: the pages of a TIFF, and the frames of an animated GIF, WebP or PNG as
+they are shown, composed from those before. libvips does that, but for PNG, where
+`perdure.extractors.animated_png` does.
 
 What must stay true: what is missing or cannot be decoded is an error, never black pixels. (Damage
 that still decodes shows as it does in every viewer: JPEG has no checksums, nor have bare samples.)
@@ -19,14 +20,15 @@ file, whatever orientation it notes.
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotFound, PartNotSupported, Undecodable
+from perdure.errors import OverBudget, PartNotFound, Undecodable
+from perdure.extractors.animated_png import Animation, animation, composed
+from perdure.extractors.image_copy import cut_from_copy
 from perdure.extractors.libraries import library
-from perdure.extractors.port import Source
+from perdure.extractors.port import Indexes, Source
 from perdure.parts import Selector
 
 INSTALL = "perdure[images]"
@@ -49,7 +51,6 @@ _COMPOSED = ("gifload_source", "webpload_source")
 _MOST_DECODED = 500_000_000  # pixels; a PNG of 20,000 x 20,000 takes one to ten seconds
 _MOST_AT_ONCE = 50_000_000  # pixels of what can only be decoded as a whole, in memory
 _MOST_BYTES = 128 << 20  # of a part's pixels
-_PNG_HEAD = 8
 
 
 class Box(msgspec.Struct, frozen=True, gc=False):
@@ -69,13 +70,20 @@ class Frame:
     """
 
     def __init__(
-        self, source: Source, number: int, image: Any, frames: int, data: memoryview
+        self,
+        source: Source,
+        number: int,
+        image: Any,
+        frames: int,
+        data: memoryview,
+        animated: Animation | None = None,
     ) -> None:
         self.source = source
         self.number = number
         self.image = image
         self.frames = frames
         self._data = data  # libvips reads it while it decodes, and does not hold it
+        self._animated = animated if number else None
 
     @property
     def width(self) -> int:
@@ -92,7 +100,7 @@ class Frame:
         """As EXIF numbers it; 1 is upright."""
         return int(self._note("orientation", 1))
 
-    def pixels(self, box: Box) -> Any:
+    def pixels(self, box: Box, indexes: Indexes) -> Any:
         """The pixels of a box, decoded: a `pyvips.Image` in memory.
 
         Raises Undecodable where they are damaged, OverBudget before anything is decoded.
@@ -102,10 +110,37 @@ class Frame:
             raise self._undecodable(f"its pixels are coded as {self.image.coding}")
         pyvips = _pyvips(self.source)
         try:
-            cut = self.image.crop(box.left, box.top, box.right - box.left, box.bottom - box.top)
-            return cut.copy_memory()
+            return self._decoded(pyvips, box, indexes)
         except pyvips.Error as error:
             raise _failure(error, self.source) from None
+
+    def _decoded(self, pyvips: Any, box: Box, indexes: Indexes) -> Any:
+        loader = _LOADERS[self.source.essence]
+        corners = box.left, box.top, box.right, box.bottom
+        if self._animated is not None:
+
+            def read(data: bytes) -> Any:
+                return _loaded(pyvips, memoryview(data), loader, {})
+
+            return composed(self._animated, self.number, corners, self.image, read)
+        if not self._has_tiles and loader not in _COMPOSED:
+            page = {"page": self.number, "n": 1} if loader in _PAGED else {}
+            cut = cut_from_copy(
+                self.image,
+                corners,
+                source=self.source,
+                number=self.number,
+                indexes=indexes,
+                load=lambda: _loaded(pyvips, self._data, loader, page),
+            )
+            if cut is not None:
+                return cut
+        width, height = box.right - box.left, box.bottom - box.top
+        return self.image.crop(box.left, box.top, width, height).copy_memory()
+
+    @property
+    def _has_tiles(self) -> bool:
+        return bool(self.image.get_typeof("tile-width"))
 
     def _check_budget(self, box: Box) -> None:
         area = (box.right - box.left) * (box.bottom - box.top)
@@ -114,7 +149,7 @@ class Frame:
                 what=f"{area} pixels of {self.source.name}", limit=f"{_MOST_BYTES} bytes"
             )
         decoded = self.width * self.height
-        if self.image.get_typeof("tile-width"):
+        if self._has_tiles:
             tile = self._note("tile-width", 0), self._note("tile-height", 0)
             decoded = math.prod(
                 _outward(*span, size)
@@ -123,7 +158,7 @@ class Frame:
                 )
             )
             self._bound(math.prod(tile), _MOST_AT_ONCE)
-        elif _LOADERS[self.source.essence] in _COMPOSED:
+        elif self._animated is not None or _LOADERS[self.source.essence] in _COMPOSED:
             self._bound(decoded, _MOST_AT_ONCE)
             decoded *= self.number + 1
         elif self.image.get_typeof("interlaced"):
@@ -158,13 +193,17 @@ def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Fr
     try:
         image = _loaded(pyvips, data, loader, {"page": 0, "n": 1} if paged else {})
         frames = image.get("n-pages") if image.get_typeof("n-pages") else 1
+        animated = animation(source, data) if loader == "pngload_source" else None
+        if animated is not None:
+            frames = animated.frames
         if number >= frames:
-            raise _missing(source, loader, frames, selector)
-        if number:
+            extent = "one frame, 0" if frames == 1 else f"{frames} frames, 0 to {frames - 1}"
+            raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
+        if number and paged:
             image = _loaded(pyvips, data, loader, {"page": number, "n": 1})
     except pyvips.Error as error:
         raise _failure(error, source) from None
-    return Frame(source, number, image, frames, data)
+    return Frame(source, number, image, frames, data, animated)
 
 
 def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
@@ -187,31 +226,6 @@ def _pyvips(source: Source, selector: Selector | str = "") -> Any:
     pyvips.cache_set_max(0)  # it remembers results by names, which are used again
     pyvips.concurrency_set(1)  # one part has one core; others wait for the others
     return pyvips
-
-
-def _missing(
-    source: Source, loader: str, frames: int, selector: Selector | str
-) -> PartNotFound | PartNotSupported:
-    if loader == "pngload_source" and _animated(source):
-        return PartNotSupported(
-            media_type=source.media_type,
-            selector=str(selector),
-            install=None,
-            offered=("rectangles of the default image, frame 0",),
-        )
-    extent = "one frame, 0" if frames == 1 else f"{frames} frames, 0 to {frames - 1}"
-    return PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
-
-
-def _animated(source: Source) -> bool:
-    """Whether a PNG has an animation: `acTL` stands before the first `IDAT` (PNG 3, 11.3.6.1)."""
-    at = _PNG_HEAD
-    while at + 8 <= source.length:
-        length, kind = struct.unpack(">I4s", source.read(at, at + 8))
-        if kind in (b"acTL", b"IDAT"):
-            return bool(kind == b"acTL")
-        at += 12 + length
-    return False
 
 
 def _failure(error: Any, source: Source) -> Undecodable | OverBudget:

@@ -4,8 +4,13 @@ How it works: an index is a function of the bytes alone, so it is named by their
 kind, and lies at `<kind>/<first two digits>/<digest>`. It is written to a temporary file and
 renamed. Nothing here is a promise: the directory can be deleted at any time and fills again.
 
+Large ones are written by whoever comes second. The first leaves an empty file, `<digest>.asked`;
+the second renames it to `<digest>.making`, which only one can, and fills it. Where that process is
+killed for what it takes, `.making` stays and nobody tries again.
+
 What must stay true: an index that is half-written is never seen; one that cannot be written (a
-full disk, a directory that is not ours) is used from memory, and the part is served.
+full disk, a directory that is not ours) is used from memory or not at all, and the part is served;
+large ones leave most of the room on the disk to others.
 """
 
 from __future__ import annotations
@@ -13,11 +18,16 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from perdure.extractors.port import Source
+
+_SHARE = 20  # a large index takes at most one part in so many of what is free
+_GIVEN_UP = 3600  # seconds after which nobody is still writing
 
 
 class DirectoryIndexes:
@@ -31,7 +41,7 @@ class DirectoryIndexes:
     ) -> memoryview | bytes:
         if source.sha512 is None:
             return build(source)
-        path = self._root / kind / source.sha512[:2] / source.sha512
+        path = self._path(kind, source.sha512)
         kept = _mapped(path)
         if kept is not None:
             return kept
@@ -39,6 +49,33 @@ class DirectoryIndexes:
         with contextlib.suppress(OSError):  # then it is built again the next time
             _write(path, made)
         return made
+
+    def get_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> memoryview | None:
+        if source.sha512 is None:
+            return None
+        path = self._path(kind, source.sha512)
+        kept = _mapped(path)
+        if kept is not None:
+            return kept
+        with contextlib.suppress(OSError):
+            making = _turn(path, size)
+            if making is None:
+                return None
+            try:
+                write(making)
+                with making.open("rb") as file:
+                    os.fsync(file.fileno())  # that no power cut leaves it named and empty
+            except OSError:
+                os.truncate(making, 0)
+                return None
+            making.rename(path)
+            return _mapped(path)
+        return None
+
+    def _path(self, kind: str, digest: str) -> Path:
+        return self._root / kind / digest[:2] / digest
 
 
 class NoIndexes:
@@ -51,6 +88,29 @@ class NoIndexes:
         build: Callable[[Source], bytes],
     ) -> memoryview | bytes:
         return build(source)
+
+    def get_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> memoryview | None:
+        return None
+
+
+def _turn(path: Path, size: int) -> Path | None:
+    """The file to write a large index to, where it is this caller's turn. Raises OSError."""
+    asked, making = path.with_suffix(".asked"), path.with_suffix(".making")
+    if making.exists():
+        if time.time() - making.stat().st_mtime > _GIVEN_UP:
+            os.truncate(making, 0)
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if size > shutil.disk_usage(path.parent).free // _SHARE:
+        return None
+    try:
+        asked.rename(making)
+    except FileNotFoundError:
+        asked.touch()
+        return None
+    return making
 
 
 def _mapped(path: Path) -> memoryview | None:

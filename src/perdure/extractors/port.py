@@ -232,6 +232,16 @@ class Indexes(Protocol):
         `kind` names the form, with a number that grows when the form changes: `text-1`.
         """
 
+    def get_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> memoryview | None:
+        """What `write` has written to a file, of about `size` bytes, or None where there is none.
+
+        It is written when it is asked for the second time: what is used once is not worth it, and
+        can do without. Nor is it where there is little room, where indexes are not kept, and where
+        writing was begun before and has failed. `write` raises OSError where it cannot.
+        """
+
 
 class Extractor(Protocol):
     """Cuts parts out of resources of some media types. It has no state of its own."""

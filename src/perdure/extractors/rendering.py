@@ -50,7 +50,7 @@ class RenderingExtractor:
             case Information():
                 return _information(frame)
             case Rendering():
-                return _picture(frame, selector)
+                return _picture(frame, selector, indexes)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
@@ -68,12 +68,12 @@ def _information(frame: Frame) -> Part:
     )
 
 
-def _picture(frame: Frame, asked: Rendering) -> Part:
+def _picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
     pyvips = library("pyvips", "images", frame.source, asked)
     settled = iiif.settle(asked, *_upright_size(frame), name=frame.source.name)
     box, picture = _in_file(frame, settled.box), settled.selector
     try:
-        region = _decoded(frame, box, settled.size)
+        region = _decoded(frame, box, settled.size, indexes)
         shown = _coloured(_scaled(region.autorot(), *settled.size))
         shown = _turned(shown, mirrored=picture.mirrored, degrees=float(picture.degrees))
         data = _encoded(_toned(shown, picture.quality), picture)
@@ -125,11 +125,11 @@ def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
 # ----------------------------
 
 
-def _decoded(frame: Frame, box: Box, size: tuple[int, int]) -> Any:
+def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) -> Any:
     """The pixels of a box, or a smaller image of them that still has more than `size`."""
     width, height = box.right - box.left, box.bottom - box.top
     if width * height <= _MOST_KEPT or not _flows(frame):
-        return frame.pixels(box)
+        return frame.pixels(box, indexes)
     if frame.width * frame.height > _MOST_DECODED:
         what = f"decoding {frame.width} x {frame.height} pixels of {frame.source.name}"
         raise OverBudget(what=what, limit=f"{_MOST_DECODED} pixels")

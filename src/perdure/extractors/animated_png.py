@@ -1,0 +1,263 @@
+"""The frames of an animated PNG, each as it is shown: composed from those before it.
+
+Specification: PNG 3, section 11.3.6 (acTL, fcTL, fdAT).
+
+How it works: libvips reads no frame of a PNG but the static image. So the chunks are read here, and
+the data of each frame is put behind a header of its own: that is a PNG, which libvips decodes as
+any other. The frames are laid over each other on a canvas that is transparent at first, and only
+within the rectangle that is wanted. Frame 0 is the static image, which every reader of PNG shows,
+whether or not the animation begins with it; where it does not, its frames are counted from 1.
+
+Colours are mixed in integers held by doubles and rounded once, so they are the same on every
+machine; the compositor of libvips computes with single precision.
+
+What must stay true: chunks that are missing, out of order or damaged are an error, never a frame
+less or a frame that looks otherwise.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from perdure.extractors.port import Source
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_CHUNK = struct.Struct(">I4s")
+_CONTROL = struct.Struct(">5I2H2B")
+_SIZE = struct.Struct(">2I")
+_SEQUENCE = struct.Struct(">I")
+_SHARED = (b"PLTE", b"tRNS")
+"""What colours mean, in every frame as in the static image."""
+_DISPOSALS = (_KEPT, _CLEARED, _REVERTED) = range(3)
+_BLENDINGS = (_REPLACING, _OVER) = range(2)
+
+Corners = tuple[int, int, int, int]
+"""Left, top, right and bottom in pixels; the latter two are beyond it."""
+
+
+class Step(NamedTuple):
+    """A frame as it stands in the file: a rectangle, and what is done with it."""
+
+    box: Corners
+    disposal: int
+    """Of its rectangle, before the next frame is drawn."""
+    blending: int
+    data: list[memoryview]
+    """Compressed pixels."""
+
+
+class Animation(NamedTuple):
+    """The frames of a file."""
+
+    size: tuple[int, int]
+    depth: bytes
+    """The rest of the header: depth, kind of colours, compression, filter and interlacing."""
+    shared: bytes
+    """Chunks that each frame needs."""
+    steps: tuple[Step, ...]
+    starts_static: bool
+    """Whether the static image is the first frame of the animation."""
+
+    @property
+    def frames(self) -> int:
+        return len(self.steps) + (not self.starts_static)
+
+    def until(self, number: int) -> tuple[Step, ...]:
+        """The steps that lead to a frame."""
+        return self.steps[: number + self.starts_static]
+
+    def file(self, step: Step) -> bytes:
+        """A PNG with the pixels of a step alone."""
+        left, top, right, bottom = step.box
+        head = _SIZE.pack(right - left, bottom - top) + self.depth
+        data = b"".join(step.data)
+        chunks = (_chunk(b"IHDR", head), self.shared, _chunk(b"IDAT", data), _chunk(b"IEND", b""))
+        return SIGNATURE + b"".join(chunks)
+
+
+def animation(source: Source, data: memoryview) -> Animation | None:
+    """The animation of a PNG; None where it has none. Raises Undecodable where it is damaged."""
+    chunks = _chunks(source, data)
+    kind, head = next(chunks, (b"", memoryview(b"")))
+    if kind != b"IHDR" or len(head) != 13 or not _is_animated(data):
+        return None
+    reader = _Reader(source, _SIZE.unpack_from(head))
+    for kind, content in chunks:
+        reader.take(kind, content)
+    return Animation(
+        size=reader.size,
+        depth=bytes(head[_SIZE.size :]),
+        shared=b"".join(_chunk(kind, bytes(one)) for kind, one in reader.shared.items()),
+        steps=reader.checked(),
+        starts_static=reader.starts_static,
+    )
+
+
+def _is_animated(data: memoryview) -> bool:
+    """Whether `acTL` stands before the first `IDAT`: where it does not, no more is to be read."""
+    at = len(SIGNATURE)
+    while at + _CHUNK.size <= len(data):
+        length, kind = _CHUNK.unpack_from(data, at)
+        if kind in (b"acTL", b"IDAT"):
+            return bool(kind == b"acTL")
+        at += 12 + length
+    return False
+
+
+class _Reader:
+    """Collects the frames while the chunks go by."""
+
+    def __init__(self, source: Source, size: tuple[int, int]) -> None:
+        self.size = size
+        self.shared: dict[bytes, memoryview] = {}
+        self.steps: list[Step] = []
+        self.starts_static = False
+        self._source = source
+        self._declared = 0
+        self._sequence = 0
+        self._seen_static = False
+
+    def take(self, kind: bytes, content: memoryview) -> None:
+        if kind == b"acTL":
+            self._require(len(content) == 8, "acTL is not 8 bytes long")
+            (self._declared,) = _SEQUENCE.unpack_from(content)
+        elif kind in _SHARED:
+            self.shared.setdefault(kind, content)
+        elif kind == b"fcTL":
+            self._control(content)
+        elif kind == b"IDAT":
+            if self.steps and not self._seen_static:
+                self._require(self.steps[0].box == (0, 0, *self.size), "frame 0 is no whole image")
+                self.starts_static = True
+            self._seen_static = True
+            if self.starts_static:
+                self.steps[0].data.append(content)
+        elif kind == b"fdAT":
+            self._count(content)
+            self._require(bool(self.steps) and self._seen_static, "fdAT belongs to no frame")
+            self.steps[-1].data.append(content[_SEQUENCE.size :])
+
+    def checked(self) -> tuple[Step, ...]:
+        found = len(self.steps)
+        self._require(found == self._declared, f"{found} frames of {self._declared} are there")
+        self._require(all(step.data for step in self.steps), "a frame has no data")
+        return tuple(self.steps)
+
+    def _control(self, content: memoryview) -> None:
+        self._require(len(content) == _CONTROL.size, "fcTL is not 26 bytes long")
+        self._count(content)
+        _, width, height, left, top, _, _, disposal, blending = _CONTROL.unpack(content)
+        right, bottom = left + width, top + height
+        fits = left < right <= self.size[0] and top < bottom <= self.size[1]
+        self._require(fits, "a frame lies outside the image")
+        known = disposal in _DISPOSALS and blending in _BLENDINGS
+        self._require(known, "a frame is disposed of or blended in an unknown way")
+        self._require(self._seen_static or not self.steps, "two frames begin before the data")
+        self.steps.append(Step((left, top, right, bottom), disposal, blending, []))
+
+    def _count(self, content: memoryview) -> None:
+        self._require(len(content) >= _SEQUENCE.size, "fdAT has no sequence number")
+        in_order = _SEQUENCE.unpack_from(content)[0] == self._sequence
+        self._require(in_order, f"chunk {self._sequence} of the animation is missing")
+        self._sequence += 1
+
+    def _require(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise self._source.undecodable(otherwise)
+
+
+def _chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+    """Kind and content of every chunk; of those that libvips does not read the sum is checked."""
+    at = len(SIGNATURE)
+    kind = b""
+    while kind != b"IEND":
+        if at + 12 > len(data):
+            raise source.undecodable("the PNG ends before its end chunk")
+        length, kind = _CHUNK.unpack_from(data, at)
+        start = at + _CHUNK.size
+        at = start + length + 4
+        if at > len(data):
+            raise source.undecodable("the PNG ends within a chunk")
+        if kind not in (b"IDAT", b"IEND"):
+            (wanted,) = _SEQUENCE.unpack_from(data, at - 4)
+            if zlib.crc32(data[start - 4 : at - 4]) != wanted:
+                raise source.undecodable(f"a chunk {kind.decode('latin-1')!r} has another checksum")
+        yield kind, data[start : at - 4]
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    named = kind + content
+    return _SEQUENCE.pack(len(content)) + named + _SEQUENCE.pack(zlib.crc32(named))
+
+
+# composing
+# ---------
+
+
+def composed(
+    animation: Animation, number: int, box: Corners, static: Any, load: Callable[[bytes], Any]
+) -> Any:
+    """The pixels of a box of a frame, with transparency: a `pyvips.Image` in memory.
+
+    `load` opens a PNG; `static` is the static image, whose header says what all frames have.
+    Raises `pyvips.Error` where a frame is damaged.
+    """
+    left, top, right, bottom = box
+    canvas = _transparent(static, right - left, bottom - top)
+    for step in animation.until(number):
+        before = shown = canvas
+        x, y, beyond_x, beyond_y = _common(step.box, box)
+        if x >= beyond_x or y >= beyond_y:
+            continue
+        width, height = beyond_x - x, beyond_y - y
+        at = x - left, y - top
+        file = animation.file(step)  # libvips reads it until `copy_memory`
+        pixels = _with_alpha(load(file)).crop(x - step.box[0], y - step.box[1], width, height)
+        if step.blending == _OVER:
+            pixels = _over(pixels, canvas.crop(*at, width, height))
+        canvas = canvas.insert(pixels, *at).copy_memory()
+        shown = canvas
+        if step.disposal == _CLEARED:
+            canvas = canvas.insert(_transparent(static, width, height), *at).copy_memory()
+        elif step.disposal == _REVERTED:
+            canvas = before
+    return shown
+
+
+def _common(one: Corners, other: Corners) -> Corners:
+    return (
+        max(one[0], other[0]),
+        max(one[1], other[1]),
+        min(one[2], other[2]),
+        min(one[3], other[3]),
+    )
+
+
+def _with_alpha(pixels: Any) -> Any:
+    return pixels if pixels.hasalpha() else pixels.addalpha()
+
+
+def _transparent(static: Any, width: int, height: int) -> Any:
+    """Pixels of no colour that cannot be seen, and the colour profile of the static image."""
+    like = _with_alpha(static)
+    empty = like.new_from_image([0] * like.bands).crop(0, 0, 1, 1)
+    empty = empty.embed(0, 0, width, height).copy_memory()
+    profile = "icc-profile-data"
+    if static.get_typeof(profile):
+        empty.set_type(static.get_typeof(profile), profile, static.get(profile))
+    return empty
+
+
+def _over(above: Any, below: Any) -> Any:
+    """`above` blended over `below` (PNG 3, "Alpha channel processing")."""
+    most = 65535 if above.format == "ushort" else 255
+    last = above.bands - 1
+    cover = above[last].cast("double") * most
+    rest = below[last].cast("double") * (most - above[last].cast("double"))
+    total = cover + rest
+    colours = (above[:last].cast("double") * cover + below[:last].cast("double") * rest) / total
+    mixed = colours.bandjoin(total / most)
+    return (mixed + 0.5).floor().cast(above.format).copy(interpretation=above.interpretation)
