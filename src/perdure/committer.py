@@ -14,7 +14,7 @@ from __future__ import annotations
 import queue
 import threading
 
-from perdure.door import Deliver, Door, receipt
+from perdure.door import Deliver, Door, Waiting, receipt
 from perdure.errors import PerdureError, Unavailable
 from perdure.model import Command, Receipt
 from perdure.registrar import Registrar
@@ -28,7 +28,7 @@ class Committer(Door):
     def __init__(self, registrar: Registrar) -> None:
         super().__init__()
         self._registrar = registrar
-        self._waiting: queue.SimpleQueue[tuple[Command, Deliver] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._at_work = threading.Lock()
         self._taking = threading.Lock()
         self._closing = False
@@ -47,11 +47,15 @@ class Committer(Door):
         return receipt(answer)
 
     def enqueue(self, command: Command, deliver: Deliver) -> None:
+        self.enqueue_all([(command, deliver)])
+
+    def enqueue_all(self, waiting: Waiting) -> None:
         with self._taking:
             if not self._closing:
-                self._waiting.put((command, deliver))
+                self._waiting.put(waiting)
                 return
-        deliver(_stopping())
+        for _, deliver in waiting:
+            deliver(_stopping())
 
     @property
     def broken(self) -> PerdureError | None:
@@ -77,12 +81,12 @@ class Committer(Door):
             for (_, deliver), answer in zip(batch, answers, strict=True):
                 deliver(answer)
 
-    def _take(self) -> list[tuple[Command, Deliver]]:
+    def _take(self) -> Waiting:
         """All that waits, after waiting for the first; nothing at the end."""
         first = self._waiting.get()
         if first is None:
             return []
-        batch = [first]
+        batch = first
         while len(batch) < LARGEST_BATCH:
             try:
                 following = self._waiting.get_nowait()
@@ -91,7 +95,7 @@ class Committer(Door):
             if following is None:
                 self._waiting.put(None)
                 break
-            batch.append(following)
+            batch += following
         return batch
 
 

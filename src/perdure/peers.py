@@ -32,7 +32,7 @@ import msgspec
 
 from perdure import errors, model
 from perdure.committer import Committer
-from perdure.door import Deliver, Door
+from perdure.door import Deliver, Door, Waiting
 from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
 from perdure.ids import Identifier, parse
 from perdure.model import Command, Receipt
@@ -329,6 +329,10 @@ class SharedDoor(Door):
     def broken(self) -> PerdureError | None:
         return self._committer.broken if self._committer else None
 
+    @property
+    def is_open(self) -> bool:
+        return self._committer is not None or (self._link is not None and not self._link.ended)
+
     def execute(self, command: Command) -> Receipt:
         if self._committer is None:
             self.elect()
@@ -337,7 +341,7 @@ class SharedDoor(Door):
         return super().execute(command)
 
     async def submit(self, command: Command) -> Receipt:
-        if self._committer is None and (self._link is None or self._link.ended):
+        if not self.is_open:
             await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
         return await super().submit(command)
 
@@ -352,6 +356,12 @@ class SharedDoor(Door):
                 self.elect()
             except PerdureError as error:
                 return deliver(error)
+
+    def enqueue_all(self, waiting: Waiting) -> None:
+        if self._committer is not None:
+            self._committer.enqueue_all(waiting)
+        else:
+            super().enqueue_all(waiting)
 
     def elect(self) -> None:
         """Becomes the leader or finds it.

@@ -75,8 +75,8 @@ def utc_now() -> datetime:
 
 
 def timestamp(moment: datetime) -> str:
-    """`2026-11-21T01:02:03Z`, as everything kept is dated."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    """`2026-11-21T01:02:03Z`, as everything kept is dated; of a moment in UTC."""
+    return f"{moment.isoformat()[:19]}Z"  # strftime takes four times as long
 
 
 class Registrar:

@@ -27,7 +27,12 @@ def bearer(service: Service, request: Request) -> Token:
     secret = secret.strip()
     if scheme.lower() != "bearer" or not tokens.is_token(secret):
         raise Unauthenticated(reason="no bearer token was sent")
-    token = service.bearers.find(tokens.digest(secret))
+    return known(service, tokens.digest(secret))
+
+
+def known(service: Service, digest: str) -> Token:
+    """The token with this SHA-256. Raises Unauthenticated where there is none."""
+    token = service.bearers.find(digest)
     if token is None:
         raise Unauthenticated(reason="the token is not known here")
     return token
@@ -38,15 +43,15 @@ def check(service: Service, token: Token, operation: str, identifier: Identifier
     day = None
     if isinstance(identifier, Pdi) and identifier.calendar_day is not None:
         day = identifier.calendar_day.isoformat()
-    _check(service, token, operation, rules.authority_of(identifier), day)
+    authority = rules.authority_of(identifier)
+    rules.check_token(token, operation=operation, authority=authority, day=day, now=_now(service))
 
 
 def check_minting(service: Service, token: Token, authority: str) -> None:
     """The same for a name that will be made, under today's date."""
-    today = service.registry.clock().astimezone(UTC).date().isoformat()
-    _check(service, token, "mint", authority, today)
+    now = _now(service)
+    rules.check_token(token, operation="mint", authority=authority, day=now[:10], now=now)
 
 
-def _check(service: Service, token: Token, operation: str, authority: str, day: str | None) -> None:
-    now = timestamp(service.registry.clock())
-    rules.check_token(token, operation=operation, authority=authority, day=day, now=now)
+def _now(service: Service) -> str:
+    return timestamp(service.registry.clock().astimezone(UTC))

@@ -39,7 +39,7 @@ from perdure.server.conditions import CONDITIONS, Span
 from perdure.server.describing import TYPES
 from perdure.server.doctor import ECHO
 from perdure.server.fastheld import Ready
-from perdure.server.head import header_fields
+from perdure.server.head import header_fields, joined
 from perdure.server.negotiate import preferences, prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import HOST
@@ -135,9 +135,7 @@ class FastPath:
 
     def _judge(self, fields: bytes) -> Usual | None:
         """What a header asks for; None where that could make the answer another one."""
-        found: dict[bytes, bytes] = {}
-        for name, value in header_fields(fields):
-            found[name] = b"%s, %s" % (found[name], value) if name in found else value
+        found = joined(header_fields(fields))
         usual = self._usual(found)
         if b"range" not in found:  # there are too many of those to remember
             if len(self._headers) >= _MOST_HEADERS:
@@ -159,15 +157,7 @@ class FastPath:
             asked = int(span[1]), int(span[2]) + 1 if span[2] else _NO_END
             if asked[0] >= asked[1]:
                 return None
-        return Usual(self._base(found), asked)
-
-    def _base(self, found: dict[bytes, bytes]) -> str | None:
-        if self._base_url:
-            return self._base_url
-        host = found.get(b"host", b"")
-        if _FORWARDED in found or not HOST.fullmatch(host):
-            return None
-        return f"http://{host.decode('ascii')}"
+        return Usual(public_base(found, self._base_url), asked)
 
     # targets
     # -------
@@ -224,6 +214,16 @@ class FastPath:
         if isinstance(step, Fetch) and wanted(identifier)[1] is not None:
             return Ready(step, record, fresh=self._fresh)
         return None
+
+
+def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
+    """Our public address, as `Request.base` has it; None where that takes more than a header."""
+    if base_url:
+        return base_url
+    host = found.get(b"host", b"")
+    if _FORWARDED in found or not HOST.fullmatch(host):
+        return None
+    return f"http://{host.decode('ascii')}"
 
 
 def only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:

@@ -146,3 +146,11 @@ def header_fields(fields: bytes) -> Headers:
         name, _, value = line.partition(b":")
         found.append((name.lower(), value.strip(b" \t")))
     return found
+
+
+def joined(headers: Headers) -> dict[bytes, bytes]:
+    """Header fields by name, values of a repeated field joined (RFC 9110 section 5.3)."""
+    found: dict[bytes, bytes] = {}
+    for name, value in headers:
+        found[name] = b"%s, %s" % (found[name], value) if name in found else value
+    return found

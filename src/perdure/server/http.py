@@ -18,7 +18,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 4. One message at a time: the next head is taken when the answer before it is complete. Pipelined
    requests wait as bytes.
 5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
-   given to `protocol_class`. And llhttp is not asked again about header fields that it has just
+   given to `protocol_class`; a PUT whose body came with its head may be handed to another, which
+   answers later. And llhttp is not asked again about header fields that it has just
    read on the same connection, since what it is fed is these and a constant.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
@@ -72,6 +73,11 @@ again, so that what they mean is best remembered by them as a whole.
 The header fields that the server adds to every answer (Date, Server) are put in behind the status
 line. `fast` must not block or raise, must leave out the body for HEAD, and must give a
 Content-Length wherever its status allows a body."""
+
+FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
+"""`fast_put(target, fields, body, answer)`: whether the PUT is taken. Then `answer` is called once,
+later, in the event loop, with a complete response as above; if not, the application is to answer.
+Asked only where the whole body has arrived together with the head."""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
@@ -132,6 +138,7 @@ class RawTargetProtocol(HttpToolsProtocol):
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
+    fast_put: ClassVar[FastPut | None] = None
     head_seconds: ClassVar[float] = 10.0
 
     def __init__(
@@ -147,9 +154,12 @@ class RawTargetProtocol(HttpToolsProtocol):
         self._rest = b""  # received, not yet fed
         self._deaf = False  # a message was refused, or the connection lost: nothing more is read
         self._answering = False  # the application owes an answer
+        self._promised = False  # that answer is one to a fast PUT
+        self._last = False  # the connection ends behind it
         self._head_begun = False  # a part of a head has arrived
         self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
         self._fast = type(self).fast
+        self._fast_put = type(self).fast_put
         # The fields of the last message that had no body and that others could follow. llhttp is
         # always fed the same request line, and such a message leaves it as it was: where a client
         # sends the same fields again, as clients do, its judgement is known.
@@ -271,21 +281,47 @@ class RawTargetProtocol(HttpToolsProtocol):
         if fast is not None and self._complete and self._persistent and method in _SAFE:
             answer = fast(method, target, fields)
             if answer is not None:
-                state = self.server_state
-                if self._added_from is not state.default_headers:
-                    self._write_added_fields()
-                self.transport.write(answer.replace(b"\r\n", self._added, 1))
-                state.total_requests += 1
+                self._write(answer)
+                self.server_state.total_requests += 1
                 self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
                 if self.access_log:
                     self._log(method, target, answer)
                 return
         headers = header_fields(fields)
         refusal = None if self._complete else self._expect_body(minor, headers)
+        if refusal is None and self._take_put(method, target, fields):
+            return
         if refusal is None:
             self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
         else:
             self._refuse(refusal)
+
+    def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
+        """Have a small upload answered without the application; False where that is to answer."""
+        length = self._body_left
+        whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
+        if self._fast_put is None or method != b"PUT" or not whole:
+            return False
+        if not self._fast_put(target, fields, self._rest[:length], self._answer_put):
+            return False
+        self._take_body()
+        self._answering = self._promised = True
+        return True
+
+    def _answer_put(self, answer: bytes) -> None:
+        self._promised = False
+        if not self._deaf and not self.transport.is_closing():
+            self._write(answer)
+            if self._last:
+                self.transport.close()
+        self.on_response_complete()
+
+    def shutdown(self) -> None:
+        """Called by uvicorn when the server stops: what was begun is finished."""
+        if self._promised:
+            self._last = True
+        else:
+            super().shutdown()
 
     def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
         """Note how the body of the message ends, as llhttp has accepted it."""
@@ -359,7 +395,8 @@ class RawTargetProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._barren = 0
-        super().on_body(body)
+        if self._answering:
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._complete = True
@@ -368,6 +405,12 @@ class RawTargetProtocol(HttpToolsProtocol):
 
     # answers out
     # -----------
+
+    def _write(self, answer: bytes) -> None:
+        """Send a complete response, with the fields that every answer gets."""
+        if self._added_from is not self.server_state.default_headers:
+            self._write_added_fields()
+        self.transport.write(answer.replace(b"\r\n", self._added, 1))
 
     def _write_added_fields(self) -> None:
         """Write out the fields that every answer gets; uvicorn makes a new list each second."""
@@ -505,13 +548,16 @@ class RawTargetProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def protocol_class(fast: Fast | None, *, head_seconds: float = 10.0) -> type[RawTargetProtocol]:
+def protocol_class(
+    fast: Fast | None, fast_put: FastPut | None = None, *, head_seconds: float = 10.0
+) -> type[RawTargetProtocol]:
     """The class to give uvicorn as `http=`, with its fast answers and time limit for a head."""
 
     class Configured(RawTargetProtocol):
         pass
 
     Configured.fast = fast
+    Configured.fast_put = fast_put
     Configured.head_seconds = head_seconds
     return Configured
 

@@ -83,6 +83,11 @@ class Metrics:
         if sent:
             self._sent.inc(sent)
 
+    def minted(self) -> None:
+        """A document was minted without ASGI."""
+        self._fast.labels("mint").inc()
+        self.written("mint", Outcome.CREATED)
+
     def watch(self, fast_path: FastCounts) -> None:
         """Say where answers are counted without ASGI."""
         self._fast_path = fast_path

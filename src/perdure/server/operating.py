@@ -204,7 +204,7 @@ async def _register(service: Service, request: Request, identifier: Identifier) 
 async def _submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
     receipt = await service.registry.door.submit(command)
     service.metrics.written(verb, receipt.outcome)
-    return receipt_answer(request, receipt)
+    return receipt_answer(request.base, receipt)
 
 
 # bodies

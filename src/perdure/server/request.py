@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from perdure.model import Preference
+from perdure.server.head import joined
 from perdure.server.http import raw_target
 from perdure.server.negotiate import preferences
 from perdure.server.targets import Target, read_target
@@ -36,10 +37,7 @@ class Request:
         self.raw = raw_target(scope)
         self.target: Target = read_target(self.raw)
         self.receive = receive
-        fields: dict[bytes, bytes] = {}
-        for name, value in scope["headers"]:
-            fields[name] = b"%s, %s" % (fields[name], value) if name in fields else value
-        self.fields = fields
+        self.fields = joined(scope["headers"])
         self._scope = scope
         self._base_url = base_url
 

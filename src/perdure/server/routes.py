@@ -27,7 +27,7 @@ import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from perdure.errors import Corrupt, Forbidden, PerdureError, Unauthenticated
+from perdure.errors import Corrupt, PerdureError
 from perdure.server import iiif, logs, methods, operating, own, problems, reading, thttp, writing
 from perdure.server.answers import Answer, begin, send
 from perdure.server.doctor import echo_answer
@@ -113,12 +113,4 @@ class Application:
             answer = await handler(self._service, request)
             return answer if request.method == "HEAD" else await begin(answer)
         except PerdureError as error:
-            self._note(request, error)
-            return problems.answer(problems.of_error(error), request)
-
-    def _note(self, request: Request, error: PerdureError) -> None:
-        status = problems.of_error(error).status
-        if status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
-            self._log.error("failed", code=error.code, detail=str(error))
-        elif isinstance(error, Unauthenticated | Forbidden):
-            self._log.info("refused", code=error.code, detail=str(error), method=request.method)
+            return problems.answer(problems.noted(error, request.method), request)

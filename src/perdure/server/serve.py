@@ -29,6 +29,7 @@ from perdure.errors import BadSettings, PerdureError
 from perdure.generation import Generation
 from perdure.server import logs
 from perdure.server.bearers import Bearers
+from perdure.server.fastmint import FastMint
 from perdure.server.fastpath import FastPath
 from perdure.server.http import RawTargetH11Protocol, protocol_class
 from perdure.server.metrics import DIRECTORY, Metrics
@@ -53,6 +54,7 @@ class Worker:
         self._service = Service(self._registry, bearers, Metrics())
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation)
+        self.fast_put = FastMint(self._service)
         self._service.metrics.watch(self.fast)
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
@@ -113,10 +115,13 @@ class _Config(uvicorn.Config):
 
     def load(self) -> None:
         super().load()
-        fast = None if logs.chatty() else self._worker.fast
-        self.http_protocol_class = (
-            RawTargetH11Protocol if self._h11 else offering(protocol_class(fast))
-        )
+        if self._h11:
+            self.http_protocol_class = RawTargetH11Protocol
+        elif logs.chatty():
+            self.http_protocol_class = offering(protocol_class(None))
+        else:
+            worker = self._worker
+            self.http_protocol_class = offering(protocol_class(worker.fast, worker.fast_put))
 
 
 def run(

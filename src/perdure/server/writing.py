@@ -55,7 +55,7 @@ from perdure.server.service import Service
 from perdure.server.targets import identify, path_of, read_question, uri_of
 from perdure.settings import Settings
 
-_LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
+LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 5646, its shape
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
 _NO_REVISION = 0
@@ -149,7 +149,7 @@ async def _mint(
     command = Mint(by=token.name, authority=authority, contents=(content,), once=once(request))
     receipt = await service.registry.door.submit(command)
     service.metrics.written("mint", receipt.outcome)
-    return receipt_answer(request, receipt)
+    return receipt_answer(request.base, receipt)
 
 
 async def _commit(
@@ -176,13 +176,16 @@ async def _commit(
     )
     receipt = await service.registry.door.submit(command)
     service.metrics.written("commit", receipt.outcome)
-    return receipt_answer(request, receipt)
+    return receipt_answer(request.base, receipt)
 
 
-def receipt_answer(request: Request, receipt: Receipt) -> Answer:
-    """201 for what was made, with its address and its name; 200 where there was nothing to make."""
+def receipt_answer(base: str, receipt: Receipt) -> Answer:
+    """201 for what was made, with its address and its name; 200 where there was nothing to make.
+
+    `base` is our public address.
+    """
     identifier = parse(receipt.identifier)
-    url = f"{request.base}/{path_of(identifier)}"
+    url = f"{base}/{path_of(identifier)}"
     body = msgspec.json.encode(
         {
             "outcome": receipt.outcome,
@@ -279,17 +282,18 @@ def _names_current(tags: Set[str | None], record: Record) -> bool:
 
 async def _content(service: Service, request: Request, named: str | None) -> Content:
     """The body of a request, as content of the format that is named or declared."""
-    declared, language = _declared(request), _language(request)
+    declared = declared_type(request.text(b"content-type"))
+    language = declared_language(request.text(b"content-language"))
     announced = _length(request, service.settings)
     promised = digests.promised(request)
-    sampler = None if declared is not None and not _needs_look(declared) else Sampler()
+    sampler = None if declared is not None and not needs_look(declared) else Sampler()
     with service.registry.spool() as spool:
         await _fill(request, spool, sampler, announced)
         for algorithm, digest in promised:
             spool.expect_digest(algorithm, digest)
         service.metrics.received(spool.length)
         kind = _kind(declared, named, spool, sampler)
-        format, media_type = _spelled(kind)
+        format, media_type = spelled(kind)
         finish = partial(
             spool.finish,
             format=_agreed(format, named),
@@ -297,11 +301,11 @@ async def _content(service: Service, request: Request, named: str | None) -> Con
             charset=kind.charset,
             language=language,
         )
-        return await asyncio.to_thread(finish) if spool.length > _LARGE else finish()
+        return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
 
 
 @lru_cache(maxsize=1024)
-def _spelled(kind: MediaType) -> tuple[str, str]:
+def spelled(kind: MediaType) -> tuple[str, str]:
     """The format of a media type, and its text without the charset."""
     return formats.token(kind), str(kind.with_charset(None))
 
@@ -315,7 +319,7 @@ async def _fill(
         if message["type"] != "http.request":
             raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
         piece, more = message["body"], message["more_body"]
-        if len(piece) > _LARGE:
+        if len(piece) > LARGE:
             await asyncio.to_thread(_take, spool, sampler, piece)
         elif piece:
             _take(spool, sampler, piece)
@@ -351,8 +355,8 @@ def announced_length(request: Request) -> int | None:
     return int(field.lstrip("0") or "0") if field.isdigit() else None  # int() counts the zeros
 
 
-def _language(request: Request) -> str | None:
-    field = request.text(b"content-language")
+def declared_language(field: str) -> str | None:
+    """The language of Content-Language. Raises InvalidRequest where there are several."""
     if not field:
         return None
     if not _LANGUAGE.fullmatch(field):
@@ -366,9 +370,8 @@ def _language(request: Request) -> str | None:
 # ---------------
 
 
-def _declared(request: Request) -> MediaType | None:
-    """The media type that the sender declares; None where he was not asked."""
-    field = request.text(b"content-type")
+def declared_type(field: str) -> MediaType | None:
+    """The media type of Content-Type; None where the sender was not asked."""
     declared = _read_type(field) if field else None
     return None if declared is None or declared.essence == _UNTOLD else declared
 
@@ -378,7 +381,7 @@ def _read_type(field: str) -> MediaType:
     return MediaType.parse(field)
 
 
-def _needs_look(kind: MediaType) -> bool:
+def needs_look(kind: MediaType) -> bool:
     """Whether the bytes must say in which charset they are."""
     return kind.major == "text" and kind.charset is None
 
@@ -390,7 +393,7 @@ def _kind(
     said = declared
     if said is None and named is not None:
         said = formats.media_type(named) or OCTETS
-    if said is not None and not _needs_look(said):
+    if said is not None and not needs_look(said):
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
         return said.with_charset("us-ascii")  # found without the cost of finding

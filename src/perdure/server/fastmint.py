@@ -1,0 +1,168 @@
+"""The plain upload, minted inside the protocol class: a small document, put into a series.
+
+How it works: whoever deposits much sends the same header again and again, and a body that comes
+with it in one piece. What such a header means (whose token, what type, what public address) is
+remembered for the whole of it. What is left for each document is to hash it, to ask whether the
+token still holds, and to hand a command to the write door; the receipt becomes the answer by the
+function that makes it on the plain way.
+
+Everything else goes the plain way: conditions, keys, promised digests, types that must be found by
+looking, series that are not minted here, tokens that are not good, and every error but those that
+only the write door knows of.
+
+What must stay true: an answer from here is the same, byte for byte, as the plain way's; no secret
+is remembered, for a header is known by its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+import msgspec
+
+from perdure import tokens
+from perdure.blobs.spool import content
+from perdure.errors import PerdureError
+from perdure.model import Mint, Receipt
+from perdure.registrar import Answer as Outcome
+from perdure.server import auth, problems
+from perdure.server.answers import wire
+from perdure.server.conditions import CONDITIONS
+from perdure.server.doctor import ECHO
+from perdure.server.fastpath import public_base
+from perdure.server.head import header_fields, joined
+from perdure.server.http import EXTENSION
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.writing import (
+    LARGE,
+    declared_language,
+    declared_type,
+    needs_look,
+    receipt_answer,
+    spelled,
+)
+
+Send = Callable[[bytes], None]
+
+_UNUSUAL = CONDITIONS | {
+    b"content-digest",
+    b"content-encoding",
+    b"content-range",
+    b"expect",
+    b"idempotency-key",
+    b"repr-digest",
+    ECHO.lower().encode(),
+}
+_MOST_HEADERS = 1024
+
+
+class Usual(msgspec.Struct, frozen=True):
+    """What a header says that asks for nothing but minting."""
+
+    digest: str
+    """Of the token."""
+    base: str
+    """Our public address."""
+    format: str
+    media_type: str
+    charset: str | None
+    language: str | None
+
+
+class FastMint:
+    """Takes what is plain; False for everything else. See `perdure.server.http.FastPut`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        settings = service.settings
+        self._series = {f"/pdi://{one}/".encode("ascii"): one for one in settings.series}
+        self._longest = min(LARGE, settings.largest_upload)
+        self._headers: dict[bytes, Usual | None] = {}
+
+    def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
+        service = self._service
+        series = self._series.get(target)
+        door = service.registry.door
+        if series is None or len(body) > self._longest or not door.is_open:
+            return False
+        usual = self._judged(fields)
+        if usual is None:
+            return False
+        try:
+            token = auth.known(service, usual.digest)
+            auth.check_minting(service, token, series)
+        except PerdureError:
+            return False
+        service.metrics.received(len(body))
+        document = content(
+            body,
+            format=usual.format,
+            media_type=usual.media_type,
+            charset=usual.charset,
+            language=usual.language,
+        )
+        command = Mint(by=token.name, authority=series, contents=(document,))
+        door.hand_in(command, partial(self._answer, target, fields, usual.base, send))
+        return True
+
+    def _judged(self, fields: bytes) -> Usual | None:
+        key = hashlib.blake2b(fields, digest_size=16).digest()
+        try:
+            return self._headers[key]
+        except KeyError:
+            if len(self._headers) >= _MOST_HEADERS:
+                self._headers.clear()
+            usual = self._headers[key] = self._judge(joined(header_fields(fields)))
+            return usual
+
+    def _judge(self, found: dict[bytes, bytes]) -> Usual | None:
+        """What a header means; None where only the plain way can tell."""
+        base = public_base(found, self._service.settings.base_url)
+        if base is None or not _UNUSUAL.isdisjoint(found):
+            return None
+        text = {name: value.decode("latin-1") for name, value in found.items()}
+        scheme, _, secret = text.get(b"authorization", "").partition(" ")
+        secret = secret.strip()
+        if scheme.lower() != "bearer" or not tokens.is_token(secret):
+            return None
+        try:
+            kind = declared_type(text.get(b"content-type", ""))
+            language = declared_language(text.get(b"content-language", ""))
+        except PerdureError:
+            return None
+        if kind is None or needs_look(kind):
+            return None
+        format, media_type = spelled(kind)
+        return Usual(tokens.digest(secret), base, format, media_type, kind.charset, language)
+
+    def _answer(
+        self, target: bytes, fields: bytes, base: str, send: Send, outcome: Outcome
+    ) -> None:
+        metrics = self._service.metrics
+        if isinstance(outcome, Receipt):
+            metrics.minted()
+            send(wire(receipt_answer(base, outcome)))
+            return
+        request = _request(target, fields, self._service.settings.base_url)
+        answer = problems.answer(problems.noted(outcome, request.method), request)
+        send(wire(answer))
+
+
+def _request(target: bytes, fields: bytes, base_url: str) -> Request:
+    """What was asked, as the plain way would have it; its body was read."""
+    scope = {
+        "method": "PUT",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": header_fields(fields),
+        "extensions": {EXTENSION: {"raw": target}},
+    }
+    return Request(scope, _nothing_more, base_url)
+
+
+async def _nothing_more() -> NoReturn:
+    raise RuntimeError("the body of this request was read")

@@ -1,0 +1,201 @@
+"""Plain uploads are minted as on the plain way, byte for byte, and nothing else is taken."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from tests.server.conftest import Answer, parse_answers, received
+from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, today
+
+from perdure.model import SaveToken, Token
+from perdure.tokens import new_token
+
+MINT = f"/pdi://{SERIES}/"
+LETTER = b"To whom it may concern.\r\n"
+TYPE = "Content-Type: text/plain; charset=us-ascii"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("fast") / "registry", largest_upload=50_000) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def secret(site: Deployment) -> str:
+    return site.token("depositor")
+
+
+def put(secret: str, *fields: str, target: str = MINT, body: bytes = LETTER) -> bytes:
+    lines = [f"PUT {target} HTTP/1.1", "Host: a.example", f"Authorization: Bearer {secret}"]
+    lines += [*fields, f"Content-Length: {len(body)}", "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def ask(site: Deployment, *requests: bytes) -> list[Answer]:
+    """The answers on one connection, which stays open until the last request asks to end it."""
+    with site.connect() as wire:
+        wire.sendall(b"".join(requests))
+        wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return parse_answers(received(wire), ["PUT"] * len(requests))[:-1]
+
+
+def taken(site: Deployment) -> int:
+    """How many uploads were minted without ASGI."""
+    exposed = site.get("/metrics").body.decode()
+    found = re.search(
+        r'^perdure_fast_answers_total\{kind="mint"\} ([0-9.]+)$', exposed, re.MULTILINE
+    )
+    return int(float(found[1])) if found else 0
+
+
+SAME = [
+    (TYPE,),
+    ("Content-Type: text/html; charset=UTF-8",),
+    ("Content-Type: image/png",),
+    ("Content-Type: text/plain; charset=iso-8859-1", "Content-Language: fr"),
+    (TYPE, "Accept: text/html"),
+    (TYPE, "X-Anything: at all"),
+    # these are none of its business
+    (),
+    ("Content-Type: text/plain",),
+    ("Content-Type: application/x-www-form-urlencoded",),
+    ("Content-Type: nothing",),
+    (TYPE, "Content-Language: de, fr"),
+    (TYPE, "Content-Encoding: gzip"),
+    (TYPE, "Content-Range: bytes 0-24/25"),
+    (TYPE, "Repr-Digest: sha-256=:AAAA:"),
+    (TYPE, "If-None-Match: *"),
+    (TYPE, "X-Forwarded-Proto: https"),
+    (TYPE, "Authorization: Bearer x"),
+]
+
+
+@pytest.mark.parametrize("fields", SAME, ids=lambda fields: " ".join(fields) or "nothing")
+def test_both_ways_give_the_same(site: Deployment, secret: str, fields: tuple[str, ...]) -> None:
+    """Sent to be kept open, which may be minted here, and to be closed, which never is."""
+    for _ in range(2):  # the second time what the header means is remembered
+        [fast] = ask(site, put(secret, *fields))
+        [plain] = parse_answers(site_send(site, put(secret, *fields, "Connection: close")), ["PUT"])
+        assert comparable(fast) == comparable(plain)
+
+
+def site_send(site: Deployment, request: bytes) -> bytes:
+    with site.connect() as wire:
+        wire.sendall(request)
+        return received(wire)
+
+
+def comparable(answer: Answer) -> tuple[int, list[tuple[str, str]], str]:
+    """An answer without its date, what ends the connection, and the serial number in it."""
+    fields = [
+        (name, re.sub(r"/[0-9]+\.", "/N.", value))
+        for name, value in answer.headers.items()
+        if name not in ("date", "connection", "content-length")
+    ]
+    return answer.status, fields, re.sub(r"/[0-9]+\.", "/N.", answer.body.decode())
+
+
+def test_plain_uploads_are_minted_without_asgi(site: Deployment, secret: str) -> None:
+    """Or all of the above proves nothing."""
+    before = taken(site)
+    answers = ask(site, *[put(secret, TYPE, body=b"%d" % number) for number in range(20)])
+    assert taken(site) == before + 20
+    names = [answer.headers["content-location"] for answer in answers]
+    serials = [int(name.split("/")[-1].split(".")[0]) for name in names]
+    assert serials == list(range(serials[0], serials[0] + 20))  # in the order of the requests
+    for number, name in enumerate(names):
+        assert name.startswith(f"pdi://{SERIES}/{today()}/")
+        held = site.get(f"/{name}")
+        assert held.body == b"%d" % number
+        assert held.headers["content-type"] == "text/plain; charset=us-ascii"
+
+
+def test_a_body_that_comes_later_goes_the_plain_way(site: Deployment, secret: str) -> None:
+    before = taken(site)
+    request = put(secret, TYPE)
+    with site.connect() as wire:
+        wire.sendall(request[: -len(LETTER)])
+        site.get("/healthz")  # by now the header was read
+        wire.sendall(LETTER + b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        assert parse_answers(received(wire), ["PUT"])[0].status == 201
+    assert taken(site) == before
+
+
+@pytest.mark.parametrize(("size", "status"), [(40_000, 201), (50_000, 201), (50_001, 413)])
+def test_large_bodies(site: Deployment, secret: str, size: int, status: int) -> None:
+    before = taken(site)
+    [answer] = ask(site, put(secret, "Content-Type: image/png", body=bytes(size)))
+    assert answer.status == status
+    assert taken(site) == before
+
+
+def test_tokens(site: Deployment, secret: str) -> None:
+    """Whatever was remembered of a header, the token is looked at each time."""
+    other = site.token("other series", authorities=(OTHER_SERIES,))
+    reader = site.token("no minting", operations=("bind",))
+    late = site.token("too late", expires="2020-01-01T00:00:00Z")
+    before = taken(site)
+    for one, status in ((other, 403), (reader, 403), (late, 401), (new_token()[0], 401)):
+        assert [answer.status for answer in ask(site, *[put(one, TYPE)] * 2)] == [status] * 2
+    assert taken(site) == before
+
+    passing, digest = new_token()
+    scope = Token(name="passing", digest=digest, operations=("mint",), authorities=("*",))
+    site.do(SaveToken(token=scope))
+    with site.connect() as wire:
+        for revoked, status in ((None, 201), ("2026-01-01T00:00:00Z", 401)):
+            site.do(SaveToken(token=msgspec.structs.replace(scope, revoked=revoked)))
+            wire.sendall(put(passing, TYPE))
+            answer = next_answer(wire)
+            assert answer is not None
+            assert answer.status == status
+
+
+def next_answer(wire: socket.socket) -> Answer | None:
+    """The next answer, JSON, of a connection that stays open; None where it was ended."""
+    data = b""
+    while not data.endswith(b"}"):
+        part = wire.recv(65536)
+        if not part:
+            assert not data
+            return None
+        data += part
+    return parse_answers(data, ["PUT"])[0]
+
+
+def test_what_was_begun_is_finished_when_the_server_stops(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Every upload that was taken is answered, and what was answered is there."""
+    with deployed(tmp_path_factory.mktemp("stopping") / "registry") as site:
+        secret = site.token("depositor")
+        names: list[str] = []
+        ready = threading.Barrier(9, timeout=30)
+
+        def deposit() -> None:
+            with site.connect() as wire:
+                for number in range(1_000_000):
+                    if number == 20:
+                        ready.wait()
+                    wire.sendall(put(secret, TYPE))
+                    found = next_answer(wire)
+                    if found is None:  # ended between two requests
+                        return
+                    assert found.status == 201
+                    names.append(found.headers["content-location"])
+
+        depositors = [threading.Thread(target=deposit, daemon=True) for _ in range(8)]
+        for one in depositors:
+            one.start()
+        ready.wait()
+        assert site.stop() == 0
+        for one in depositors:
+            one.join(30)
+        assert len(names) == len(set(names)) > 160
+        assert site.registry.records.count() == len(names)
