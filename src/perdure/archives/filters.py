@@ -1,0 +1,105 @@
+"""Filters of the CDX server API: `filter=!=status:404`, `filter=mime:text/.*`.
+
+How it works: a filter is `[!][=|~]field:text`. With `=` the field is that text, with `~` it matches
+a regular expression as a whole, with neither it contains the text, as with pywb; but where a text
+has the marks of a regular expression it is one, as with the Internet Archive's server, where there
+is no `~`. A regular expression goes to Python's engine, which tries every way to match: so only
+such are taken as have few ways. They consist of characters, classes, escapes of classes, `.`,
+groups and alternatives; what repeats is a single character or class, and no expression has more
+than four places where there is a choice.
+
+What must stay true: matching a field of 8,192 characters takes milliseconds, whoever wrote the
+filter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from perdure.errors import InvalidRequest, quote
+
+_LONGEST = 512  # characters of a filter
+_LONGEST_FIELD = 2048  # characters that an expression with choices is matched against
+_MOST_CHOICES = 4
+_MOST_REPEATS = 2  # that can take any number of characters, one at the end aside
+_TOKEN = re.compile(
+    r"""
+      (?P<class>\[\^?\]?(?:[^\]\\]|\\.)*\])
+    | (?P<escape>\\[dDsSwW.\\+*?()\[\]{}|^$/:&=%~!@,;'"<>\#_ -])
+    | (?P<open>\((?:\?:)?(?!\?))
+    | (?P<close>\))
+    | (?P<or>\|)
+    | (?P<repeat>(?:[*+?]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})\??)
+    | (?P<any>\.)
+    | (?P<anchor>[\^$])
+    | (?P<plain>[^\\()|*+?{}\[\].^$])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_FILTER = re.compile(r"(?P<no>!)?(?P<how>[=~])?(?P<field>[A-Za-z_.-]+):(?P<text>.*)", re.DOTALL)
+_LOOKS_REGULAR = re.compile(r"[\\\[\](){}|*^$]|\.[*+?]")
+
+
+class Filter(msgspec.Struct, frozen=True):
+    """A condition on one field of a capture."""
+
+    field: str
+    holds: Callable[[str], bool]
+
+
+def parse(text: str) -> Filter:
+    """Read a filter. Raises InvalidRequest.
+
+    >>> found = parse("!=status:404")
+    >>> found.field, found.holds("404"), found.holds("200")
+    ('status', False, True)
+    >>> parse("mime:text/.*").holds("text/html"), parse("url:gif").holds("http://a/x.gif")
+    (True, True)
+    """
+    found = _FILTER.fullmatch(text)
+    if found is None or len(text) > _LONGEST:
+        raise _refused(text, f"[!][=|~]field:text of at most {_LONGEST} characters is needed")
+    wanted, how = found["text"], found["how"]
+    if how == "=":
+        holds: Callable[[str], bool] = wanted.__eq__
+    elif how == "~" or _LOOKS_REGULAR.search(wanted):
+        pattern = _compiled(wanted, text)
+        holds = lambda value: pattern.fullmatch(value[:_LONGEST_FIELD]) is not None  # noqa: E731
+    else:
+        holds = lambda value: wanted in value  # noqa: E731
+    if found["no"]:
+        return Filter(found["field"], lambda value: not holds(value))
+    return Filter(found["field"], holds)
+
+
+def _compiled(pattern: str, text: str) -> re.Pattern[str]:
+    """The expression, if it has few enough ways to match."""
+    at = choices = repeats = 0
+    previous = ""
+    while at < len(pattern):
+        token = _TOKEN.match(pattern, at)
+        if token is None:
+            raise _refused(text, f"no regular expression known here at {pattern[at : at + 10]!r}")
+        kind, at = token.lastgroup or "", token.end()
+        if kind == "repeat":
+            if previous not in ("class", "escape", "any", "plain"):
+                raise _refused(text, "only a single character or class may be repeated")
+            choices += 1
+            repeats += token[0][0] != "?" and not (token[0][0] in "*+" and at == len(pattern))
+        choices += kind == "or"
+        previous = kind
+    if choices > _MOST_CHOICES or repeats > _MOST_REPEATS:
+        raise _refused(text, f"more than {_MOST_CHOICES} choices or {_MOST_REPEATS} repetitions")
+    try:
+        return re.compile(pattern, re.DOTALL | re.ASCII)
+    except re.error as error:
+        raise _refused(text, str(error)) from error
+
+
+def _refused(text: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(
+        what=f"filter {quote(text)}", reason=reason, rule="docs/reference/web-archives.md"
+    )

@@ -1,0 +1,118 @@
+"""Which stretch of an index holds the captures of a page, a folder, a host or a domain.
+
+How it works: keys are canonical URLs with the host reversed, so that all of these are ranges of
+`key SP time`. The four kinds are those of the CDX server API, with the bounds that pywb has:
+
+    exact    dk,dr)/nyheder SP …           this URL
+    prefix   dk,dr)/nyheder…               what begins with it
+    host     dk,dr)/…                      this host
+    domain   dk,dr)/… and dk,dr,…)/…       this host and those below it
+
+`walk` reads a stretch of any length in batches.
+
+What must stay true: `walk` gives every capture once and in order, however many there are of one
+URL in one second, and holds no more than one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from perdure.archives.port import Capture, Captures
+from perdure.archives.urlkey import urlkey
+from perdure.errors import InvalidRequest, OverBudget, quote
+
+KINDS = ("exact", "prefix", "host", "domain")
+_BATCH = 512  # captures
+_LARGEST_BATCH = 1 << 17  # captures in one second of one URL
+_AFTER_TIMES = "~"  # sorts behind every digit
+
+
+class Stretch(NamedTuple):
+    """The captures with low <= `key SP time` < high."""
+
+    low: str
+    high: str
+
+
+def stretch(url: str, kind: str) -> Stretch:
+    """Where the captures are that a URL means, read as one of `KINDS`. Raises InvalidRequest.
+
+    >>> stretch("http://www.dr.dk/a/", "prefix")
+    Stretch(low='dk,dr)/a/', high='dk,dr)/a0')
+    >>> stretch("dr.dk", "domain")
+    Stretch(low='dk,dr)/', high='dk,dr-')
+    """
+    key = urlkey(url)
+    host = key.partition(")")[0]
+    match kind:
+        case "exact":
+            return Stretch(f"{key} ", f"{key}!")
+        case "prefix":
+            for mark in "/?":  # the key has lost those at the end
+                if url.endswith(mark) and not key.endswith(mark):
+                    key += mark
+            return Stretch(key, key[:-1] + chr(ord(key[-1]) + 1))
+        case "host":
+            return Stretch(f"{host})/", f"{host}*")
+        case "domain":
+            return Stretch(f"{host})/" if "," in host else f"{host},", f"{host}-")
+    raise InvalidRequest(
+        what=f"match type {quote(kind)}", reason=f"there are {', '.join(KINDS)}", rule=None
+    )
+
+
+def folder(url: str) -> str:
+    """The URL up to the last slash of its path: where a subsite begins.
+
+    >>> folder("http://www.dr.dk/nyheder/index.html?a=/b"), folder("http://www.dr.dk")
+    ('http://www.dr.dk/nyheder/', 'http://www.dr.dk/')
+    """
+    bare = url.partition("#")[0].partition("?")[0]
+    scheme, mark, rest = bare.partition("://")
+    if not mark:
+        return bare
+    place, slash, _ = rest.rpartition("/")
+    return f"{scheme}://{place if slash else rest}/"
+
+
+def seconds(key: str, first: str, last: str) -> Stretch:
+    """The captures of a key from one 14-digit time to another, both included."""
+    return Stretch(f"{key} {first}", f"{key} {last}{_AFTER_TIMES}")
+
+
+def place(capture: Capture) -> str:
+    """Where a capture stands in the index."""
+    return f"{capture.key} {capture.time}"
+
+
+def walk(
+    captures: Captures, found: Stretch, *, backwards: bool = False, batch: int = _BATCH
+) -> Iterator[Capture]:
+    """All captures of a stretch, in order or in reverse.
+
+    Raises OverBudget where one URL has more than 131,072 of them in one second.
+    """
+    low, high = found
+    size = batch
+    while True:
+        some = captures.scan(low, high, backwards=backwards, limit=size)
+        if len(some) < size:
+            yield from some
+            return
+        last = place(some[-1])
+        whole = len(some)
+        while whole and place(some[whole - 1]) == last:  # more of this second may follow
+            whole -= 1
+        if not whole:
+            size *= 4
+            if size > _LARGEST_BATCH:
+                raise OverBudget(what="one second of one URL", limit=f"{_LARGEST_BATCH} captures")
+            continue
+        yield from some[:whole]
+        if backwards:
+            high = last + _AFTER_TIMES
+        else:
+            low = last
+        size = batch

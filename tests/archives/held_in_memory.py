@@ -1,0 +1,43 @@
+"""An index in memory, for tests: a sorted list that fulfils `perdure.archives.port.Captures`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from perdure.archives.dates import second
+from perdure.archives.port import Capture
+from perdure.archives.urlkey import urlkey
+
+
+def capture(uri: str, date: str, **fields: object) -> Capture:
+    """A capture as an index would have it."""
+    given = {"kind": "response", "media_type": "text/html", "status": 200, "file": "a.warc.gz"}
+    return Capture(
+        **given | {"key": urlkey(uri), "time": second(date), "date": date, "uri": uri} | fields  # type: ignore[arg-type]
+    )
+
+
+class SortedCaptures:
+    """Captures in order."""
+
+    def __init__(self, captures: Iterable[Capture]) -> None:
+        self.all = sorted(captures, key=lambda one: (_place(one), one.date, one.file, one.offset))
+        self._places = [_place(one) for one in self.all]
+        self.read = 0
+
+    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+        start, stop = bisect_left(self._places, low), bisect_left(self._places, high)
+        if backwards:
+            found = self.all[max(start, stop - limit) : stop][::-1]
+        else:
+            found = self.all[start : min(stop, start + limit)]
+        self.read += len(found)
+        return found
+
+    def count(self) -> int:
+        return len(self.all)
+
+
+def _place(capture: Capture) -> str:
+    return f"{capture.key} {capture.time}"

@@ -1,0 +1,237 @@
+"""Queries of the CDX server API, against a search of everything and against pywb's own words."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.archives.held_in_memory import SortedCaptures, capture
+
+from perdure.archives import cdx, filters, ranges
+from perdure.archives.port import Capture
+from perdure.errors import InvalidRequest, OverBudget
+
+HELD = [
+    capture("http://www.dr.dk/", "2016-01-22T11:20:29Z", digest="sha1:A", length=5, offset=7),
+    capture("https://dr.dk/", "2016-01-22T11:20:30Z", digest="sha1:A", kind="revisit", status=304),
+    capture("http://www.dr.dk/", "2017-01-01T00:00:00Z", digest="sha1:B", status=404),
+    capture("http://dr.dk/nyheder/", "2016-02-01T00:00:00Z", digest="sha1:C"),
+    capture("http://dr.dk/nyheder/a b", "2016-02-01T00:00:01Z", media_type="image/png"),
+    capture("http://tv.dr.dk/", "2016-03-01T00:00:00Z", status=None, media_type=""),
+    capture("http://dr.dkx/", "2016-03-01T00:00:00Z"),
+    capture("http://dr-x.dk/", "2016-03-01T00:00:00Z"),
+]
+
+
+def ask(question: str, held: list[Capture] = HELD) -> list[str]:
+    query = cdx.read(question)
+    write = cdx.writer(query)
+    return [write(one).decode() for one in cdx.select(SortedCaptures(held), query)]
+
+
+def uris(question: str, held: list[Capture] = HELD) -> list[str]:
+    query = cdx.read(question)
+    return [one.uri for one in cdx.select(SortedCaptures(held), query)]
+
+
+def test_a_line_is_what_cdxj_indexer_writes() -> None:
+    """`cdxj-indexer` 1.5: `dk,dr)/ 20160122112029 {"url": …, "mime": …, "status": …, …}`."""
+    (line,) = ask("url=http://www.dr.dk/&limit=1")
+    key, time, body = line.rstrip("\n").split(" ", 2)
+    assert (key, time) == ("dk,dr)/", "20160122112029")
+    assert list(json.loads(body).items()) == [
+        ("url", "http://www.dr.dk/"),
+        ("mime", "text/html"),
+        ("status", "200"),
+        ("digest", "sha1:A"),
+        ("length", "5"),
+        ("offset", "7"),
+        ("filename", "a.warc.gz"),
+    ]
+
+
+def test_the_other_forms() -> None:
+    (line,) = ask("url=dr.dk&limit=1&output=json")
+    assert list(json.loads(line))[:3] == ["urlkey", "timestamp", "url"]
+    (line,) = ask("url=dr.dk&limit=1&output=json&fl=original,statuscode,length")
+    assert json.loads(line) == {
+        "original": "http://www.dr.dk/",
+        "statuscode": "200",
+        "length": "5",
+    }
+    (line,) = ask("url=dr.dk&limit=1&output=text")
+    assert (
+        line == "dk,dr)/ 20160122112029 http://www.dr.dk/ text/html 200 sha1:A - - 5 7 a.warc.gz\n"
+    )
+    (line,) = ask("url=tv.dr.dk&output=text&fields=mime,status,timestamp")
+    assert line == "- - 20160301000000\n"
+    (line,) = ask("url=http://dr.dk/nyheder/a%20b&output=text&fl=url,mime")
+    assert line == "http://dr.dk/nyheder/a%20b image/png\n"
+    assert '"mime":"warc/revisit"' in ask("url=dr.dk")[1]
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("url=http://www.dr.dk/", 3),
+        ("url=http://dr.dk/nyheder/&matchType=prefix", 1),
+        ("url=http://dr.dk/nyheder*", 2),
+        ("url=dr.dk&matchType=host", 5),
+        ("url=dr.dk&matchType=domain", 6),
+        ("url=*.dr.dk", 6),
+        ("url=dk&matchType=domain", 7),
+        ("url=nobody.dk", 0),
+        ("url=dr.dk&from=2017", 1),
+        ("url=dr.dk&to=201601", 2),
+        ("url=*.dr.dk&from=201602&to=20160201", 2),
+        ("url=dr.dk&filter=status:404", 1),
+        ("url=dr.dk&filter=!status:404", 2),
+        ("url=dr.dk&filter==statuscode:404", 1),
+        ("url=dr.dk&filter=!=status:404", 2),
+        ("url=dr.dk&filter=~status:[23]..", 2),
+        ("url=dr.dk&filter=~url:https?://dr.*", 1),
+        ("url=*.dr.dk&filter=mime:image&filter=status:200", 1),
+        ("url=dr.dk&collapse=digest", 2),
+        ("url=dr.dk&collapse=timestamp:4", 2),
+        ("url=dr.dk&limit=2", 2),
+    ],
+)
+def test_what_is_selected(question: str, number: int) -> None:
+    assert len(ask(question)) == number
+
+
+def test_in_which_order() -> None:
+    times = [re.split(" ", line)[1] for line in ask("url=dr.dk&sort=reverse")]
+    assert times == ["20170101000000", "20160122112030", "20160122112029"]
+    near = [line.split(" ")[1] for line in ask("url=dr.dk&closest=20160122112031")]
+    assert near == ["20160122112030", "20160122112029", "20170101000000"]
+    assert ask("url=dr.dk&closest=20160122112031&limit=1")[0].split(" ")[1] == "20160122112030"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        "url=",
+        "url=a&matchType=fuzzy",
+        "url=a&from=1",
+        "url=a&from=20161301",
+        "url=a&to=20160231",
+        "url=a&limit=0",
+        "url=a&limit=-1",
+        "url=a&limit=x",
+        "url=a&output=xml",
+        "url=a&fl=nothing",
+        "url=a&filter=status",
+        "url=a&filter=nothing:1",
+        "url=*.a&closest=2016",
+        "url=a&resumeKey=x",
+        "url=a&page=-1",
+        "url=a&pageSize=1000",
+        "url=a&" + "x=1&" * 100,
+        "url=a" + "&filter=status:1" * 9,
+    ],
+)
+def test_what_cannot_be_is_refused(question: str) -> None:
+    with pytest.raises(InvalidRequest):
+        cdx.read(question)
+
+
+EVIL = ["(a+)+$", "(a|a)*b", "(.*)*", "a{1,99}{1,99}", "(?=x)a", "(a)\\1", "a?" * 30 + "a" * 30]
+
+
+@pytest.mark.parametrize("pattern", [*EVIL, "(a|a)" * 30, ".*a.*a.*a", "[", "(", "a**", "x" * 600])
+def test_expressions_with_many_ways_to_match_are_refused(pattern: str) -> None:
+    with pytest.raises(InvalidRequest):
+        filters.parse(f"~url:{pattern}")
+
+
+def test_the_worst_that_is_taken_ends_soon() -> None:
+    for pattern in (".*.*b", "[^b]+a?[^c]+b", "(a|a)(a|a).*.*b"):
+        holds = filters.parse(f"~url:{pattern}").holds
+        start = time.process_time()
+        holds("a" * 100_000)
+        assert time.process_time() - start < 5  # hours, if nothing bounded it
+
+
+@given(
+    st.sampled_from(["text/.*", r"[23]..", r".*\.(gif|png)", "a?b+c", r"\d{3}", "^x$"]), st.text()
+)
+def test_an_expression_that_is_taken_means_what_python_says(pattern: str, value: str) -> None:
+    expected = re.fullmatch(pattern, value[:2048], re.DOTALL | re.ASCII) is not None
+    assert filters.parse(f"~url:{pattern}").holds(value) == expected
+
+
+urls = st.builds(
+    lambda host, path: f"http://{host}/{path}",
+    st.sampled_from(["a.dk", "www.a.dk", "b.a.dk", "a-b.dk", "a.com", "ab.dk"]),
+    st.sampled_from(["", "a", "a/", "a/b", "a?x=1", "A/b?y", "ab"]),
+)
+dates = st.integers(2000, 2003).map(lambda year: f"{year}-06-01T00:00:00Z")
+
+
+@given(st.lists(st.builds(capture, urls, dates), max_size=30), urls, st.sampled_from(ranges.KINDS))
+def test_a_stretch_is_what_its_kind_says(held: list[Capture], url: str, kind: str) -> None:
+    """Against the definition of each kind on host names and keys."""
+    key = capture(url, "2000").key
+    host = key.partition(")")[0]
+    prefix = key + ("/" if url.endswith("/") and not key.endswith("/") else "")
+    meant: Callable[[Capture], bool] = {
+        "exact": lambda one: one.key == key,
+        "prefix": lambda one: one.key.startswith(prefix),
+        "host": lambda one: one.key.startswith(f"{host})"),
+        "domain": lambda one: one.key.startswith((f"{host})", f"{host},")),
+    }[kind]
+    captures = SortedCaptures(held)
+    found = list(ranges.walk(captures, ranges.stretch(url, kind), batch=2))
+    assert found == [one for one in captures.all if meant(one)]
+    back = list(ranges.walk(captures, ranges.stretch(url, kind), backwards=True, batch=2))
+    assert back == found[::-1]
+
+
+@given(
+    st.lists(st.builds(capture, urls, dates), min_size=1, max_size=30),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_resuming_meets_every_capture_once(held: list[Capture], limit: int, reverse: bool) -> None:
+    captures = SortedCaptures(held)
+    base = f"url=dk&matchType=domain&limit={limit}" + ("&sort=reverse" if reverse else "")
+    whole = list(cdx.select(captures, cdx.read(base.replace(f"limit={limit}", "x=1"))))
+    seen: list[Capture] = []
+    key: list[str] = []
+    while True:
+        query = cdx.read(base + (f"&resumeKey={key[-1]}" if key else ""))
+        some = list(cdx.resume_keys(cdx.select(captures, query), query, key.append))
+        if not some:
+            break
+        seen += some
+    assert seen == whole
+
+
+def test_pages_partition_a_query() -> None:
+    held = [
+        capture("http://a.dk/", f"2016-01-22T{at // 3600:02}:{at // 60 % 60:02}:{at % 60:02}Z")
+        for at in range(7000)
+    ]
+    captures = SortedCaptures(held)
+    assert cdx.paging(captures, cdx.read("url=a.dk&pageSize=1")) == (3, 1, 3)
+    pages = [
+        list(cdx.select(captures, cdx.read(f"url=a.dk&pageSize=1&page={page}")))
+        for page in range(4)
+    ]
+    assert [len(page) for page in pages] == [3000, 3000, 1000, 0]
+    assert [one for page in pages for one in page] == captures.all
+
+
+def test_a_query_looks_at_so_many_captures_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cdx, "MOST_READ", 100)
+    held = [capture("http://a.dk/", f"2016-01-22T11:20:{at % 60:02}Z") for at in range(101)]
+    with pytest.raises(OverBudget):
+        ask("url=a.dk&filter=status:999", held)
+    assert ask("url=a.dk&limit=1", held)

@@ -1,0 +1,217 @@
+"""What an index has against what a PWID asks for."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.archives.held_in_memory import SortedCaptures, capture
+
+from perdure.archives.port import Capture
+from perdure.archives.verdict import (
+    Judgement,
+    Verdict,
+    asked,
+    at,
+    delta,
+    distance,
+    judge,
+    judge_elsewhere,
+    look_up,
+    span,
+)
+from perdure.ids.pwid import parse
+
+DR = "http://www.dr.dk/"
+
+
+def verdict(pwid: str, *held: Capture, nearest: bool = False) -> Judgement:
+    wanted = asked(parse(pwid))
+    return judge(wanted, look_up(SortedCaptures(held), wanted), nearest=nearest)
+
+
+def test_the_drafts_own_example_is_exact_although_http_has_no_empty_path() -> None:
+    """ "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk" (section 4)."""
+    held = capture(DR, "2016-01-22T11:20:29Z")
+    found = verdict("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", held)
+    assert (found.verdict, found.capture, found.delta) == (Verdict.EXACT, held, 0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://www.dr.dk/",
+        "http://dr.dk/",
+        "http://www.dr.dk/#top",
+        "http://WWW.dr.dk/",
+        "http://www.dr.dk:80/",
+    ],
+)
+def test_the_same_key_is_not_the_same_uri(other: str) -> None:
+    held = capture(other, "2016-01-22T11:20:29Z")
+    assert held.key == capture(DR, "2016-01-22T11:20:29Z").key
+    name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
+    refused = verdict(name, held)
+    assert (refused.verdict, refused.capture) == (Verdict.OTHER_URI, None)
+    assert refused.offered == (held,)
+    given_ = verdict(name, held, nearest=True)
+    assert (given_.verdict, given_.capture, given_.delta) == (Verdict.OTHER_URI, held, 0)
+
+
+def test_the_uri_asked_for_wins_over_others_of_its_second() -> None:
+    first, second = (capture(uri, "2016-01-22T11:20:29Z") for uri in ("http://dr.dk/", DR))
+    assert verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", first, second).capture == second
+
+
+def test_one_second_off_is_an_honest_no() -> None:
+    held = [capture(DR, f"2016-01-22T11:20:{second}Z") for second in ("20", "28", "31")]
+    name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
+    refused = verdict(name, *held)
+    assert (refused.verdict, refused.capture) == (Verdict.ABSENT, None)
+    assert refused.offered == (held[1], held[2], held[0])
+    found = verdict(name, *held, nearest=True)
+    assert (found.verdict, found.capture, found.delta) == (Verdict.NEAREST, held[1], -1)
+    assert found.sentence == "nearest -00:00:01"
+
+
+def test_nothing_at_all_is_absent_even_if_the_nearest_will_do() -> None:
+    name = f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}"
+    held = capture("http://elsewhere.dk/", "2016-01-22T11:20:29Z")
+    for nearest in (False, True):
+        assert verdict(name, held, nearest=nearest) == Judgement(verdict=Verdict.ABSENT)
+
+
+def test_the_nearest_of_the_same_uri_is_preferred() -> None:
+    close = capture("https://www.dr.dk/", "2016-01-22T11:20:30Z")
+    far = capture(DR, "2016-01-22T12:20:29Z")
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", close, far, nearest=True)
+    assert (found.capture, found.delta) == (far, 3600)
+
+
+def test_twice_in_a_second_with_the_same_bytes_is_no_riddle() -> None:
+    held = [
+        capture(DR, "2016-01-22T11:20:29Z", kind=kind, digest="sha1:A", offset=at)
+        for at, kind in enumerate(("revisit", "response"))
+    ]
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held)
+    assert (found.capture, found.is_ambiguous) == (held[1], False)
+    held.append(capture(DR, "2016-01-22T11:20:29Z", digest="sha1:B", offset=9))
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held)
+    assert found.is_ambiguous
+    assert len(found.fits) == 3
+
+
+def test_a_day_fits_all_of_its_captures() -> None:
+    held = [capture(DR, f"2016-01-{day}T11:20:29Z", digest=f"sha1:{day}") for day in range(21, 24)]
+    found = verdict(f"pwid:a.org:2016-01-22:part:{DR}", *held)
+    assert (found.verdict, found.fits) == (Verdict.EXACT, (held[1],))
+    assert verdict(f"pwid:a.org:2016-01:part:{DR}", *held).is_ambiguous
+    assert verdict(f"pwid:a.org:2016:part:{DR}", *held).fits == tuple(held)
+
+
+def test_a_date_that_says_less_than_the_reference_is_not_exact() -> None:
+    """Nothing is invented: a capture dated `2014-01` was not recorded on the first at midnight."""
+    held = capture(DR, "2014-01")
+    assert verdict(f"pwid:a.org:2014-01:part:{DR}", held).verdict is Verdict.EXACT
+    found = verdict(f"pwid:a.org:2014-01-01T00.00.00Z:part:{DR}", held)
+    assert (found.verdict, found.offered) == (Verdict.ABSENT, (held,))
+
+
+def test_fractions_tell_captures_of_one_second_apart() -> None:
+    held = [
+        capture(DR, f"2016-01-22T11:20:29.{part}Z", digest=f"sha1:{part}")
+        for part in ("000000001", "000000002", "5")
+    ]
+    name = "urn:pwid:a.org:2016-01-22T11:20:29{}Z:part:http://www.dr.dk/"
+    assert verdict(name.format(".000000002"), *held).capture == held[1]
+    assert verdict(name.format(".50"), *held).capture == held[2]
+    assert verdict(name.format(".6"), *held).verdict is Verdict.ABSENT
+    assert verdict(name.format(""), *held).is_ambiguous
+
+
+def test_the_extremes_of_time() -> None:
+    for date in ("1970-01-01T00:00:00Z", "2106-02-07T06:28:16Z", "2016-12-31T23:59:60Z"):
+        held = capture(DR, date)
+        assert verdict(f"urn:pwid:a.org:{date}:part:{DR}", held).verdict is Verdict.EXACT
+
+
+def test_coverage_chooses_the_kind_of_record() -> None:
+    page = capture(DR, "2016-01-22T11:20:29Z", digest="sha1:A")
+    image = capture(DR, "2016-01-22T11:20:29Z", kind="resource", media_type="image/png", offset=1)
+    note = capture(DR, "2016-01-22T11:20:29Z", kind="metadata", media_type="text/plain", offset=2)
+    name = f"pwid:a.org:2016-01-22T11.20.29Z:{{}}:{DR}"
+    assert verdict(name.format("snapshot"), page, image, note).fits == (image,)
+    assert verdict(name.format("snapshot"), page, note).verdict is Verdict.ABSENT
+    assert verdict(name.format("recording"), page, image, note).verdict is Verdict.ABSENT
+    assert verdict(name.format("part"), note).verdict is Verdict.ABSENT
+    assert verdict(name.format("other"), note).fits == (note,)
+
+
+def test_what_is_said_of_other_archives() -> None:
+    assert judge_elsewhere(access="closed", moved=True).verdict is Verdict.CLOSED
+    assert judge_elsewhere(access="mixed", moved=True).verdict is Verdict.MOVED
+    assert judge_elsewhere(access="open", moved=False).verdict is Verdict.UNVERIFIED
+
+
+def test_the_words_are_those_of_the_documentation() -> None:
+    assert [one.token for one in Verdict] == [
+        "exact",
+        "same-second-other-uri",
+        "nearest",
+        "absent",
+        "closed-but-known",
+        "moved",
+        "unverified",
+    ]
+
+
+_FIRST, _LAST = dt.datetime(1970, 1, 1), dt.datetime(2106, 12, 31)  # noqa: DTZ001  (all are UTC)
+moments = st.datetimes(_FIRST, _LAST)
+
+
+def _dated(moment: dt.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@given(st.lists(moments, max_size=60), moments, st.booleans())
+def test_the_nearest_is_the_nearest(
+    held: list[dt.datetime], wanted: dt.datetime, more: bool
+) -> None:
+    """Against a search of everything."""
+    captures = SortedCaptures(capture(DR, _dated(one)) for one in held)
+    question = at(DR, wanted.strftime("%Y%m%d%H%M%S"))
+    found = judge(question, look_up(captures, question), nearest=True)
+    if not held:
+        assert found.verdict is Verdict.ABSENT
+        return
+    assert found.capture is not None
+    seconds = [(one.replace(microsecond=0) - wanted.replace(microsecond=0)) for one in held]
+    best = min(abs(one.total_seconds()) for one in seconds)
+    assert abs(delta(question, found.capture)) == best
+    assert (found.verdict is Verdict.EXACT) == (best == 0)
+
+
+@given(moments)
+def test_a_span_covers_its_moment_at_every_precision(moment: dt.datetime) -> None:
+    text = _dated(moment)
+    for date in (text, f"{text[:16]}Z", text[:10], text[:7], text[:4]):
+        first, last = span(date)
+        assert first <= moment.strftime("%Y%m%d%H%M%S") <= last
+        assert len(first) == len(last) == 14
+
+
+def test_a_look_up_reads_little_whatever_there_is() -> None:
+    start = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+    captures = SortedCaptures(
+        capture(DR, _dated(start + dt.timedelta(hours=hour))) for hour in range(20_000)
+    )
+    question = at(DR, "20010101000001")
+    look_up(captures, question)
+    assert captures.read <= 64
+
+
+def test_distances_are_written_for_people() -> None:
+    assert distance(0) == "+00:00:00"
+    assert distance(-(86400 * 2 + 61)) == "-2 d 00:01:01"
