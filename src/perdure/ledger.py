@@ -178,7 +178,7 @@ class Ledger:
     def add(self, key: str, record: Record) -> None:
         """A new record."""
         self._added[key] = stored.encode(record)
-        if record.locations or record.versions or record.aliases:
+        if record.locations or record.versions or record.aliases or record.values:
             self._refer(key, record)
 
     def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:

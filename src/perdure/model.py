@@ -86,6 +86,22 @@ class Location(Stored, frozen=True, kw_only=True):
     weight: int = 1
 
 
+class Value(Stored, frozen=True, kw_only=True):
+    """One value of a handle (RFC 3651 section 3.1)."""
+
+    index: int
+    type: str
+    format: str = "string"
+    data: str
+    """Text; of a format that has a structure, such as `admin`, its JSON."""
+    ttl: int = 86400
+    """Seconds that it may be cached."""
+    at: str = ""
+    """When it was written."""
+    permissions: str = "1110"
+    """Who may: administrators read, write, everybody read, write."""
+
+
 class Record(Stored, frozen=True, kw_only=True):
     """All that is promised about one identifier."""
 
@@ -108,6 +124,8 @@ class Record(Stored, frozen=True, kw_only=True):
     """What is said about the resource, where more than plain names and values is."""
     attached: tuple[Attachment, ...] = ()
     """Records of other communities about the same resource, byte for byte."""
+    values: tuple[Value, ...] = ()
+    """As a handle; see `perdure.handles`. Those that are locations lie in `locations`, too."""
 
     def version(self, number: int) -> Version | None:
         return next((held for held in self.versions if held.number == number), None)
@@ -225,6 +243,18 @@ class Describe(Command, frozen=True, kw_only=True, tag="describe"):
     about: About | None = None
     attached: tuple[Attachment, ...] | None = None
     expect: int | None = None
+
+
+class Assign(Command, frozen=True, kw_only=True, tag="assign"):
+    """Gives a handle exactly these values, and makes it where it is not known.
+
+    None deletes the handle, which only prefixes allow that an operator has set free for that.
+    """
+
+    identifier: Identifier
+    values: tuple[Value, ...] | None = None
+    expect: int | None = None
+    """The revision that the caller saw; 0 where there was no record."""
 
 
 class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):

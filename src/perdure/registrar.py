@@ -30,6 +30,8 @@ from perdure.errors import (
     Unavailable,
     UnknownAuthority,
 )
+from perdure.handles import changes
+from perdure.handles.names import home
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
@@ -37,6 +39,7 @@ from perdure.ledger import Ledger
 from perdure.load import load
 from perdure.model import (
     Alias,
+    Assign,
     Bind,
     Break,
     Command,
@@ -166,6 +169,8 @@ class Registrar:
                 return self._alias(command)
             case Describe():
                 return self._describe(command)
+            case Assign():
+                return self._assign(command)
             case Withdraw():
                 return self._withdraw(command)
             case Load():
@@ -317,6 +322,30 @@ class Registrar:
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = rules.describe(record, command.about, command.attached)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _assign(self, command: Assign) -> Receipt:
+        identifier = rules.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        now = self._ledger.now
+        if record is None:
+            rules.check_unknown(identifier, command.expect)
+            empty = Record(name=rules.spelled(identifier), at=now, by=command.by)
+            record, _ = changes.assign(identifier, empty, command.values or (), now)
+            self._ledger.recount_serials()
+            self._ledger.add(identifier.key, record)
+            return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
+        rules.check_revision(identifier, record, command.expect)
+        mutable = changes.is_mutable(home(identifier), self._settings.mutable_prefixes)
+        if command.values is None:
+            if not mutable:
+                raise changes.undeletable(identifier)
+            changed, outcome = changes.deleted(identifier, record, now, command.by), Outcome.CHANGED
+        elif mutable and changes.is_deleted(record):
+            changed, _ = changes.assign(identifier, changes.anew(record), command.values, now)
+            outcome = Outcome.CREATED
+        else:
+            changed, outcome = changes.assign(identifier, record, command.values, now)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _withdraw(self, command: Withdraw) -> Receipt:

@@ -47,6 +47,7 @@ OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "describe"
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _LONGEST_URI = 8192  # characters
+_LONGEST_SOUGHT = 1000  # characters of a handle value that it can be found by
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _SHA512 = re.compile("[0-9a-f]{128}")
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -111,6 +112,11 @@ def references(record: Record) -> set[str]:
         if location.sha512:
             found.add(f"sha512:{location.sha512}")
     found.update(f"alias:{parse(alias).key}" for alias in record.aliases)
+    found.update(
+        f"value:{one.type}:{one.data}"
+        for one in record.values
+        if one.format == "string" and len(one.data) <= _LONGEST_SOUGHT
+    )
     return found
 
 
@@ -550,6 +556,14 @@ def check_revision(identifier: Identifier, record: Record, expect: int | None) -
             identifier=str(identifier),
             reason=f"revision {expect} was expected",
             current=f"revision {record.revision}",
+        )
+
+
+def check_unknown(identifier: Identifier, expect: int | None) -> None:
+    """Raises PreconditionFailed where the caller saw a record that is not there."""
+    if expect:
+        raise PreconditionFailed(
+            identifier=str(identifier), reason=f"revision {expect} was expected", current="unknown"
         )
 
 

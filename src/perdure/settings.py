@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import BadSettings
-from perdure.ids import ark, pdi, urn1993
+from perdure.ids import ark, handle, pdi, urn1993
 
 FILE = "perdure.toml"
 
@@ -37,6 +37,16 @@ class Settings:
         (), "naming authorities of the URN of 1993 minted for here, such as IANA:42117"
     )
     shoulders: tuple[str, ...] = _setting((), "ARK shoulders minted on here, such as 99999/fk4")
+    handle_prefixes: tuple[str, ...] = _setting((), "Handle prefixes homed here, such as 21.T14999")
+    mutable_prefixes: tuple[str, ...] = _setting(
+        (), "those of them whose handles can be deleted, for tests"
+    )
+    handle_admins: tuple[str, ...] = _setting(
+        (), "administrators of all prefixes homed here, such as 300:21.T14999/ADMIN"
+    )
+    basic_authentication: str = _setting(
+        "https", "https (passwords of Handle administrators over TLS only), always or never"
+    )
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8080, "port to listen on")
     workers: int = _setting(1, "server processes")
@@ -53,6 +63,9 @@ class Settings:
             ("series", _series),
             ("naming_authorities", _naming_authority),
             ("shoulders", _shoulder),
+            ("handle_prefixes", _prefix),
+            ("mutable_prefixes", _prefix),
+            ("handle_admins", _admin),
         ):
             written = getattr(self, name)
             read = tuple(dict.fromkeys(_read(name, text, canonical) for text in written))
@@ -60,6 +73,7 @@ class Settings:
         for name, allowed in (
             ("http_parser", ("httptools", "h11")),
             ("log_level", ("debug", "info", "warning", "error")),
+            ("basic_authentication", ("https", "always", "never")),
         ):
             if getattr(self, name) not in allowed:
                 raise BadSettings(
@@ -112,6 +126,20 @@ def _shoulder(text: str) -> str:
     if found.qualifier:
         raise ValueError("a shoulder is the beginning of a name, and has no '/' or '.' in it")
     return f"{found.naan}/{found.name[:-1]}"
+
+
+def _prefix(text: str) -> str:
+    """A prefix of the Handle System, in lower case."""
+    return handle.parse(f"hdl:{text}/x").prefix.lower()
+
+
+def _admin(text: str) -> str:
+    """A value of a handle, as user names have it, in lower case."""
+    index, _, name = text.partition(":")
+    if not re.fullmatch("[0-9]{1,10}", index, re.ASCII):
+        raise ValueError("an index, ':' and a handle are needed")
+    found = handle.parse(f"hdl:{name}")
+    return f"{int(index)}:{found.prefix}/{found.suffix}".lower()
 
 
 def load(root: Path, environment: Mapping[str, str]) -> Settings:

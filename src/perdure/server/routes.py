@@ -7,6 +7,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /problems/<code>             own.explanation      UNDER
     GET HEAD  /uri-res/<service>?<uri>     thttp.answer
     GET HEAD  /iiif/<version>/<id>/…       iiif.answer
+    any       /api/handles/<handle>        handles.answer       APIS
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
@@ -28,7 +29,18 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
-from perdure.server import iiif, logs, methods, operating, own, problems, reading, thttp, writing
+from perdure.server import (
+    handles,
+    iiif,
+    logs,
+    methods,
+    operating,
+    own,
+    problems,
+    reading,
+    thttp,
+    writing,
+)
 from perdure.server.answers import Answer, begin, send
 from perdure.server.doctor import echo_answer
 from perdure.server.request import Receive, Request, Scope, Send
@@ -48,6 +60,9 @@ UNDER: dict[str, Handler] = {
     "uri-res": thttp.answer,
     "iiif": iiif.answer,
 }
+APIS: dict[str, Handler] = {
+    "api/handles": handles.answer,
+}
 METHODS: dict[str, Handler] = {
     "GET": reading.get,
     "HEAD": reading.get,
@@ -66,6 +81,9 @@ def find(request: Request) -> Handler | None:
     if request.method == "OPTIONS" and request.raw == b"*":
         return methods.options
     text = request.target.text
+    api = APIS.get("/".join(text.split("/", 2)[:2]))
+    if api is not None:
+        return api
     page = PAGES.get(text) or UNDER.get(text.partition("/")[0])
     if page is None or request.method in ("GET", "HEAD"):
         return page

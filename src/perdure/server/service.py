@@ -15,6 +15,7 @@ from perdure.model import Record
 from perdure.resolver import Resolver
 from perdure.server.bearers import Bearers
 from perdure.server.metrics import Metrics
+from perdure.server.passwords import Passwords
 from perdure.settings import Settings
 
 _CUTTERS = 4  # threads; the work itself is mostly done by other processes
@@ -27,6 +28,7 @@ class Service:
     registry: Registry
     bearers: Bearers
     metrics: Metrics
+    passwords: Passwords = field(default_factory=Passwords)
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )

@@ -2,8 +2,8 @@
 
 How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
 or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). What
-has no colon in its path, or begins with `iiif/` (no scheme has a slash in its name), is a page of
-the server. A query is split off by the rule of the scheme:
+has no colon in its path, or begins with `iiif/` or `api/handles/` (no scheme has a slash in its
+name), is a page of the server. A query is split off by the rule of the scheme:
 
 - PWID: never. All of the target is the identifier: an archived address has queries of its own.
 - other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
@@ -41,7 +41,7 @@ _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
-_IIIF = "iiif/"  # identifiers follow it, escaped or not
+_PAGES = ("iiif/", "api/handles/")  # identifiers follow these, escaped or not
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
@@ -61,7 +61,7 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def is_page(self) -> bool:
         """Whether this is a page of the server: no identifier is without a colon."""
-        if self.text.startswith(_IIIF):
+        if self.text.startswith(_PAGES):
             return True
         return ":" not in self.text.partition("?")[0] and not is_escaped(self.text)
 

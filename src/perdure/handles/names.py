@@ -1,0 +1,68 @@
+"""Identifiers as handles: `1839/A` for `hdl:1839/A`, `pdi/…` for a PDI. Pure.
+
+How it works: a handle has no scheme in front, and clients of the Handle System refuse one with a
+colon in it. So a PDI is spelled `pdi/<series>/<date>/<unique-id>…`, its colons escaped, which the
+grammar of PDIs reads back. No prefix of the Handle System is called `pdi`.
+
+>>> from perdure.ids import parse
+>>> spelled(parse("pdi://oma.eop.gov.us/1997/09/01/a:b.text.1"))
+'pdi/oma.eop.gov.us/1997/09/01/a%3ab.text.1'
+>>> str(read("pdi/oma.eop.gov.us/1997/9/1/a%3ab.text.1")), str(read("21.T14999/x"))
+('pdi://oma.eop.gov.us/1997/09/01/a:b.text.1', 'hdl:21.T14999/x')
+
+What must stay true: `read(spelled(x)) == x` for every Handle and PDI x.
+"""
+
+from __future__ import annotations
+
+from perdure.ids import Identifier, handle, pdi
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+
+PDI = "pdi/"
+_OF_PREFIXES = "0.na"  # RFC 3651 section 3: the naming authority of all naming authorities
+
+
+def read(text: str) -> Handle | Pdi:
+    """The identifier that a handle is. Raises MalformedIdentifier."""
+    if is_pdi(text):
+        return pdi.parse(f"pdi://{text[len(PDI) :]}")
+    return handle.parse(f"hdl:{text}")
+
+
+def is_pdi(text: str) -> bool:
+    """Whether a handle is a PDI, in which escapes belong to the name."""
+    return text[: len(PDI)].lower() == PDI
+
+
+def spelled(identifier: Identifier) -> str:
+    """The handle that an identifier is; for other schemes, its canonical text."""
+    if isinstance(identifier, Handle):
+        return f"{identifier.prefix}/{identifier.suffix}"
+    if isinstance(identifier, Pdi):
+        return PDI + str(identifier).removeprefix("pdi://").replace(":", "%3a")
+    return str(identifier)
+
+
+def home(identifier: Identifier) -> str:
+    """The prefix whose administrators look after a handle, in lower case; empty for a PDI.
+
+    That of `0.NA/21.T14999`, which is about a prefix, is the prefix itself.
+
+    >>> home(read("21.T14999/x")), home(read("0.NA/21.T14999"))
+    ('21.t14999', '21.t14999')
+    """
+    if not isinstance(identifier, Handle):
+        return ""
+    prefix = identifier.prefix.lower()
+    return identifier.suffix.lower() if prefix == _OF_PREFIXES else prefix
+
+
+def is_of_prefix(identifier: Identifier) -> bool:
+    """Whether a handle is about a prefix: `0.NA/21.T14999`."""
+    return isinstance(identifier, Handle) and identifier.prefix.lower() == _OF_PREFIXES
+
+
+def of_prefix(prefix: str) -> Handle:
+    """The handle that is about a prefix."""
+    return handle.parse(f"hdl:0.NA/{prefix}")
