@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from perdure import parts
 from perdure import settings as setting
+from perdure.archives.library import Library
 from perdure.blobs import ocfl
 from perdure.blobs.durable import write_durably
 from perdure.blobs.segments import Segments, segment_path
@@ -74,6 +76,11 @@ class Registry:
         self.parts = Extraction(root / "indexes")
         self.door = SharedDoor(root, self._lead)
 
+    @cached_property
+    def archive(self) -> Library:
+        """The web archive files of this registry; opened when first asked for."""
+        return Library(self.root, self.settings)
+
     def _lead(self) -> Committer:
         return Committer(Registrar(self.root, self.settings, clock=self.clock))
 
@@ -127,5 +134,7 @@ class Registry:
     def close(self) -> None:
         self.door.close()
         self.parts.close()
+        if "archive" in self.__dict__:
+            self.archive.close()
         self.records.close()
         self.segments.close()

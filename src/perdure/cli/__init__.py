@@ -19,6 +19,7 @@ import click
 
 from perdure.cli import (
     about,
+    archive,
     binding,
     exits,
     keeping,
@@ -39,6 +40,7 @@ _SECTIONS = (
     (reading.get, reading.resolve, reading.list_, reading.describe),
     (parts.part, parts.parts, parts.verify_part),
     (keeping.verify, keeping.rebuild, keeping.backup),
+    (archive.archive,),
     (moving.import_, moving.export, moving.dedupe),
     (about.version, about.completion),
 )

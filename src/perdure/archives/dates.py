@@ -1,0 +1,85 @@
+"""WARC-Date and the second that it lies in.
+
+How it works: WARC/1.1 allows every precision of W3CDTF, from `2014` to nanoseconds; ARC files have
+14 digits. An index sorts by the second; where the date says less, its first second counts.
+
+What must stay true: the date as recorded is kept beside the second, and nothing is made up where a
+date cannot be.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+_SECOND = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
+_DATE = re.compile(
+    r"(\d{4})(?:-?(\d\d)(?:-?(\d\d)(?:[Tt ]?(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?"
+    r"(?:[Zz]|([+-]\d\d):?(\d\d))?)?)?)?",
+    re.ASCII,
+)
+
+
+def second(date: str) -> str:
+    """The second of a date, UTC, in 14 digits. Raises ValueError for what is no date.
+
+    >>> second("2016-01-22T11:20:29.5Z"), second("2014-01"), second("20080430204825")
+    ('20160122112029', '20140101000000', '20080430204825')
+    """
+    found = _SECOND.fullmatch(date)
+    if found:
+        digits = "".join(found.groups())
+        _, month, day, hour, minute, last = found.groups()
+        if (
+            "01" <= month <= "12"
+            and "01" <= day <= "28"
+            and hour <= "23"
+            and minute <= "59"
+            and last <= "59"
+        ):
+            return digits
+    return _careful(date)
+
+
+def _careful(date: str) -> str:
+    found = _DATE.fullmatch(date.strip())
+    if not found:
+        raise ValueError(f"no date: {date[:40]!r}")
+    year, month, day, hour, minute, sec, east, east_minutes = found.groups()
+    leap = sec == "60"  # RFC 3339 section 5.7; such a second sorts behind the 59th
+    moment = datetime(  # noqa: DTZ001  # in whatever zone the text says, made UTC below
+        int(year),
+        int(month or 1),
+        int(day or 1),
+        int(hour or 0),
+        int(minute or 0),
+        59 if leap else int(sec or 0),
+    )
+    if east:
+        sign = -1 if east.startswith("-") else 1
+        try:
+            moment -= sign * timedelta(hours=abs(int(east)), minutes=int(east_minutes))
+        except OverflowError as error:
+            raise ValueError(str(error)) from error
+    text = f"{moment.year:04}{moment:%m%d%H%M%S}"
+    return f"{text[:-2]}60" if leap else text
+
+
+def whole_second(time: str) -> str:
+    """The date that says no more than the second.
+
+    >>> whole_second("20160122112029")
+    '2016-01-22T11:20:29Z'
+    """
+    return f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z"
+
+
+def seconds_between(earlier: str, later: str) -> int:
+    """Seconds from one 14-digit time to another; negative where that is earlier."""
+    return int((_moment(later) - _moment(earlier)).total_seconds())
+
+
+def _moment(time: str) -> datetime:
+    leap = time[12:] == "60"
+    moment = datetime.strptime(time[:12] + ("59" if leap else time[12:]), "%Y%m%d%H%M%S")  # noqa: DTZ007  # all are UTC
+    return moment + timedelta(seconds=int(leap))

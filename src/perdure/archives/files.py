@@ -1,0 +1,83 @@
+"""The archive files that are registered here, and the records in them.
+
+How it works: an index names files by a short name; what lies where is kept beside the index. A
+record is read with two or three `pread` calls from a file that is opened for it.
+
+What must stay true: a name that somebody else wrote (in a CDXJ file, in a ZIP file, on another
+server) is looked up among those that were registered, and never becomes a path.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from perdure.archives.port import Capture
+from perdure.archives.records import WarcRecord
+from perdure.archives.scanning import Place
+from perdure.archives.windows import Damaged, Readable, Window, codec_of, member, whole
+from perdure.errors import Corrupt, NotFound, Unavailable
+
+
+class Places(Protocol):
+    """Where the registered files lie."""
+
+    def place(self, file: str) -> Place | None: ...
+
+
+class RegisteredFiles:
+    """Implements `perdure.archives.port.ArchiveFiles`."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def open(self, capture: Capture) -> WarcRecord:
+        """Raises NotFound where the file is not registered or has no such offset, Unavailable
+        where it cannot be read now, Corrupt where no record begins at the offset."""
+        place = self._places.place(capture.file)
+        if place is None:
+            raise NotFound(identifier=f"archive file {capture.file}")
+        where = f"{capture.file}@{capture.offset}"
+        try:
+            window = place.window()
+        except OSError as error:
+            reason = error.strerror or "it cannot be read"
+            raise Unavailable(what=f"archive file {capture.file}", reason=reason) from error
+        try:
+            return self._opened(window, place, capture, where)
+        except BaseException:
+            window.close()
+            raise
+
+    def _opened(self, window: Window, place: Place, capture: Capture, where: str) -> WarcRecord:
+        codec = codec_of(window)
+        if capture.offset < 0 or (capture.offset >= window.size and not place.shared):
+            raise Corrupt(
+                identifier=where,
+                where="its archive file",
+                promised=f"more than {capture.offset} bytes",
+                found=f"{window.size}",
+            )
+
+        def source() -> Readable:
+            if place.shared:
+                return _Skipped(whole(window, codec), capture.offset)
+            return member(window, codec, capture.offset, capture.length)
+
+        length = capture.length or window.size - capture.offset
+        return WarcRecord(window, source, where, length)
+
+
+class _Skipped:
+    """What was compressed as one, from an offset of what it holds."""
+
+    def __init__(self, source: Readable, offset: int) -> None:
+        self._source = source
+        self._left = offset
+
+    def read(self, size: int) -> bytes:
+        while self._left:
+            piece = self._source.read(min(self._left, 1 << 20))
+            if not piece:
+                raise Damaged("the file ends before the record begins")
+            self._left -= len(piece)
+        return self._source.read(size)

@@ -1,0 +1,18 @@
+"""The libraries that read web archives, imported when first needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from perdure.errors import Unavailable
+
+
+def library(name: str) -> Any:
+    """The module of this name. Raises Unavailable where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Unavailable(
+            what="reading web archives", reason=f"install perdure[archives] ({name} is missing)"
+        ) from None

@@ -1,0 +1,415 @@
+"""The index of captures in SQLite: one file, any number of readers, one that adds at a time.
+
+How it works: `captures` has its primary key in the order of the index, so that a look-up is one
+descent of a tree and what is asked lies side by side. What the key says already is not written
+again: most URIs follow from their key, most dates from their second. `files` says which archive
+files there are and where they lie; a file is added in one transaction with all its captures.
+
+What must stay true: a crash while a file is added leaves nothing of it; what is read back is what
+was recorded, byte for byte; look-ups cost the same however many captures a URL has.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from perdure.archives.dates import whole_second
+from perdure.archives.port import Capture
+from perdure.archives.scanning import Place
+from perdure.errors import Conflict, StorageFailed, Unavailable
+
+FILE = "index.sqlite"
+_FORMAT = 1
+_BUSY = 60_000
+"""Milliseconds to wait for another process that adds."""
+_MAPPED = 16 << 30
+_SCHEMA = """
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, base INTEGER NOT NULL,
+  size INTEGER NOT NULL, modified INTEGER NOT NULL, shared INTEGER NOT NULL, added TEXT NOT NULL,
+  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL, run TEXT
+);
+CREATE TABLE flaws (
+  file INTEGER NOT NULL, number INTEGER NOT NULL, offset INTEGER NOT NULL, what TEXT NOT NULL,
+  PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE TABLE captures (
+  key TEXT NOT NULL, date TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL,
+  length INTEGER NOT NULL, kind, uri NOT NULL, status INTEGER, media_type TEXT NOT NULL,
+  digest TEXT NOT NULL, refers TEXT,
+  PRIMARY KEY (key, date, file, offset)
+) WITHOUT ROWID;
+"""
+_KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
+_PREFIXES = ("http://", "https://", "http://www.", "https://www.")
+_COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers"
+_SCAN = f"SELECT {_COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
+_FORWARDS = f"{_SCAN}, date, file, offset LIMIT ?"
+_BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT ?"
+_INSERT = f"INSERT INTO captures({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
+_UNUSABLE = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.LockedError,
+    apsw.NotADBError,
+)
+Row = tuple[Any, ...]
+
+
+class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
+    """An archive file that is registered."""
+
+    id: int
+    name: str
+    path: str
+    """Absolute; or relative to the directory of the index, where the file was moved there."""
+    base: int = 0
+    """Bytes before it, where it lies stored in another file."""
+    size: int
+    modified: int
+    """Nanoseconds since 1970, of the file that it lies in."""
+    shared: bool = False
+    """Compressed as one stream, not record by record."""
+    added: str
+    records: int
+    captures: int
+    """Records in the index; others name no URI, or have flaws."""
+    flaws: int
+    run: str = ""
+    """Name of the ZipNum run that holds its captures; empty: SQLite does."""
+
+
+@contextmanager
+def _errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+        raise StorageFailed(what=what, reason=str(error)) from error
+    except _UNUSABLE as error:
+        raise Unavailable(what=what, reason=str(error)) from error
+
+
+def create(root: Path) -> None:
+    """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed."""
+    with _errors("the index of captures"):
+        root.mkdir(parents=True, exist_ok=True)
+        connection = apsw.Connection(str(root / FILE))
+        try:
+            connection.set_busy_timeout(_BUSY)
+            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+            with connection:
+                if not connection.execute("PRAGMA user_version").get:
+                    connection.execute(_SCHEMA)
+                    connection.execute(f"PRAGMA user_version={_FORMAT}")
+        finally:
+            connection.close()
+
+
+class SqliteCaptures:
+    """Reads an index; implements `perdure.archives.port.Captures`. A connection per thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        self._local = threading.local()
+        self._connections: list[apsw.Connection] = []
+        self._names: dict[int, str] = {}
+        self._there = False
+
+    @property
+    def connection(self) -> apsw.Connection:
+        found: apsw.Connection | None = getattr(self._local, "connection", None)
+        if found is None:
+            with _errors("the index of captures"):
+                found = self._local.connection = self._connect()
+            self._connections.append(found)
+        return found
+
+    def _connect(self) -> apsw.Connection:
+        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_busy_timeout(_BUSY)
+            connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+            version = connection.execute("PRAGMA user_version").get
+            if version != _FORMAT:
+                reason = f"its format is {version}, and this release knows {_FORMAT} only"
+                raise Unavailable(what="the index of captures", reason=reason)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _all(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
+        if not self._there:
+            self._there = self._path.exists()
+            if not self._there:
+                return []  # nothing was ever added
+        try:
+            return self.connection.execute(statement, bindings).fetchall()
+        except (apsw.IOError, *_UNUSABLE) as error:
+            raise Unavailable(what="the index of captures", reason=str(error)) from error
+
+    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+        """See `Captures`; of one key and date, files come in the order in which they were added."""
+        rows = self._all(_BACKWARDS if backwards else _FORWARDS, (low, high, limit))
+        return [self._capture(*row) for row in rows]
+
+    def _capture(
+        self,
+        key: str,
+        date: str,
+        file: int,
+        offset: int,
+        length: int,
+        kind: int | str,
+        uri: int | str,
+        status: int | None,
+        media_type: str,
+        digest: str,
+        refers: str | None,
+    ) -> Capture:
+        urlkey, time = key[:-15], key[-14:]
+        name = self._names.get(file)
+        refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
+        return Capture(
+            key=urlkey,
+            time=time,
+            date=date or whole_second(time),
+            uri=uri if isinstance(uri, str) else lengthened(uri, urlkey),
+            kind=kind if isinstance(kind, str) else _KINDS[kind],
+            media_type=media_type,
+            status=status,
+            digest=digest,
+            file=self._name(file) if name is None else name,
+            offset=offset,
+            length=length,
+            refers_to_uri=refers_to_uri,
+            refers_to_date=refers_to_date,
+        )
+
+    def _name(self, file: int) -> str:
+        found: str = self._all("SELECT name FROM files WHERE id=?", (file,))[0][0]
+        self._names[file] = found
+        return found
+
+    def count(self) -> int:
+        """Of all registered files, whichever index has their captures."""
+        return sum(count for (count,) in self._all("SELECT captures FROM files"))
+
+    def files(self) -> list[ArchiveFile]:
+        return [_file(row) for row in self._all("SELECT * FROM files ORDER BY id")]
+
+    def file(self, name: str) -> ArchiveFile | None:
+        rows = self._all("SELECT * FROM files WHERE name=?", (name,))
+        return _file(rows[0]) if rows else None
+
+    def at(self, path: str, base: int) -> ArchiveFile | None:
+        """The file that is registered at a place."""
+        rows = self._all("SELECT * FROM files WHERE path=? AND base=?", (path, base))
+        return _file(rows[0]) if rows else None
+
+    def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
+        """Offset and description of what is wrong with a file."""
+        return [
+            (offset, what)
+            for offset, what in self._all(
+                "SELECT offset, what FROM flaws WHERE file=? ORDER BY number LIMIT ?", (file, limit)
+            )
+        ]
+
+    def place(self, file: str) -> Place | None:
+        """Where a registered file lies; implements `perdure.archives.files.Places`."""
+        found = self.file(file)
+        return placed(found, self._path.parent) if found else None
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._local = threading.local()
+
+
+def placed(file: ArchiveFile, root: Path) -> Place:
+    return Place(
+        path=str(root / file.path),
+        base=file.base,
+        size=file.size if file.base else None,
+        shared=file.shared,
+    )
+
+
+def _file(row: Row) -> ArchiveFile:
+    id, name, path, base, size, modified, shared, added, records, captures, flaws, run = row
+    return ArchiveFile(
+        id=id,
+        name=name,
+        path=path,
+        base=base,
+        size=size,
+        modified=modified,
+        shared=bool(shared),
+        added=added,
+        records=records,
+        captures=captures,
+        flaws=flaws,
+        run=run or "",
+    )
+
+
+class Adding:
+    """A file on its way into the index. Nothing of it is seen before `finish`.
+
+    Rows collect in memory up to `_TOGETHER`, so that a small file holds the lock of the index only
+    as long as it takes to write them. Use as a context manager: leaving it early undoes everything.
+    """
+
+    _TOGETHER = 50_000
+
+    def __init__(self, root: Path) -> None:
+        with _errors("the index of captures"):
+            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._connection.set_busy_timeout(_BUSY)
+            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-65536")
+        self._waiting: list[Row] = []
+        self._id = 0
+        self.captures = 0
+
+    def __enter__(self) -> Adding:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    def add(self, capture: Capture) -> None:
+        """Raises StorageFailed or Unavailable."""
+        self.captures += 1
+        self._waiting.append(row_of(capture))
+        if len(self._waiting) >= self._TOGETHER:
+            self._flush()
+
+    def _begin(self) -> int:
+        if not self._id:
+            with _errors("the index of captures"):
+                self._connection.execute("BEGIN IMMEDIATE")
+                last = self._connection.execute("SELECT max(id) FROM files").get
+            self._id = (last or 0) + 1
+        return self._id
+
+    def _flush(self) -> None:
+        id = self._begin()
+        self._waiting.sort()
+        with _errors("the index of captures"):
+            self._connection.executemany(
+                _INSERT, ((*row[:2], id, *row[2:]) for row in self._waiting)
+            )
+        self._waiting.clear()
+
+    def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
+        """Makes it durable. Raises Conflict where the name was taken meanwhile."""
+        id = self._begin()
+        self._flush()
+        done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
+        try:
+            with _errors("the index of captures"):
+                self._connection.execute(
+                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+                    (
+                        id,
+                        done.name,
+                        done.path,
+                        done.base,
+                        done.size,
+                        done.modified,
+                        done.shared,
+                        done.added,
+                        done.records,
+                        done.captures,
+                        done.flaws,
+                        done.run or None,
+                    ),
+                )
+                self._connection.executemany(
+                    "INSERT INTO flaws VALUES(?,?,?,?)",
+                    ((id, number, *flaw) for number, flaw in enumerate(flaws)),
+                )
+                self._connection.execute("COMMIT")
+        except apsw.ConstraintError:
+            raise Conflict(
+                identifier=done.name, reason="a file of this name was added meanwhile", current=None
+            ) from None
+        return done
+
+    def forget(self, file: ArchiveFile) -> None:
+        """Takes a file out, with its captures, in the same transaction as what is added."""
+        self._begin()
+        with _errors("the index of captures"):
+            for statement in (
+                "DELETE FROM captures WHERE file=?",
+                "DELETE FROM flaws WHERE file=?",
+                "DELETE FROM files WHERE id=?",
+            ):
+                self._connection.execute(statement, (file.id,))
+
+    def moved(self, file: ArchiveFile, path: str) -> None:
+        """Says that a file lies elsewhere from now on."""
+        with _errors("the index of captures"):
+            self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
+
+
+def row_of(capture: Capture) -> Row:
+    """A capture as it is written, without its file."""
+    time, key = capture.time, capture.key
+    refers: str | None = None
+    if capture.refers_to_uri or capture.refers_to_date:
+        refers = f"{capture.refers_to_uri}\n{capture.refers_to_date}"
+    return (
+        f"{key} {time}",
+        "" if capture.date == whole_second(time) else capture.date,
+        capture.offset,
+        capture.length,
+        _KIND_NUMBERS.get(capture.kind, capture.kind),
+        shortened(capture.uri, key),
+        capture.status,
+        capture.media_type,
+        capture.digest,
+        refers,
+    )
+
+
+def shortened(uri: str, key: str) -> int | str:
+    """A number where the URI follows from its key, else the URI.
+
+    >>> shortened("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
+    3
+    """
+    host, _, path = key.partition(")")
+    plain = f"{'.'.join(reversed(host.split(',')))}{path}"
+    for number, prefix in enumerate(_PREFIXES):
+        if uri.startswith(prefix):
+            rest = uri[len(prefix) :]
+            if rest == plain:
+                return number
+            if rest == f"{plain}/":
+                return number + len(_PREFIXES)
+    return uri
+
+
+def lengthened(number: int, key: str) -> str:
+    """The URI that `shortened` made a number of.
+
+    >>> lengthened(3, "dk,dr)/nyheder")
+    'https://www.dr.dk/nyheder'
+    """
+    host, _, path = key.partition(")")
+    slash, prefix = divmod(number, len(_PREFIXES))
+    return f"{_PREFIXES[prefix]}{'.'.join(reversed(host.split(',')))}{path}{'/' if slash else ''}"

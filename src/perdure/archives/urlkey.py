@@ -1,0 +1,277 @@
+"""The canonical key of a URL, in sort-friendly order (SURT): `dk,dr)/nyheder?a=1`.
+
+How it works: indexes of web archives sort by such a key, so that the captures of a page, a site and
+a domain each lie together. The rules are those of the Internet Archive's canonicaliser, as the
+Python package `surt` 0.3.1 carries them out (a test compares both): escapes undone and made anew,
+host reversed and without `www`, everything in lower case, no session ids, no default port, query
+sorted, no fragment. A URL of the plain kind, and most are, takes one pass through one pattern; the
+others go through the rules one by one.
+
+What must stay true: the key only finds candidates, the recorded URI decides; time is linear in the
+length of the URL; a key holds no space and no control character; nothing is asked of the network
+(`surt` asks a name server what `1.2` might be; here the C library's reading of the digits counts).
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections import deque
+from contextlib import suppress
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+_SAFE = b"!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_HOST = r"(?:[A-Za-z0-9_-]+\.)*[A-Za-z_-][A-Za-z0-9_-]*"
+_PLAIN = re.compile(
+    rf"http(?:(?P<s>s)://(?P<shost>{_HOST})(?::443)?|://(?P<host>{_HOST})(?::80)?)"
+    r"(?P<path>/[!\"$&')*+,\-./0-:;<=>@A-Z\[\\\]^_`a-z{|}~]*)?"
+    r"(?:\?(?P<query>[!\"$&'()*+,\-./0-9:;<=>?@A-Z\[\\\]^_`a-z{|}~]*))?(?:#.*)?"
+)
+_CROOKED_PATH = re.compile(r"//|/\.")
+_SESSION = re.compile(r"sid=|sessionid|cfid=")
+_WWW = re.compile(r"www\d*\.", re.ASCII)
+
+_SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PROTOCOLS = re.compile(rb"(https?://)+")
+_PARTS = re.compile(rb"([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?")
+_NUMERIC_HOST = re.compile(rb"(?:[1-9][0-9]*|0[0-7]*)(?:\.[0-9]+){0,3}")
+_OCTAL_HOST = re.compile(rb"0[0-7]*(?:\.[0-7]+){0,3}")
+_WWW_BYTES = re.compile(rb"www\d*\.")
+_PATH_SESSIONS = (
+    re.compile(rb"\((?:[a-z]\([0-9a-z]{24}\))+\)"),
+    re.compile(rb"\([0-9a-z]{24}\)"),
+)
+_QUERY_SESSIONS = (
+    re.compile(rb"jsessionid=[0-9a-z]{32}(?=&|\Z)", re.IGNORECASE),
+    re.compile(rb"phpsessid=[0-9a-z]{32}(?=&|\Z)", re.IGNORECASE),
+    re.compile(rb"sid=[0-9a-z]{32}(?=&|\Z)", re.IGNORECASE),
+    re.compile(rb"aspsessionid[a-z]{8}=[a-z]{24}(?=&|\Z)", re.IGNORECASE),
+)
+_DEFAULT_PORTS = {b"http": 80, b"https": 443}
+_PASSES = 3
+
+
+def urlkey(url: str) -> str:
+    """The key of a URL; of what is no URL, the text itself, escaped.
+
+    >>> urlkey("http://www.dr.dk/Nyheder/?b=2&a=1#top")
+    'dk,dr)/nyheder?a=1&b=2'
+    >>> urlkey("https://Example.org:443")
+    'org,example)/'
+    """
+    plain = _PLAIN.fullmatch(url)
+    if plain is None:
+        return _by_the_rules(url)
+    host = plain["shost"] or plain["host"]
+    path = plain["path"] or "/"
+    query = plain["query"]
+    if _CROOKED_PATH.search(path):
+        return _by_the_rules(url)
+    if query:
+        query = query.lower()
+        if _SESSION.search(query):
+            return _by_the_rules(url)
+        if "&" in query:
+            query = _sorted_query(query)
+    host = host.lower()
+    if host.startswith("www"):
+        host = _WWW.sub("", host, count=1)
+    path = path.lower()
+    if path[-1] == "/" and len(path) > 1:
+        path = path[:-1]
+    reversed_host = ",".join(reversed(host.split(".")))
+    return f"{reversed_host}){path}?{query}" if query else f"{reversed_host}){path}"
+
+
+def _sorted_query(query: str) -> str:
+    pairs = [argument.split("=", 1) for argument in query.split("&")]
+    pairs.sort()
+    return "&".join(["=".join(pair) for pair in pairs])
+
+
+def _by_the_rules(url: str) -> str:
+    if not url:
+        return "-"
+    text = url.encode("utf-8", "surrogatepass")
+    if text.startswith(b"filedesc"):
+        return _as_it_is(text)
+    try:
+        return _canonical(text).decode("ascii")
+    except ValueError:
+        return _as_it_is(text)
+
+
+def _as_it_is(text: bytes) -> str:
+    """No URL: findable under its own text, with what would break an index escaped."""
+    return quote_from_bytes(text, safe=_SAFE + b"%#")
+
+
+def _canonical(text: bytes) -> bytes:
+    """Raises ValueError for what cannot be split into the parts of a URL."""
+    text = text.strip().translate(None, b"\n\r\t")
+    if not _SCHEME.match(text):
+        text = b"http://" + text
+    protocols = _PROTOCOLS.match(text)  # "http://https://example.org/" has been seen
+    if protocols:
+        text = text[protocols.start(1) :]
+    parts = _PARTS.fullmatch(text)
+    if parts is None:
+        raise ValueError("no URL")
+    scheme, authority, path, query = parts.groups()
+    host, port = _host_and_port((authority or b"").rstrip(b":"))
+    if not host and path and scheme.startswith(b"http"):
+        host, _, rest = path.lstrip(b"/").partition(b"/")
+        path = b"/" + rest
+    host = _canonical_host(host, scheme)
+    path = _canonical_path(path, hosted=bool(host))
+    key = b",".join(reversed(host.split(b"."))) if host else scheme + b":"
+    if host:
+        if port and port != _DEFAULT_PORTS.get(scheme.lower()):
+            key += b":%d" % port
+        key += b")"
+    found = _canonical_query(query) if query else b""
+    if found:
+        return key + (path or b"/") + b"?" + found
+    return key + path
+
+
+def _host_and_port(authority: bytes) -> tuple[bytes, int]:
+    place = authority.rpartition(b"@")[2]
+    before, bracket, inside = place.partition(b"[")
+    if bracket:
+        host, _, rest = inside.partition(b"]")
+        port = rest.partition(b":")[2]
+    else:
+        host, _, port = before.partition(b":")
+    if not port:
+        return host, 0
+    if not port.isdigit() or len(port) > 5 + port.count(b"0") or int(port) > 65535:
+        raise ValueError("no port")
+    return host, int(port)
+
+
+def _canonical_host(host: bytes, scheme: bytes) -> bytes:
+    host = _unescaped(host)
+    if not host.isascii():
+        with suppress(ValueError):  # an internationalised name of no known form stays as it is
+            host = host.decode("utf-8", "ignore").encode("idna")
+    host = host.replace(b"..", b".").strip(b".")
+    host = _address(host) or _escaped(host).lower()
+    if scheme != b"dns":
+        found = _WWW_BYTES.match(host)
+        if found:
+            host = host[found.end() :]
+    return host
+
+
+def _address(host: bytes) -> bytes:
+    """The dotted form of an IPv4 address that is written in another way; empty where it is none."""
+    if not host:
+        return b""
+    if host.isdigit():
+        # More than 4,300 digits are no number to Python, and no host to anybody.
+        return socket.inet_ntoa((int(host[-4000:]) & 0xFFFFFFFF).to_bytes(4, "big")).encode()
+    if _NUMERIC_HOST.fullmatch(host) and (host[0] != 48 or _OCTAL_HOST.fullmatch(host)):
+        try:
+            return socket.inet_ntoa(socket.inet_aton(host.decode("ascii"))).encode()
+        except OSError:
+            return b""
+    return b""
+
+
+def _canonical_path(path: bytes, *, hosted: bool) -> bytes:
+    path = _unescaped(path)
+    if hosted:
+        path = _straightened(path)
+    path = _escaped(path).lower()
+    for pattern in _PATH_SESSIONS:
+        path = _without_path_session(path, pattern)
+    return path[:-1] if path.endswith(b"/") and len(path) > 1 else path
+
+
+def _straightened(path: bytes) -> bytes:
+    """Without `.` and `..`, and without empty segments but for a last one."""
+    kept: list[bytes] = []
+    for segment in path.split(b"/")[1:]:
+        if segment == b"..":
+            if kept:
+                kept.pop()
+            else:
+                kept.append(segment)
+        elif segment != b".":
+            kept.append(segment)
+    if not kept:
+        return b"/"
+    return b"/" + b"".join([segment + b"/" for segment in kept[:-1] if segment]) + kept[-1]
+
+
+def _without_path_session(path: bytes, pattern: re.Pattern[bytes]) -> bytes:
+    """Drops the last segment that is a session id of ASP.NET, before a page `….aspx`."""
+    last = path.rfind(b".aspx")
+    end = path.rfind(b")/", 0, last)
+    while end >= 0:
+        start = path.rfind(b"/", 0, end) + 1
+        rest = end + 2
+        if start and pattern.fullmatch(path, start, end + 1):
+            query = path.find(b"?", rest)
+            if path.find(b".aspx", rest + 1, len(path) if query < 0 else query + 5) >= 0:
+                return path[:start] + path[rest:]
+        end = path.rfind(b")/", 0, end)
+    return path
+
+
+def _canonical_query(query: bytes) -> bytes:
+    query = _escaped(_unescaped(query))
+    for pattern in _QUERY_SESSIONS:
+        for last in deque(pattern.finditer(query), maxlen=1):
+            query = query[: last.start()] + query[last.end() + 1 :]
+    query = _without_coldfusion(query).lower()
+    if len(query) <= 1:
+        return query
+    pairs = [argument.split(b"=", 1) for argument in query.split(b"&")]
+    pairs.sort()
+    return b"&".join([b"=".join(pair) for pair in pairs])
+
+
+def _without_coldfusion(query: bytes) -> bytes:
+    """Drops the last `cfid=…&cftoken=…`."""
+    arguments = query.split(b"&")
+    for at in range(len(arguments) - 1, 0, -1):
+        token = arguments[at].lower()
+        if token.startswith(b"cftoken=") and len(token) > 8:
+            before = arguments[at - 1]
+            start = before.lower().rfind(b"cfid=", 0, len(before) - 1)
+            if start >= 0:
+                head = b"&".join([*arguments[: at - 1], before[:start]])
+                return head + b"&".join(arguments[at + 1 :])
+    return query
+
+
+def _escaped(text: bytes) -> bytes:
+    return quote_from_bytes(text, safe=_SAFE).encode("ascii")
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Escapes undone until there are none: `%2541` is `A`.
+
+    No escape overlaps another, so the order in which they are undone makes no difference: a few
+    passes, and one with a stack for what was escaped more often than anybody does in earnest.
+    """
+    for _ in range(_PASSES):
+        if b"%" not in text:
+            return text
+        before, text = text, unquote_to_bytes(text)
+        if before == text:
+            return text
+    done = bytearray()
+    for byte in text:
+        done.append(byte)
+        while len(done) >= 3 and done[-3] == 0x25:
+            pair = done[-2:]
+            if not pair.isalnum() or not set(pair.lower()) <= _HEXADECIMAL:
+                break
+            done[-3:] = bytes([int(pair, 16)])
+    return bytes(done)
+
+
+_HEXADECIMAL = frozenset(b"0123456789abcdef")

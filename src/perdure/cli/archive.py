@@ -1,0 +1,185 @@
+"""Archive files: `archive add`, `list`, `find`.
+
+What must stay true: what is wrong in a file is told with its offset, and does not keep the rest of
+it from being indexed; the exit code says that something was.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits
+from perdure.cli.command import Command, Group, here
+from perdure.cli.progress import progress
+
+if TYPE_CHECKING:
+    from perdure.archives.careful import Flaw
+    from perdure.archives.library import Added
+    from perdure.archives.port import Capture, Captures
+
+_SHOWN = 20
+
+
+@click.group(cls=Group)
+def archive() -> None:
+    """Archive files (WARC, ARC, WACZ): add them, find captures in them, check them."""
+
+
+@archive.command(cls=Command)
+@click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH…"
+)
+@click.option(
+    "--move/--in-place",
+    help="Take the files into the registry directory; else they must stay where they lie.",
+)
+def add(paths: tuple[Path, ...], *, move: bool) -> None:
+    """Index archive files, or all of them in a directory.
+
+    A file that was added before is read again only if it has changed. What is wrong with a file is
+    reported with its offset; the rest of it is indexed. Ends with 1 where anything was wrong.
+    """
+    from perdure.archives.library import archive_files
+
+    files = [file for path in paths for file in archive_files(path)]
+    sizes = [file.stat().st_size for file in files]
+    captures = flaws = refused = read = 0
+    with here().registry() as registry, progress("reading", total=sum(sizes)) as bar:
+        for file, size in zip(files, sizes, strict=True):
+
+            def watch(at: int, before: int = read) -> None:
+                bar(before + at)
+
+            try:
+                added = registry.archive.add(file, move=move, watch=watch)
+            except OSError as error:
+                refused += 1
+                reason = error.strerror or type(error).__name__
+                here().fail({"file": str(file), "problem": reason}, f"{file}: {reason}")
+                continue
+            finally:
+                read += size
+            for one in added:
+                captures += one.file.captures if one.outcome != "unchanged" else 0
+                flaws += one.file.flaws
+                _tell(one)
+    here().summary(
+        {"files": len(files), "captures": captures, "flaws": flaws, "unreadable": refused},
+        f"{len(files)} files, {captures} captures added, {flaws} flaws",
+    )
+    if flaws or refused:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _tell(added: Added) -> None:
+    file = added.file
+    here().answer(
+        {
+            "file": file.name,
+            "outcome": added.outcome,
+            "records": file.records,
+            "captures": file.captures,
+            "flaws": [{"offset": flaw.offset, "problem": flaw.what} for flaw in added.flaws],
+            "flaw_count": file.flaws,
+        },
+        f"{file.name}: {added.outcome}, {file.records} records, {file.captures} captures",
+    )
+    _tell_flaws(file.name, added.flaws, file.flaws)
+
+
+def _tell_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) -> None:
+    for flaw in flaws[:_SHOWN]:
+        here().note(f"{name} at {flaw.offset}: {flaw.what}")
+    if count > _SHOWN:
+        here().note(f"{name}: {count - _SHOWN} more flaws; --json tells the first thousand")
+
+
+@archive.command("list", cls=Command)
+def list_() -> None:
+    """List the archive files: name, records, captures, flaws, where it lies."""
+    with here().registry() as registry:
+        for file in registry.archive.registered():
+            here().answer(
+                file,
+                f"{file.name}\t{file.records}\t{file.captures}\t{file.flaws}\t{file.path}",
+            )
+
+
+@archive.command(cls=Command)
+@click.argument("url")
+@click.option("--at", metavar="TIME", help="2016-01-22T11:20:29Z, or less precise, or 14 digits.")
+@click.option("--nearest", is_flag=True, help="Give the nearest capture where none is exact.")
+@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True)
+def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
+    """Find the captures of URL, or the one at a time.
+
+    With --at, a capture is given only where URL and time are those that were recorded, or with
+    --nearest; otherwise the command ends with 10 and says on stderr what there is.
+    """
+    with here().registry() as registry:
+        if at is None:
+            _find_all(registry.archive.captures, url, limit)
+        else:
+            _find_one(registry.archive.captures, url, at, nearest=nearest)
+
+
+def _find_all(captures: Captures, url: str, limit: int) -> None:
+    from itertools import islice
+
+    from perdure.archives import ranges
+
+    found = 0
+    for capture in islice(ranges.walk(captures, ranges.stretch(url, "exact")), limit):
+        found += 1
+        _tell_capture(capture)
+    if not found:
+        _absent(f"no captures of {url}")
+
+
+def _find_one(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
+    from perdure.archives import verdict
+    from perdure.archives.dates import second, whole_second
+
+    try:
+        second(at)
+    except ValueError:
+        raise click.BadParameter(f"{at[:40]!r} is no time", param_hint="--at") from None
+    date = whole_second(at) if at.isdigit() and len(at) == 14 else at
+    first, last = verdict.span(date)
+    wanted = verdict.Asked(uri=url, first=first, last=last, date=date)
+    judged = verdict.judge(wanted, verdict.look_up(captures, wanted), nearest=nearest)
+    if judged.capture is None:
+        _absent(
+            f"{judged.sentence}: no exact capture of {url}",
+            offered=[_fields(one) for one in judged.offered[:_SHOWN]],
+        )
+        return
+    for capture in judged.fits or (judged.capture,):
+        _tell_capture(capture, match=judged.verdict.token, delta=judged.delta)
+
+
+def _fields(capture: Capture) -> dict[str, object]:
+    import msgspec
+
+    fields = msgspec.structs.asdict(capture)
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _tell_capture(capture: Capture, **more: object) -> None:
+    """`more`: how it relates to what was asked for."""
+    verdict = [str(value) for value in more.values()]
+    text = (capture.date, capture.kind, str(capture.status or "-"), capture.media_type or "-")
+    place = f"{capture.file}@{capture.offset}"
+    here().answer(more | _fields(capture), "\t".join((*verdict, *text, capture.uri, place)))
+
+
+def _absent(text: str, *, offered: list[dict[str, object]] | None = None) -> None:
+    from perdure.errors import NotFound
+
+    here().fail({"code": NotFound.code, "message": text, "offered": offered or []}, text)
+    for one in offered or []:
+        here().note(f"there is {one['date']} {one['uri']}")
+    click.get_current_context().exit(exits.CODES[NotFound])
