@@ -23,8 +23,8 @@ from perdure.metadata.port import LARGEST, Described, Format
 from perdure.model import Record, Representation, Version
 from perdure.parts import Selector
 
-__all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described", "find",
-           "read", "write"]  # fmt: skip
+__all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
+           "find", "read", "write"]  # fmt: skip
 
 FORMATS: dict[str, Format] = {
     one.name: one

@@ -50,7 +50,8 @@ _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
 def write(described: Described) -> bytes:
     """One item, as a JSON object."""
-    return msgspec.json.format(msgspec.json.encode(item(described)), indent=2) + b"\n"
+    found = item(described) | {"note": f"PID: {described.identifier}"}
+    return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
 def item(described: Described) -> Item:

@@ -1,0 +1,138 @@
+"""Dates in citations: in the order of a language or of a style, and intervals of them.
+
+Specification: CSL 1.0.2, "Date" and "Date ranges".
+
+What must stay true: of an interval, what both ends share is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from perdure.metadata.citation.locale import NAMESPACE, Locale
+from perdure.metadata.citation.wording import affixed, cased
+
+_PARTS = ("year", "month", "day")
+_AFFIXES = ("prefix", "suffix")
+Day = Sequence[int]
+"""Year, month and day, as far as they are known."""
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """One part of a date, as a style or a locale wants it."""
+
+    name: str
+    form: str
+    prefix: str
+    suffix: str
+    case: str
+    range_delimiter: str
+    strip_periods: bool
+
+
+def compiled(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str]:
+    """What writes the dates of a date element: a function from CSL's dates to text."""
+    own = {str(one.get("name")): one for one in element.findall(f"{NAMESPACE}date-part")}
+    form = element.get("form")
+    if form is None:
+        parts = [_part(one, one) for one in own.values()]
+        delimiter = element.get("delimiter", "")
+    else:
+        pattern = locale.dates[form]
+        wanted = element.get("date-parts", "year-month-day").split("-")
+        listed = pattern.findall(f"{NAMESPACE}date-part")
+        parts = [
+            _part(one, own.get(one.get("name"))) for one in listed if one.get("name") in wanted
+        ]
+        delimiter = element.get("delimiter", pattern.get("delimiter", ""))
+
+    def write(date: dict[str, Any]) -> str:
+        ends = [tuple(map(int, end)) for end in date.get("date-parts", ()) if end]
+        if not ends:
+            return str(date.get("literal") or date.get("raw") or "")
+        if len(ends) > 1 and ends[0] != ends[1]:
+            return _interval(ends[0], ends[1], parts, delimiter, locale)
+        return _whole(ends[0], parts, delimiter, locale)
+
+    return write
+
+
+def _part(pattern: Any, own: Any | None) -> _Part:
+    """A part: what the style says of it goes over what the locale says."""
+
+    def said(name: str, default: str = "") -> str:
+        mine = None if own is None or (name in _AFFIXES and own is not pattern) else own.get(name)
+        return str(mine if mine is not None else pattern.get(name, default))
+
+    name = str(pattern.get("name"))
+    return _Part(
+        name,
+        said("form", "numeric" if name == "day" else "long"),
+        said("prefix"),
+        said("suffix"),
+        said("text-case"),
+        said("range-delimiter", "–"),
+        said("strip-periods") == "true",
+    )
+
+
+def _whole(day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
+    return delimiter.join(text for one in parts if (text := _written(day, one, locale)))
+
+
+def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
+    """Both ends: what they share is written once, with what differs in the middle."""
+    largest = next(
+        name for at, name in enumerate(_PARTS) if first[at : at + 1] != last[at : at + 1]
+    )
+    differing = _PARTS[_PARTS.index(largest) :]
+    mixed = [at for at, one in enumerate(parts) if one.name in differing]
+    if not mixed:
+        return _whole(first, parts, delimiter, locale)
+    start, stop = mixed[0], mixed[-1] + 1
+    between = next((one.range_delimiter for one in parts if one.name == largest), "–")
+    before = _whole(first, parts[:start], delimiter, locale)
+    left = _whole(first, parts[start:stop], delimiter, locale)
+    right = _whole(last, parts[start:stop], delimiter, locale)
+    after = _whole(last, parts[stop:], delimiter, locale)
+    # the affixes at the seam belong to the whole
+    tail = parts[stop - 1].suffix
+    head = parts[start].prefix
+    if tail and left.endswith(tail):
+        left = left[: -len(tail)]
+    if head and right.startswith(head):
+        right = right[len(head) :]
+    return delimiter.join(part for part in (before, f"{left}{between}{right}", after) if part)
+
+
+def _written(day: Day, part: _Part, locale: Locale) -> str:
+    at = _PARTS.index(part.name)
+    if at >= len(day) or not day[at]:
+        return ""
+    number = day[at]
+    match part.name, part.form:
+        case "year", "short":
+            text = f"{number % 100:02}"
+        case "year", _:
+            text = str(number)
+        case "month", "numeric":
+            text = str(number)
+        case "month", "numeric-leading-zeros":
+            text = f"{number:02}"
+        case "month", form:
+            name = f"month-{number:02}" if number <= 12 else f"season-{number % 10:02}"
+            text = locale.term(name, form)
+        case _, "numeric-leading-zeros":
+            text = f"{number:02}"
+        case _, "ordinal" if number == 1 or not locale.ordinal_first_day_only:
+            text = locale.ordinal(number)
+        case _:
+            text = str(number)
+    if part.strip_periods:
+        text = text.replace(".", "")
+    if part.case:
+        text = cased(text, part.case, english=locale.name.startswith("en"))
+    return affixed(text, part.prefix, part.suffix)

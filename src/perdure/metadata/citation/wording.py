@@ -1,0 +1,183 @@
+"""What a citation does to text: case, quotation marks, and punctuation that meets punctuation.
+
+Specification: CSL 1.0.2, "Text-case", "Quotes", "Punctuation". Quotation marks that a style puts
+are private characters until the whole entry stands, for only then is it known how deep each lies
+and what comes behind it.
+
+What must stay true: words that have capitals inside are never recased in titles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+OPEN, CLOSE = "\ue000", "\ue001"
+"""Stand for the quotation marks of a style until `finished`."""
+
+
+class Quotes(msgspec.Struct, frozen=True):
+    """The quotation marks of a locale."""
+
+    open: str
+    close: str
+    inner_open: str
+    inner_close: str
+    punctuation_inside: bool
+
+
+# Case
+# ----
+
+# "Stop words" of the specification, appendix "Title case conversion"
+_SMALL_WORDS = """
+    a an and as at but by down for from in into nor of on onto or over so the till to up via
+    with yet about above across after against al along alongside amid amidst among amongst around
+    aside astride atop before behind below beneath beside besides between beyond circa despite
+    during et except inside lest like modulo near next notwithstanding off out per plus pro qua
+    sans since than that through throughout toward towards under underneath until unto upon versus
+    vs vs. v v. within without d' de la le les van von und
+"""
+_SMALL = frozenset(_SMALL_WORDS.split())
+_WORD = re.compile(r"[^\s\u2010-\u2015/-]+")
+_ADDRESS = re.compile(r"\w+://|(?:\w+\.)+\w{2,}(?:/|$)")
+_BEFORE_CAPITAL = re.compile(r"[:?!.][”’»\"']?\s+$|—\s*$")
+
+
+def cased(text: str, case: str, *, english: bool) -> str:
+    """Text in another case: one of the words of `text-case`."""
+    match case:
+        case "lowercase":
+            return text.lower()
+        case "uppercase":
+            return text.upper()
+        case "capitalize-first":
+            return _capital(text)
+        case "capitalize-all":
+            return re.sub(r"\S+", lambda word: _capital(word[0]), text)
+        case "sentence":
+            lowered = text.lower() if text.isupper() else text
+            return _capital(lowered)
+        case "title":
+            return _title(text) if english else text
+    return text
+
+
+def _capital(text: str) -> str:
+    """The first letter as a capital, where its word is in small letters."""
+    for at, letter in enumerate(text):
+        if letter.isalnum():
+            word = _WORD.match(text, at)
+            plain = word is None or word[0] == word[0].lower()
+            return text[:at] + letter.upper() + text[at + 1 :] if plain else text
+    return text
+
+
+def _title(text: str) -> str:
+    """English title case: all words but small ones, which begin with capitals first and last."""
+    words = list(_WORD.finditer(text))
+    pieces, end = [], 0
+    for at, word in enumerate(words):
+        pieces.append(text[end : word.start()])
+        end = word.end()
+        bare = word[0].strip("“”‘’«»\"'()[],;:.!?").lower()
+        before = text[: word.start()]
+        edge = at in (0, len(words) - 1) or _BEFORE_CAPITAL.search(before) is not None
+        small = (bare in _SMALL or word[0].lower() in _SMALL) and not edge
+        pieces.append(word[0] if small or _is_address(text, word) else _capital(word[0]))
+    return "".join((*pieces, text[end:]))
+
+
+def _is_address(text: str, word: re.Match[str]) -> bool:
+    """Whether a word is, or belongs to, the address of something on the web."""
+    start = text.rfind(" ", 0, word.start()) + 1
+    stop = text.find(" ", word.end())
+    return _ADDRESS.match(text[start : len(text) if stop < 0 else stop]) is not None
+
+
+# Joining
+# -------
+
+_MEETING = {
+    "!": {".": "!", "?": "!?", ":": "!", ",": "!,", ";": "!;"},
+    "?": {"!": "?!", ".": "?", ":": "?", ",": "?,", ";": "?;"},
+    ".": {"!": ".!", "?": ".?", ":": ".:", ",": ".,", ";": ".;"},
+    ":": {"!": "!", "?": "?", ".": ":", ",": ":,", ";": ":;"},
+    ",": {"!": ",!", "?": ",?", ":": ",:", ".": ",.", ";": ",;"},
+    ";": {"!": "!", "?": "?", ":": ";", ".": ";", ",": ";,"},
+}
+
+
+def appended(text: str, more: str) -> str:
+    """Text with more behind it; of punctuation that meets, what is left of it."""
+    if not text or not more:
+        return text + more
+    first = more[0]
+    if first not in _MEETING:
+        return text + more
+    end = len(text)
+    while end and text[end - 1] == CLOSE:
+        end -= 1
+    last = text[end - 1] if end else ""
+    if last == first:
+        return text + more[1:]
+    met = _MEETING.get(last, {}).get(first)
+    if met is None:
+        return text + more
+    return text[: end - 1] + met[0] + text[end:] + met[1:] + more[1:]
+
+
+def joined(parts: Iterable[str], delimiter: str) -> str:
+    """The parts that are not empty, with a delimiter between."""
+    whole = ""
+    for part in parts:
+        if part:
+            whole = appended(appended(whole, delimiter), part) if whole else part
+    return whole
+
+
+def affixed(text: str, prefix: str, suffix: str) -> str:
+    """Text between its affixes; empty where it is."""
+    if not text:
+        return ""
+    return appended(appended(prefix, text), suffix)
+
+
+# Finishing
+# ---------
+
+_TYPED = re.compile("[\"']")
+_STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(\[\u2014\ue000]))([\"'])(?=\S)")
+_INSIDE = re.compile(rf"({CLOSE}+)([.,])")
+_DOUBLED = re.compile(r"[ \n]{2,}|\n")
+_NOTHING_BETWEEN = re.compile(r"\.(?: \.)+(?= |$)")
+
+
+def typographic(text: str, quotes: Quotes) -> str:
+    """A text out of data: apostrophes and straight quotation marks as they are printed."""
+    if quotes.close != "’" and quotes.open in text:  # which would be any apostrophe
+        text = text.replace(quotes.open, OPEN).replace(quotes.close, CLOSE)
+    if _TYPED.search(text) is None:
+        return text
+    opened = _STRAIGHT_OPEN.sub(lambda found: OPEN if found[1] == '"' else "‘", text)
+    return opened.replace('"', CLOSE).replace("'", "’")
+
+
+def finished(text: str, quotes: Quotes) -> str:
+    """The whole entry, with quotation marks in place and no blank twice."""
+    if quotes.punctuation_inside:
+        text = _INSIDE.sub(r"\2\1", text)
+    depth = 0
+    pieces = []
+    for letter in text:
+        if letter == OPEN:
+            pieces.append(quotes.inner_open if depth % 2 else quotes.open)
+            depth += 1
+        elif letter == CLOSE:
+            depth = max(depth - 1, 0)
+            pieces.append(quotes.inner_close if depth % 2 else quotes.close)
+        else:
+            pieces.append(letter)
+    return _NOTHING_BETWEEN.sub(".", _DOUBLED.sub(" ", "".join(pieces))).strip()

