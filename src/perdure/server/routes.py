@@ -4,6 +4,7 @@ A request is about a page of the server or about an identifier; identifiers have
 
     GET HEAD  /                            own.start            PAGES
     GET HEAD  /healthz /readyz /metrics    own
+    GET HEAD  /cdx?url=<url>               cdx.answer
     GET HEAD  /problems/<code>             own.explanation      UNDER
     GET HEAD  /uri-res/<service>?<uri>     thttp.answer
     GET HEAD  /iiif/<version>/<id>/…       iiif.answer
@@ -30,6 +31,7 @@ from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.server import (
+    cdx,
     handles,
     iiif,
     logs,
@@ -54,6 +56,7 @@ PAGES: dict[str, Handler] = {
     "healthz": own.health,
     "readyz": own.readiness,
     "metrics": own.metrics,
+    "cdx": cdx.answer,
 }
 UNDER: dict[str, Handler] = {
     "problems": own.explanation,

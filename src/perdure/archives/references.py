@@ -1,0 +1,268 @@
+"""The addresses in an archived HTML document or style sheet: which there are, and others in place.
+
+How it works: tags and their attributes are found by the project's own tokenizer, on the bytes as
+they lie; style sheets by one pattern for `url(…)` and `@import`. Every address is handed to a
+function, which gives what is to stand there instead. Whoever only wants to know them gives them
+back unchanged.
+
+What must stay true: all bytes but those of addresses stay as they are; a document in an encoding
+that is no superset of ASCII is not touched, nor is script, whatever it looks like; no address gets
+into the document unescaped.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote, urljoin
+
+import msgspec
+
+from perdure.extractors.tags import HTML, Attribute, attributes, read, scan
+
+MOST_TAGS = 200_000  # of a document; what follows them stays as it is
+_LONGEST = 8192  # characters of an address
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+
+
+class Address(NamedTuple):
+    """An address that stands in a document."""
+
+    uri: str
+    """Absolute."""
+    role: str
+    """`link` leads elsewhere; `frame`, `style` and `resource` belong to the page."""
+
+
+Replace = Callable[[Address], str]
+_Span = tuple[int, int, bytes]
+
+_ROLES = {
+    b"background": "resource",
+    b"data": "resource",
+    b"poster": "resource",
+    b"src": "resource",
+    b"lowsrc": "resource",
+    b"dynsrc": "resource",
+    b"manifest": "resource",
+    b"classid": "resource",
+    b"codebase": "link",
+    b"href": "link",
+    b"xlink:href": "link",
+    b"action": "link",
+    b"formaction": "link",
+    b"cite": "link",
+    b"longdesc": "link",
+    b"profile": "link",
+}
+_FRAMES = frozenset((b"frame", b"iframe"))
+_DRAWN = frozenset((b"image", b"use", b"feimage", b"script"))  # `href` of these is fetched
+_FETCHED_RELS = frozenset(
+    ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "manifest", "mask-icon", "preload")
+)
+_SETS = frozenset((b"srcset", b"imagesrcset"))
+_REFRESH = re.compile(
+    r"\s*+[0-9.]*+\s*+[;,]?+\s*+url\s*+=\s*+([\"']?+)(.*)", re.IGNORECASE | re.DOTALL
+)
+_CSS = re.compile(
+    r"""
+      /\*.*?(?:\*/|\Z)
+    | url\(\s*(?P<quote>["']?)(?P<url>[^"'()\s\\]{1,8192})(?P=quote)\s*\)
+    | @import\s+(?P<mark>["'])(?P<import>[^"'\\\n]{1,8192})(?P=mark)
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_CANDIDATE = re.compile(r"\s*,*\s*(?P<url>[^\s,][^\s]{0,8191})(?P<rest>[^,]*)")
+
+
+class _Document(msgspec.Struct, frozen=True):
+    base: str
+    replace: Replace
+
+    def other(self, written: str, role: str) -> str:
+        """What stands instead of an address; the same where it is none of the Web."""
+        uri = absolute(self.base, written)
+        return written if uri is None else self.replace(Address(uri, role))
+
+
+def absolute(base: str, written: str) -> str | None:
+    """The address that a text in a document means; None where that is within the document.
+
+    What cannot be understood leads nowhere: `about:blank`.
+
+    >>> absolute("http://a.dk/b/c", " ../d?x=1 ")
+    'http://a.dk/d?x=1'
+    >>> absolute("http://a.dk/", "#top"), absolute("http://a.dk/", "http://[")
+    (None, 'about:blank')
+    """
+    text = re.sub(r"[\t\n\r]", "", written).strip("\x00\x0c \x1f")
+    if not text or text.startswith("#"):
+        return None
+    if len(text) > _LONGEST:
+        return "about:blank"
+    try:
+        joined = urljoin(base, text)
+        return quote(joined, safe=_ASCII, errors="surrogateescape")
+    except ValueError:
+        return "about:blank"
+
+
+def in_html(data: bytes, base: str, replace: Replace) -> bytes:
+    """An HTML document with other addresses in it."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data
+    return _spliced(data, _of_html(data, base, replace))
+
+
+def in_css(data: bytes, base: str, replace: Replace) -> bytes:
+    """A style sheet with other addresses in it."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data
+    text = data.decode("utf-8", "surrogateescape")
+    return _css(text, _Document(base, replace)).encode("utf-8", "surrogateescape")
+
+
+def addresses(data: bytes, base: str, *, css: bool) -> Iterator[Address]:
+    """The addresses in a document, in order, each once."""
+    found: dict[Address, None] = {}
+
+    def note(address: Address) -> str:
+        found[address] = None
+        return address.uri
+
+    (in_css if css else in_html)(data, base, note)
+    return iter(found)
+
+
+def _spliced(data: bytes, spans: Iterator[_Span]) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    for start, stop, other in spans:
+        pieces += (data[at:start], other)
+        at = stop
+    pieces.append(data[at:])
+    return b"".join(pieces)
+
+
+def _of_html(data: bytes, base: str, replace: Replace) -> Iterator[_Span]:
+    tags = scan(data, HTML, MOST_TAGS)
+    document = _Document(base, replace)
+    style = 0  # where the text of a style element begins
+    based = False
+    for start, stop in zip(tags.starts, tags.stops, strict=True):
+        tag = read(data, start, stop)
+        name = tag.name.lower()
+        if name == b"style":
+            if tag.closing and style:
+                text = data[style:start].decode("utf-8", "surrogateescape")
+                yield style, start, _css(text, document).encode("utf-8", "surrogateescape")
+            style = 0 if tag.closing else stop
+            continue
+        if tag.closing:
+            continue
+        found = list(attributes(data, start, stop))
+        if name == b"base":
+            for one in found:
+                if one.name.lower() == b"href" and not based:
+                    uri = absolute(base, _text(data, one))
+                    document, based = _Document(uri or base, replace), True
+                    yield one.start, one.stop, b""
+            continue
+        values = {one.name.lower(): _text(data, one) for one in reversed(found)}
+        for one in found:
+            other = _attribute(name, one.name.lower(), values, document)
+            if other is None or one.value.start == one.value.stop:
+                continue
+            if other == "":
+                yield one.start, one.stop, b""
+            else:
+                yield one.start, one.stop, one.name + b'="%s"' % _escaped(other)
+
+
+def _text(data: bytes, one: Attribute) -> str:
+    return html.unescape(data[one.value].decode("utf-8", "surrogateescape"))
+
+
+def _escaped(text: str) -> bytes:
+    return html.escape(text).encode("utf-8", "surrogateescape")
+
+
+def _attribute(
+    tag: bytes, name: bytes, values: dict[bytes, str], document: _Document
+) -> str | None:
+    """What an attribute is to be: None: what it is; nothing: left out."""
+    value = values[name]
+    if name in _SETS:
+        return _set(value, document)
+    if name == b"style":
+        return _css(value, document)
+    if name in (b"integrity", b"ping", b"nonce"):
+        return ""
+    if tag == b"meta":
+        return _meta(name, values, document)
+    role = _ROLES.get(name)
+    if role is None or (name == b"data" and tag != b"object"):
+        return None
+    if tag in _FRAMES and name == b"src":
+        role = "frame"
+    elif name in (b"href", b"xlink:href"):
+        if tag == b"link":
+            role = _relation(values.get(b"rel", ""))
+        elif tag in _DRAWN:
+            role = "resource"
+    return document.other(value, role)
+
+
+def _relation(rel: str) -> str:
+    words = set(rel.lower().split())
+    if "stylesheet" in words:
+        return "style"
+    return "resource" if words & _FETCHED_RELS else "link"
+
+
+def _meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | None:
+    """Of what a document says to the browser: where it refreshes to; rules of its own are void."""
+    kind = values.get(b"http-equiv", "").strip().lower()
+    if name == b"http-equiv" and kind in (
+        "content-security-policy",
+        "set-cookie",
+        "x-dns-prefetch-control",
+    ):
+        return "x-archived"
+    if name != b"content" or kind != "refresh":
+        return None
+    found = _REFRESH.fullmatch(values[name])
+    if found is None:
+        return None
+    target = found[2].partition(found[1])[0] if found[1] else found[2]
+    return values[name][: found.start(1)] + document.other(target, "link")
+
+
+def _set(value: str, document: _Document) -> str:
+    """The candidates of a `srcset`."""
+    made = []
+    for found in _CANDIDATE.finditer(value):
+        url = found["url"]
+        bare = url.rstrip(",")
+        rest = "" if bare != url else found["rest"].strip()
+        made.append(f"{document.other(bare, 'resource')} {rest}".strip())
+    return ", ".join(made)
+
+
+def _css(text: str, document: _Document) -> str:
+    def other(found: re.Match[str]) -> str:
+        if found["url"] is not None:
+            before = text[max(0, found.start() - 16) : found.start()].rstrip().lower()
+            role = "style" if before.endswith("@import") else "resource"
+            return f'url("{_in_css(document.other(found["url"], role))}")'
+        if found["import"] is not None:
+            return f'@import "{_in_css(document.other(found["import"], "style"))}"'
+        return found[0]
+
+    return _CSS.sub(other, text)
+
+
+def _in_css(uri: str) -> str:
+    return re.sub(r"[\"\\\n<]", lambda mark: f"%{ord(mark[0]):02X}", uri)

@@ -1,0 +1,149 @@
+"""Addresses in HTML and CSS, found and replaced."""
+
+from __future__ import annotations
+
+import html.parser
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.archives.references import Address, absolute, addresses, in_css, in_html
+
+THERE = "/replay/2016/http://www.dr.dk"
+BASE = "http://www.dr.dk/nyheder/index.html"
+
+
+def moved(address: Address) -> str:
+    return f"/replay/2016/{address.uri}"
+
+
+def html_of(text: str) -> str:
+    return in_html(text.encode(), BASE, moved).decode()
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    return [(one.role, one.uri) for one in addresses(text.encode(), BASE, css=False)]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ('<a href="b">', '<a href="/replay/2016/http://www.dr.dk/nyheder/b">'),
+        ("<a href=b>", '<a href="/replay/2016/http://www.dr.dk/nyheder/b">'),
+        ("<A HREF='/b?x=1&amp;y=2' >", '<A HREF="/replay/2016/http://www.dr.dk/b?x=1&amp;y=2" >'),
+        ('<a href="#top">', '<a href="#top">'),
+        ('<img src="//x.dk/a.gif">', '<img src="/replay/2016/http://x.dk/a.gif">'),
+        ("<img src=>", "<img src=>"),
+        (
+            '<img srcset="a.gif 1x, b.gif 2x">',
+            f'<img srcset="{THERE}/nyheder/a.gif 1x, {THERE}/nyheder/b.gif 2x">',
+        ),
+        (
+            '<p style="background: url(&quot;x.png&quot;)">',
+            '<p style="background: url(&quot;/replay/2016/http://www.dr.dk/nyheder/x.png&quot;)">',
+        ),
+        (
+            "<style>a{background:url(x.png)}</style>",
+            '<style>a{background:url("/replay/2016/http://www.dr.dk/nyheder/x.png")}</style>',
+        ),
+        (
+            '<meta http-equiv="refresh" content="5; url=http://b.dk/">',
+            '<meta http-equiv="refresh" content="5; url=/replay/2016/http://b.dk/">',
+        ),
+        (
+            '<meta http-equiv="Content-Security-Policy" content="default-src x">',
+            '<meta http-equiv="x-archived" content="default-src x">',
+        ),
+        (
+            '<base href="/other/"><a href="c">',
+            '<base ><a href="/replay/2016/http://www.dr.dk/other/c">',
+        ),
+        ('<a ping="http://x.dk/" href="">', '<a  href="">'),
+        ('<link integrity="sha256-x" rel=x>', "<link  rel=x>"),
+        ("<script>var a = '<a href=\"b\">'</script>", "<script>var a = '<a href=\"b\">'</script>"),
+        ('<!-- <a href="b"> -->', '<!-- <a href="b"> -->'),
+        ("<p>&amp; <b title='a'>", "<p>&amp; <b title='a'>"),
+        ('<form action="http://x.dk/s">', '<form action="/replay/2016/http://x.dk/s">'),
+    ],
+)
+def test_addresses_are_replaced_and_nothing_else(written: str, expected: str) -> None:
+    assert html_of(written) == expected
+
+
+def test_roles() -> None:
+    text = """<link rel=stylesheet href=a.css><link rel=canonical href=/c><link rel="icon" href=i>
+    <script src=s.js></script><iframe src=f.html></iframe><a href=l><svg><use xlink:href="u.svg">"""
+    base = "http://www.dr.dk/nyheder/"
+    assert found(text) == [
+        ("style", f"{base}a.css"),
+        ("link", "http://www.dr.dk/c"),
+        ("resource", f"{base}i"),
+        ("resource", f"{base}s.js"),
+        ("frame", f"{base}f.html"),
+        ("link", f"{base}l"),
+        ("resource", f"{base}u.svg"),
+    ]
+
+
+def test_style_sheets() -> None:
+    text = """@import "a.css"; @import url('b.css'); p { background: URL( "c.png" ) }
+    /* url(d.png) */ q { src: url(data:font/woff;base64,AAAA) }"""
+    made = in_css(text.encode(), BASE, lambda one: f"<{one.role}>").decode()
+    assert made.count("%3Cstyle>") == 2
+    assert made.count("%3Cresource>") == 2
+    assert "/* url(d.png) */" in made
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://[",
+        "http://a\nb/",
+        'x"><script>alert(1)</script>',
+        "x' onload='alert(1)",
+        "http://ø.dk/æ",
+        "\ud800",
+    ],
+)
+def test_no_address_breaks_out(written: str) -> None:
+    """Python's parser reads the result: one tag, one attribute, no script."""
+    seen: list[tuple[str, list[tuple[str, str | None]]]] = []
+
+    class Reader(html.parser.HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            seen.append((tag, attrs))
+
+    document = f'<a href="{html.escape(written)}">'.encode("utf-8", "surrogatepass")
+    made = in_html(document, BASE, moved)
+    Reader().feed(made.decode("utf-8", "replace"))
+    assert [(tag, [name for name, _ in attrs]) for tag, attrs in seen] == [("a", ["href"])]
+    assert (absolute(BASE, written) or "").isascii()
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"<a href=", b"<style>", b"<img srcset='", b""]))
+def test_any_bytes_go_through(data: bytes, before: bytes) -> None:
+    for document in (before + data, data + before):
+        in_html(document, BASE, moved)
+        in_css(document, BASE, moved)
+        assert in_html(document, BASE, lambda one: one.uri).count(b"\0") >= 0
+
+
+def test_documents_without_addresses_stay_as_they_are() -> None:
+    for data in (b"", b"\xff\xfe<\0a\0 \0h\0r\0e\0f\0=\0x\0>\0", b"<p class='x'>\xe6\xf8\xe5</p>"):
+        assert in_html(data, BASE, moved) == data
+
+
+def test_the_worst_that_is_read_takes_a_moment() -> None:
+    """Hours, if anything tried again and again."""
+    spaces = b" " * 100_000
+    for document in (
+        b"<meta http-equiv=refresh content='" + spaces + b"'>",
+        b"<img srcset='" + b"( " * 100_000 + b"'>",
+        b"<style>" + b"url(" * 100_000 + b"url( " + spaces + b"</style>",
+        b"<a href='" + b"../" * 100_000 + b"'>",
+    ):
+        start = time.process_time()
+        in_html(document, BASE, moved)
+        assert time.process_time() - start < 10
