@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from perdure.archives import sqlite_index
+from perdure.archives import sqlite_index, wacz
 from perdure.archives.careful import Flaw, Shared
 from perdure.archives.files import RegisteredFiles
 from perdure.archives.merged import MergedCaptures
@@ -91,16 +92,70 @@ class Library:
         sqlite_index.create(self._root)
         source = path.resolve(strict=True)
         target = self._brought(source) if move else source
-        added = [
-            self._add_one(place, name, path=self._kept(target), watch=watch)
-            for place, name in self._stretches(target)
-        ]
+        with target.open("rb") as file:
+            is_package = file.read(4) == b"PK\x03\x04"
+        if is_package:
+            added = self._add_package(target, watch)
+        else:
+            added = [self._add_one(Place(path=str(target)), target.name, watch)]
         if target != source:
             source.unlink()
         return added
 
-    def _stretches(self, path: Path) -> Iterator[tuple[Place, str]]:
-        yield Place(path=str(path)), path.name
+    def _add_package(self, path: Path, watch: Watch) -> list[Added]:
+        """The archive files of a WACZ, and at last the package itself, with what is wrong with it.
+
+        So a package that was added in part, because the power went, is read again.
+        """
+        kept, state = self._kept(path), path.stat()
+        known = self._index.at(kept, 0)
+        if known and (known.size, known.modified) == (state.st_size, state.st_mtime_ns):
+            return [self._unchanged(one) for one in self._index.files() if one.path == kept]
+        package = wacz.read(path, SUFFIXES)
+        flaws = list(package.flaws)
+        added = []
+        for entry in package.entries:
+            name = f"{path.name}/{entry.name}"
+            if entry.stored:
+                place = Place(path=str(path), base=entry.base, size=entry.size)
+                added.append(self._add_one(place, name, watch))
+                continue
+            flaws.append(Flaw(entry.base, f"{entry.name[:120]!a} is compressed in the package"))
+            try:
+                inflated = self._inflated(path, entry)
+            except (zipfile.BadZipFile, EOFError) as error:
+                flaws.append(Flaw(entry.base, f"{entry.name[:120]!a}: {error}"))
+            else:
+                added.append(self._add_one(Place(path=str(inflated)), name, watch))
+        here = {(one.file.path, one.file.base) for one in added}
+        with Adding(self._root) as adding:
+            for one in self._index.files():
+                if one.path == kept and (one.path, one.base) not in here:
+                    adding.forget(one)
+            file = self._file(Place(path=str(path)), path.name, known)
+            file = msgspec.structs.replace(file, flaws=len(flaws))
+            done = adding.finish(file, [(one.offset, one.what) for one in flaws[:_FLAWS_KEPT]])
+        outcome = "replaced" if known else "added"
+        return [*added, Added(file=done, outcome=outcome, flaws=tuple(flaws[:_FLAWS_KEPT]))]
+
+    def _unchanged(self, file: ArchiveFile) -> Added:
+        return Added(file=file, outcome="unchanged", flaws=tuple(self.flaws(file)))
+
+    def _inflated(self, path: Path, entry: wacz.Entry) -> Path:
+        """A file in the registry directory with what a package holds compressed."""
+        directory = self._root / FILES
+        directory.mkdir(exist_ok=True)
+        name = Path(entry.name).name
+        target = directory / self._free_name(name, lambda name: (directory / name).exists())
+        try:
+            with target.open("xb") as file:
+                wacz.extract(path, entry, file)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return target.resolve()
 
     def _brought(self, source: Path) -> Path:
         """A second name for a file in the registry directory, or a copy on another disk.
@@ -138,24 +193,27 @@ class Library:
             free = f"{name}~{number}"
         return free
 
-    def _add_one(self, place: Place, name: str, *, path: str, watch: Watch) -> Added:
+    def _file(self, place: Place, name: str, known: ArchiveFile | None) -> ArchiveFile:
+        """What is known of a file before it is read."""
         state = Path(place.path).stat()
-        size = state.st_size if place.size is None else place.size
-        known = self._index.at(path, place.base)
-        if known and (known.size, known.modified) == (size, state.st_mtime_ns):
-            return Added(file=known, outcome="unchanged", flaws=tuple(self.flaws(known)))
-        file = ArchiveFile(
+        return ArchiveFile(
             id=0,
             name=known.name if known else self._free_name(name, lambda _: False),
-            path=path,
+            path=self._kept(Path(place.path)),
             base=place.base,
-            size=size,
+            size=state.st_size if place.size is None else place.size,
             modified=state.st_mtime_ns,
             added=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             records=0,
             captures=0,
             flaws=0,
         )
+
+    def _add_one(self, place: Place, name: str, watch: Watch) -> Added:
+        known = self._index.at(self._kept(Path(place.path)), place.base)
+        file = self._file(place, name, known)
+        if known and (known.size, known.modified) == (file.size, file.modified):
+            return self._unchanged(known)
         try:
             done, flaws = self._index_file(place, file, known, watch)
         except Shared:

@@ -1,0 +1,85 @@
+"""A capture as a line of CDXJ, and back: what indexes exchange, and what ZipNum segments hold.
+
+    dk,dr)/nyheder 20160122112029 {"url": "http://www.dr.dk/nyheder", "mime": "text/html", …}
+
+How it works: the fields are those of `cdxj-indexer` and pywb, with numbers as text as there. What
+they have no field for stands in fields of our own, and only where it says something: the kind of
+record, a date that is finer than the second, what a revisit refers to.
+
+What must stay true: `read(write(capture))` is the capture, but for its record id; a line holds no
+line break.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.archives.dates import whole_second
+from perdure.archives.port import Capture
+
+
+class _Fields(msgspec.Struct, omit_defaults=True):
+    url: str = ""
+    mime: str = ""
+    status: str = ""
+    digest: str = ""
+    length: str = ""
+    offset: str = ""
+    filename: str = ""
+    kind: str = ""
+    date: str = ""
+    payload_mime: str = ""
+    refers_to_uri: str = ""
+    refers_to_date: str = ""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Fields).decode
+_REVISIT = "warc/revisit"
+
+
+def write(capture: Capture) -> bytes:
+    """A line, with its line break."""
+    revisit = capture.kind == "revisit"
+    fields = _Fields(
+        url=capture.uri,
+        mime=_REVISIT if revisit else capture.media_type,
+        status="" if capture.status is None else str(capture.status),
+        digest=capture.digest,
+        length=str(capture.length),
+        offset=str(capture.offset),
+        filename=capture.file,
+        kind="" if revisit or capture.kind == "response" else capture.kind,
+        date="" if capture.date == whole_second(capture.time) else capture.date,
+        payload_mime=capture.media_type if revisit else "",
+        refers_to_uri=capture.refers_to_uri,
+        refers_to_date=capture.refers_to_date,
+    )
+    return b"%b %b %b\n" % (capture.key.encode(), capture.time.encode(), _encode(fields))
+
+
+def read(line: bytes) -> Capture:
+    """The capture of a line, of our own or of another writer.
+
+    Raises ValueError where it is none. The file name is what the line says: nothing to be opened
+    unless it is a registered name.
+    """
+    key, time, text = line.rstrip(b"\r\n").split(b" ", 2)
+    fields = _decode(text)
+    second = time.decode("ascii")
+    revisit = fields.mime == _REVISIT
+    return Capture(
+        key=key.decode("utf-8"),
+        time=second,
+        date=fields.date or whole_second(second),
+        uri=fields.url,
+        kind="revisit" if revisit else fields.kind or "response",
+        media_type=fields.payload_mime if revisit else fields.mime,
+        status=int(fields.status) if fields.status.isdigit() else None,
+        digest=fields.digest,
+        file=fields.filename,
+        offset=int(fields.offset or 0),
+        length=int(fields.length or 0),
+        refers_to_uri=fields.refers_to_uri,
+        refers_to_date=fields.refers_to_date,
+    )
