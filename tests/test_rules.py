@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,15 +12,13 @@ from tests.conftest import sha512, text
 
 from perdure import rules
 from perdure.errors import (
-    Forbidden,
     InvalidRequest,
     MalformedIdentifier,
     PerdureError,
-    Unauthenticated,
     UnknownAuthority,
 )
 from perdure.ids import parse
-from perdure.model import Location, Record, Representation, Token, Tombstone
+from perdure.model import Location, Record, Representation, Tombstone
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 NOW = "2026-11-21T12:00:00Z"
@@ -281,60 +278,3 @@ def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
 )
 def test_locations_of_many_schemes(uri: str) -> None:
     assert rules.checked((Location(uri=uri, format="HTML"),)) == (Location(uri=uri, format="html"),)
-
-
-# Who may
-# -------
-
-TOKEN = Token(
-    name="press",
-    digest="0" * 64,
-    operations=("mint", "commit"),
-    authorities=("oma.eop.gov.us", "99999/fk4*"),
-    first_day="2026-01-01",
-    last_day="2026-12-31",
-    expires="2027-01-01T00:00:00Z",
-)
-
-
-@pytest.mark.parametrize(
-    ("operation", "authority", "day"),
-    [
-        ("mint", "oma.eop.gov.us", "2026-01-01"),
-        ("commit", "oma.eop.gov.us", "2026-12-31"),
-        ("mint", "99999/fk4x", None),
-        ("mint", "99999/fk4", None),
-    ],
-)
-def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> None:
-    rules.check_token(TOKEN, operation=operation, authority=authority, day=day, now=NOW)
-
-
-@pytest.mark.parametrize(
-    ("operation", "authority", "day"),
-    [
-        ("withdraw", "oma.eop.gov.us", "2026-06-01"),
-        ("mint", "gpo.gov.us", "2026-06-01"),
-        ("mint", "x.oma.eop.gov.us", "2026-06-01"),
-        ("mint", "oma.eop.gov.us.evil.us", "2026-06-01"),
-        ("mint", "99999/fk", None),
-        ("mint", "oma.eop.gov.us", "2025-12-31"),
-        ("commit", "oma.eop.gov.us", "2027-01-01"),
-    ],
-)
-def test_what_is_out_of_scope(operation: str, authority: str, day: str | None) -> None:
-    with pytest.raises(Forbidden) as refused:
-        rules.check_token(TOKEN, operation=operation, authority=authority, day=day, now=NOW)
-    assert refused.value.who == "press"
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [{"revoked": "2026-11-20T00:00:00Z"}, {"expires": NOW}, {"expires": "2026-11-21T11:59:59Z"}],
-)
-def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
-    token = msgspec.structs.replace(TOKEN, **fields)
-    with pytest.raises(Unauthenticated):
-        rules.check_token(
-            token, operation="mint", authority="oma.eop.gov.us", day="2026-06-01", now=NOW
-        )

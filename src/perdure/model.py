@@ -271,10 +271,14 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     digest: str
-    """SHA-256 of the secret, hexadecimal."""
+    """SHA-256 of the secret, hexadecimal; of a key, of its 32 bytes."""
     operations: tuple[str, ...]
     authorities: tuple[str, ...]
-    """Series, shoulders, naming authorities; `*` for all."""
+    """Scopes, as `perdure.rights` has them: series, shoulders, prefixes, identifiers; `*`."""
+    key: str = ""
+    """Ed25519 public key in base64, where requests are signed instead of bearing a secret."""
+    granted_by: str = ""
+    """Name of the token that this one was granted from; none where an operator made it."""
     first_day: str | None = None
     last_day: str | None = None
     """Dates of identifiers (`2026-11-21`) that it may be used on, both included."""

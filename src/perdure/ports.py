@@ -33,6 +33,9 @@ class Records(Protocol):
     def token(self, digest: str) -> Token | None:
         """The token with this SHA-256."""
 
+    def token_named(self, name: str) -> Token | None:
+        """The token of this name."""
+
     def tokens(self) -> list[Token]:
         """All tokens, by name."""
 

@@ -21,13 +21,11 @@ from perdure import description, formats
 from perdure.description import About, Attachment
 from perdure.errors import (
     Conflict,
-    Forbidden,
     InvalidRequest,
     MalformedIdentifier,
     NoSuchVersion,
     NotFound,
     PreconditionFailed,
-    Unauthenticated,
     UnknownAuthority,
 )
 from perdure.ids import Identifier, grammar, parse
@@ -38,12 +36,10 @@ from perdure.model import (
     Outcome,
     Record,
     Representation,
-    Token,
     Tombstone,
     Version,
 )
 
-OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "describe", "withdraw")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _LONGEST_URI = 8192  # characters
@@ -565,33 +561,6 @@ def check_unknown(identifier: Identifier, expect: int | None) -> None:
         raise PreconditionFailed(
             identifier=str(identifier), reason=f"revision {expect} was expected", current="unknown"
         )
-
-
-def authority_of(identifier: Identifier) -> str:
-    """The series of a PDI; for other schemes, the part of the key up to its last separator."""
-    if isinstance(identifier, Pdi):
-        return identifier.series
-    return identifier.key
-
-
-def check_token(token: Token, *, operation: str, authority: str, day: str | None, now: str) -> None:
-    """Raises Unauthenticated (expired, revoked) or Forbidden (out of scope).
-
-    `day` is the date of the identifier (`2026-11-21`), None where its scheme has none.
-    """
-    if token.revoked:
-        raise Unauthenticated(reason=f"token {token.name} was revoked at {token.revoked}")
-    if token.expires and token.expires <= now:
-        raise Unauthenticated(reason=f"token {token.name} expired at {token.expires}")
-    covered = any(_covers(scope, authority) for scope in token.authorities)
-    dated = day is None or (token.first_day or "") <= day <= (token.last_day or "9999-99-99")
-    if operation not in token.operations or not covered or not dated:
-        needed = f"{operation}:{authority}" + (f" on {day}" if day and not dated else "")
-        raise Forbidden(who=token.name, needed=needed)
-
-
-def _covers(scope: str, authority: str) -> bool:
-    return scope in ("*", authority) or (scope.endswith("*") and authority.startswith(scope[:-1]))
 
 
 def same_format(a: str, b: str) -> bool:

@@ -36,7 +36,7 @@ from perdure.model import (
     SaveToken,
     Token,
 )
-from perdure.rules import OPERATIONS
+from perdure.rights import OPERATIONS
 from perdure.tokens import new_token
 
 SERIES = "oma.eop.gov.us"

@@ -26,7 +26,7 @@ from tests.server.deployment import (
     today,
 )
 
-from perdure.rules import OPERATIONS
+from perdure.rights import OPERATIONS
 
 LETTER = b"To whom it may concern.\r\n"
 MINT = f"/pdi://{SERIES}/?mint"

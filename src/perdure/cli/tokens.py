@@ -14,8 +14,21 @@ from perdure.errors import Conflict, NotFound
 if TYPE_CHECKING:
     from perdure.model import Token
 
-# `perdure.rules.OPERATIONS`, written out so that --help need not load the rules; a test compares.
-OPERATIONS = ("mint", "register", "commit", "bind", "break", "alias", "describe", "withdraw")
+# `perdure.rights.OPERATIONS`, written out so that --help need not load the rules; a test compares.
+OPERATIONS = (
+    "mint",
+    "register",
+    "commit",
+    "bind",
+    "break",
+    "alias",
+    "describe",
+    "withdraw",
+    "delegate",
+    "administer",
+)
+_ORDINARY = OPERATIONS[:7]
+"""What a token may do if nothing is said: nothing that cannot be undone, or that gives rights."""
 _DAY = click.DateTime(("%Y-%m-%d",))
 _TIME = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"))
 
@@ -33,7 +46,7 @@ def token() -> None:
     multiple=True,
     type=click.Choice(OPERATIONS),
     metavar="NAME",
-    help=f"What it may do: {', '.join(OPERATIONS)}. If not given, everything but withdraw.",
+    help=f"What it may do: {', '.join(OPERATIONS)}. If not given, the first seven.",
 )
 @click.option("--series", multiple=True, type=options.SERIES, help="Series that it may write in.")
 @click.option(
@@ -72,7 +85,7 @@ def create(
     made = Token(
         name=name,
         digest=digest,
-        operations=operations or tuple(one for one in OPERATIONS if one != "withdraw"),
+        operations=operations or _ORDINARY,
         authorities=scopes,
         first_day=first_day.strftime("%Y-%m-%d") if first_day else None,
         last_day=last_day.strftime("%Y-%m-%d") if last_day else None,

@@ -1,7 +1,7 @@
 """Who may write over HTTP: the bearer of a token whose scope covers it.
 
 How it works: the secret of `Authorization: Bearer perdure_…` is hashed and looked up; what the
-token found may be used for, `perdure.rules.check_token` decides.
+token found may be used for, `perdure.rights` decides.
 
 What must stay true: this happens before a byte of a body is read; a secret reaches neither log nor
 answer.
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from perdure import rules, tokens
+from perdure import rights, tokens
 from perdure.errors import Unauthenticated
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model import Token
 from perdure.registrar import timestamp
 from perdure.server.request import Request
@@ -40,18 +39,26 @@ def known(service: Service, digest: str) -> Token:
 
 def check(service: Service, token: Token, operation: str, identifier: Identifier) -> None:
     """Raises Unauthenticated or Forbidden where the token does not cover this."""
-    day = None
-    if isinstance(identifier, Pdi) and identifier.calendar_day is not None:
-        day = identifier.calendar_day.isoformat()
-    authority = rules.authority_of(identifier)
-    rules.check_token(token, operation=operation, authority=authority, day=day, now=_now(service))
+    _check(service, token, operation, rights.about(identifier), now(service))
 
 
 def check_minting(service: Service, token: Token, authority: str) -> None:
     """The same for a name that will be made, under today's date."""
-    now = _now(service)
-    rules.check_token(token, operation="mint", authority=authority, day=now[:10], now=now)
+    moment = now(service)
+    day = moment[:10]
+    name = ""
+    if authority in service.settings.series:
+        name = f"pdi://{authority}/{day.replace('-', '/')}/"
+    _check(service, token, "mint", rights.Object(authority, name, day), moment)
 
 
-def _now(service: Service) -> str:
+def _check(
+    service: Service, token: Token, operation: str, what: rights.Object, moment: str
+) -> None:
+    chain = service.bearers.chain(token) if token.granted_by else (token,)
+    rights.check(chain, operation, what, moment)
+
+
+def now(service: Service) -> str:
+    """The time as everything is dated."""
     return timestamp(service.registry.clock().astimezone(UTC))

@@ -9,9 +9,11 @@ request that begins after the revocation was acknowledged; no secret is remember
 
 from __future__ import annotations
 
+from perdure.errors import Unauthenticated
 from perdure.generation import Generation
 from perdure.model import Token
 from perdure.ports import Records
+from perdure.rights import LONGEST_CHAIN
 
 _MOST = 1024
 
@@ -23,16 +25,40 @@ class Bearers:
         self._records = records
         self._generation = generation
         self._known: dict[str, Token] = {}
+        self._named: dict[str, Token | None] = {}
         self._seen = -1
 
     def find(self, digest: str) -> Token | None:
         """The token with this SHA-256."""
-        count = self._generation.count  # read before the token is: see `perdure.generation`
-        if count != self._seen or len(self._known) >= _MOST:
-            self._known, self._seen = {}, count
+        self._refresh()
         token = self._known.get(digest)
         if token is None:
             token = self._records.token(digest)
             if token is not None:
                 self._known[digest] = token
         return token
+
+    def named(self, name: str) -> Token | None:
+        """The token of this name."""
+        self._refresh()
+        if name not in self._named:
+            self._named[name] = self._records.token_named(name)
+        return self._named[name]
+
+    def chain(self, token: Token) -> list[Token]:
+        """The token, the one that it was granted from, and so on to an operator's.
+
+        Raises Unauthenticated where one of them is not known.
+        """
+        chain = [token]
+        while chain[-1].granted_by:
+            giver = self.named(chain[-1].granted_by)
+            if giver is None or len(chain) > LONGEST_CHAIN:
+                raise Unauthenticated(reason=f"nobody answers for token {token.name}")
+            chain.append(giver)
+        return chain
+
+    def _refresh(self) -> None:
+        count = self._generation.count  # read before a token is: see `perdure.generation`
+        if count != self._seen or len(self._known) + len(self._named) >= _MOST:
+            self._known, self._named, self._seen = {}, {}, count

@@ -222,6 +222,10 @@ class SqliteRecords:
         rows = self._all("SELECT token FROM tokens WHERE digest=?", (digest,))
         return _decode_token(rows[0][0]) if rows else None
 
+    def token_named(self, name: str) -> Token | None:
+        rows = self._all("SELECT token FROM tokens WHERE name=?", (name,))
+        return _decode_token(rows[0][0]) if rows else None
+
     def tokens(self) -> list[Token]:
         return [
             _decode_token(text) for (text,) in self._all("SELECT token FROM tokens ORDER BY name")

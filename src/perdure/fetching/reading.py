@@ -1,0 +1,147 @@
+"""A response out of the bytes of a connection: kept as they are, and understood.
+
+How it works: `Reading` is fed what arrives. It looks for the end of the head itself, drops interim
+responses (RFC 9110 section 15.2), and gives the rest to llhttp, which knows where a body ends and
+what in it is transfer coding. It does no I/O.
+
+What must stay true: `received` is what was fed, but for interim responses and what comes after the
+end; no more is kept than the limits allow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from perdure.fetching.exchange import Limits
+
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: ([^\r\n]*))?\r?\n")
+_INTERIM = range(100, 200)
+
+
+class NotHttp(ValueError):
+    """What a server sent is no response of HTTP/1."""
+
+
+class Reading:
+    """One response on its way in."""
+
+    def __init__(self, limits: Limits, *, method: str) -> None:
+        self._limits = limits
+        self._bodiless = method == "HEAD"
+        self._parser: Any = None
+        self._received = bytearray()
+        self._body = bytearray()
+        self._searched = 0
+        self.head_length = 0
+        self.status = 0
+        self.reason = ""
+        self.headers: list[tuple[str, str]] = []
+        self.done = False
+        """Whether the response is whole, or nothing more of it is wanted."""
+        self.truncated: str | None = None
+
+    @property
+    def received(self) -> bytes:
+        return bytes(self._received)
+
+    @property
+    def body(self) -> bytes:
+        return bytes(self._body)
+
+    def feed(self, piece: bytes) -> None:
+        """Takes what arrived. Raises NotHttp."""
+        if not self.done:
+            self._received += piece
+            if self._parser is None:
+                self._read_head()
+            else:
+                self._parse(piece)
+
+    def end(self) -> None:
+        """The server hung up. Raises NotHttp where there was no head."""
+        if self._parser is None:
+            raise NotHttp("it hung up before the end of a head")
+        if not self.done:
+            self._announced_more()
+            self.done = True
+
+    def stop(self, why: str) -> None:
+        """Nothing more is waited for: what is there is the response, cut off."""
+        self.truncated, self.done = why, True
+
+    def _announced_more(self) -> None:
+        names = {name.lower() for name, _ in self.headers}
+        if names & {"content-length", "transfer-encoding"}:
+            self.truncated = "disconnect"  # else its end is the end of the connection
+
+    def _read_head(self) -> None:
+        while found := _END_OF_HEAD.search(self._received, self._searched):
+            line = _STATUS.match(self._received)
+            if line is None:
+                break
+            if int(line[1]) in _INTERIM and int(line[1]) != 101:
+                del self._received[: found.end()]
+                self._searched = 0
+                continue
+            self._begin(line, found.end())
+            return
+        self._searched = max(0, len(self._received) - 3)
+        if not b"HTTP/1.".startswith(bytes(self._received[:7])):
+            raise NotHttp("it does not begin with HTTP/1")
+        if len(self._received) > self._limits.head or found:
+            raise NotHttp("it has no status line, or a head without end")
+
+    def _begin(self, line: re.Match[bytes], end: int) -> None:
+        from httptools import HttpResponseParser
+
+        if end > self._limits.head:
+            raise NotHttp(f"its head is longer than {self._limits.head} bytes")
+        self.head_length = end
+        self.status = int(line[1])
+        self.reason = (line[2] or b"").decode("latin-1")
+        received = bytes(self._received)
+        del self._received[end:]
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(
+            lenient_optional_lf_after_cr=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_headers=True,
+            lenient_data_after_close=True,
+        )
+        self._parse(received[:end])
+        if self._bodiless:
+            self.done = True
+        elif not self.done:
+            self._received += received[end:]
+            self._parse(received[end:])
+
+    def _parse(self, piece: bytes) -> None:
+        from httptools import HttpParserError, HttpParserUpgrade
+
+        try:
+            self._parser.feed_data(piece)
+        except HttpParserUpgrade:
+            self.done = True
+        except HttpParserError as error:
+            if not self.done:
+                raise NotHttp(str(error)) from error
+        over = len(self._received) - self.head_length - self._limits.body
+        if over > 0:
+            del self._received[-over:]
+            del self._body[self._limits.body :]
+            self.stop("length")
+
+    # what llhttp calls
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.done:
+            self.headers.append((name.decode("latin-1"), value.decode("latin-1").strip()))
+
+    def on_body(self, piece: bytes) -> None:
+        if not self.done:
+            self._body += piece
+
+    def on_message_complete(self) -> None:
+        self.done = True

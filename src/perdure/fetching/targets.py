@@ -1,0 +1,106 @@
+"""Where a URL leads: scheme, host, port and what is asked for there. Pure.
+
+How it works: a URL that a stranger wrote is taken apart once; what a request needs of it is made of
+the parts, each in the characters that it may have, so that nothing else gets onto the wire.
+
+What must stay true: only `http` and `https`; no user names and passwords; no port that belongs to
+another protocol, whose server might take a request for commands (Fetch standard, section 2.9).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urljoin, urlsplit
+
+import msgspec
+
+from perdure.errors import InvalidRequest
+from perdure.errors import quote as quoted
+
+_DECISION = "docs/decisions/safe-fetching.md"
+_PORTS = {"http": 80, "https": 443}
+_SAFE = "!$%&'()*+,-./:;=?@[]_~|^{}`\\\""  # as it was written, where that can stand in a request
+_AROUND = "".join(map(chr, range(0x21)))
+_HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_.])?|[0-9a-f:.]+", re.ASCII)
+_LONGEST = 8192
+OTHER_PROTOCOLS = frozenset(
+    (0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+     465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+     993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6379, 6566, 6665, 6666,
+     6667, 6668, 6669, 6679, 6697, 10080)
+)  # fmt: skip
+"""The "bad ports" of the Fetch standard, and Redis."""
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """A server and what it is asked for."""
+
+    scheme: str
+    host: str
+    """In lower case and ASCII, an IPv6 address without its brackets."""
+    port: int
+    path: str
+    """With the query, as in the request line."""
+
+    @property
+    def authority(self) -> str:
+        """What `Host` says."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+
+def target(url: str) -> Target:
+    """Where a URL leads. Raises InvalidRequest where nothing may be asked for.
+
+    >>> target("HTTP://Example.org:80?a b#top").url
+    'http://example.org/?a%20b'
+    """
+    if len(url) > _LONGEST:
+        raise _refused(url, f"it has more than {_LONGEST} characters")
+    text = url.strip(_AROUND)
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise _refused(url, str(error)) from error
+    if parts.scheme not in _PORTS:
+        raise _refused(url, "only http and https URLs are fetched")
+    if "@" in parts.netloc:
+        raise _refused(url, "user names and passwords are not sent")
+    if port is None:
+        port = _PORTS[parts.scheme]
+    if port in OTHER_PROTOCOLS:
+        raise _refused(url, f"port {port} belongs to another protocol")
+    path = quote(parts.path or "/", safe=_SAFE)
+    query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
+    return Target(scheme=parts.scheme, host=_ascii(url, host), port=port, path=path + query)
+
+
+def joined(base: str, reference: str) -> str:
+    """The URL that a reference on a page or in a redirect means, without its fragment.
+
+    What cannot be read comes back as it is, for `target` to refuse.
+    """
+    try:
+        return urljoin(base, reference.strip(_AROUND)).partition("#")[0]
+    except ValueError:
+        return reference
+
+
+def _ascii(url: str, host: str) -> str:
+    try:
+        name = host if host.isascii() else host.encode("idna").decode("ascii").lower()
+    except UnicodeError as error:
+        raise _refused(url, f"no host can have this name: {error}") from error
+    if not _HOST.fullmatch(name):
+        raise _refused(url, "it names no host")
+    return name
+
+
+def _refused(url: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(what=f"fetching {quoted(url)}", reason=reason, rule=_DECISION)

@@ -1,0 +1,182 @@
+"""Who may do what: what a token grants, and how it is handed on. Pure.
+
+How it works: a token names operations, scopes and a range of dates, and may end. A scope is one of
+
+    *                                      everything
+    oma.eop.gov.us   99999/fk4             a series, shoulder or naming authority
+    *.eop.gov.us                           a series and all below it
+    pdi://oma.eop.gov.us/1997/*   hdl:1839/*   all identifiers that begin so
+    hdl:1839/00-0000                       one identifier
+
+Whoever holds `delegate` can grant a part of what he has to somebody else. Such a token names the
+one it came from; all that it came through must allow what is done with it, at the time when it is
+done, so that whatever ends or narrows one of them ends or narrows it, too. Whoever holds
+`administer` sees and revokes the tokens that lie within his scopes.
+
+What must stay true: a token never covers more than the one that it was granted from; what no token
+can do, because the namespace is monotonic, is not decided here but in `perdure.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model import Token
+
+OPERATIONS = (
+    "mint",
+    "register",
+    "commit",
+    "bind",
+    "break",
+    "alias",
+    "describe",
+    "withdraw",
+    "delegate",
+    "administer",
+)
+ON_TOKENS = frozenset(("delegate", "administer"))
+"""Operations on tokens, not on identifiers."""
+LONGEST_CHAIN = 8
+"""Hands through which a grant can have gone."""
+_DAWN, _DUSK = "", "9999-99-99"
+
+
+class Object(msgspec.Struct, frozen=True):
+    """What an operation is about."""
+
+    authority: str
+    """Series, shoulder, naming authority; for other identifiers their key."""
+    name: str = ""
+    """Canonical text of the resource; empty where it will be made."""
+    day: str | None = None
+    """Its date, `2026-11-21`; None where its scheme has none."""
+
+
+def about(identifier: Identifier) -> Object:
+    """An identifier as the object of an operation."""
+    if not isinstance(identifier, Pdi):
+        return Object(identifier.key, str(identifier.whole))
+    day = identifier.calendar_day
+    return Object(
+        identifier.series, str(identifier.resource), None if day is None else day.isoformat()
+    )
+
+
+def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:
+    """Raises Unauthenticated (expired, revoked) or Forbidden (out of scope).
+
+    `chain` is the token that was presented, then the one that it was granted from, and so on.
+    """
+    presented = chain[0]
+    for token in chain:
+        check_valid(token, now)
+        if token is not presented and "delegate" not in token.operations:
+            raise Forbidden(who=presented.name, needed=f"delegate, which {token.name} has no more")
+        covered = any(covers(scope, what) for scope in token.authorities)
+        dated = what.day is None or _within_days(token, what.day)
+        if operation not in token.operations or not covered or not dated:
+            on = f" on {what.day}" if what.day and not dated else ""
+            needed = f"{operation}:{what.authority}{on}"
+            raise Forbidden(who=token.name, needed=needed)
+
+
+def check_valid(token: Token, now: str) -> None:
+    """Raises Unauthenticated where a token is revoked or expired."""
+    if token.revoked:
+        raise Unauthenticated(reason=f"token {token.name} was revoked at {token.revoked}")
+    if token.expires and token.expires <= now:
+        raise Unauthenticated(reason=f"token {token.name} expired at {token.expires}")
+
+
+def _within_days(token: Token, day: str) -> bool:
+    return (token.first_day or _DAWN) <= day <= (token.last_day or _DUSK)
+
+
+def covers(scope: str, what: Object) -> bool:
+    """Whether a scope has this object in it.
+
+    >>> covers("*.eop.gov.us", Object("oma.eop.gov.us")), covers("*.eop.gov.us", Object("x.us"))
+    (True, False)
+    """
+    if scope[:2] == "*.":
+        return what.authority == scope[2:] or what.authority.endswith(scope[1:])
+    if scope[-1:] == "*":
+        return what.authority.startswith(scope[:-1]) or (
+            bool(what.name) and what.name.startswith(scope[:-1])
+        )
+    return scope in (what.authority, what.name)
+
+
+def lies_within(inner: str, outer: str) -> bool:
+    """Whether a scope covers nothing that the other one does not cover, as its text shows.
+
+    >>> lies_within("pdi://oma.eop.gov.us/1997/*", "*.eop.gov.us"), lies_within("*", "hdl:1/*")
+    (True, False)
+    """
+    if outer in ("*", inner):
+        return True
+    series = inner[6:].partition("/")[0] if inner.startswith("pdi://") else inner
+    if outer[:2] == "*.":
+        below = series[2:] if series[:2] == "*." else series
+        plain = "*" not in below and "/" not in below and ":" not in below
+        return plain and (below == outer[2:] or below.endswith(outer[1:]))
+    if outer[-1:] == "*":
+        return inner[:2] != "*." and inner.rstrip("*").startswith(outer[:-1])
+    return inner.startswith(f"pdi://{outer}/")
+
+
+def check_grant(giver: Token, granted: Token, depth: int, now: str) -> None:
+    """Raises Forbidden where somebody would hand on more than he has, InvalidRequest for nonsense.
+
+    `depth` is the number of hands that the giver's own grant has gone through.
+    """
+    check_valid(giver, now)
+    if "delegate" not in giver.operations:
+        raise Forbidden(who=giver.name, needed="delegate")
+    if depth >= LONGEST_CHAIN:
+        raise Forbidden(who=giver.name, needed=f"fewer than {LONGEST_CHAIN} hands before it")
+    for operation in granted.operations:
+        if operation not in giver.operations:
+            raise Forbidden(who=giver.name, needed=operation)
+    for scope in granted.authorities:
+        if not any(lies_within(scope, own) for own in giver.authorities):
+            raise Forbidden(who=giver.name, needed=f"a scope that has {scope} in it")
+    if (granted.first_day or _DAWN) < (giver.first_day or _DAWN):
+        raise Forbidden(who=giver.name, needed=f"dates before {giver.first_day}")
+    if (granted.last_day or _DUSK) > (giver.last_day or _DUSK):
+        raise Forbidden(who=giver.name, needed=f"dates after {giver.last_day}")
+    if giver.expires and (granted.expires is None or granted.expires > giver.expires):
+        raise Forbidden(who=giver.name, needed=f"validity beyond {giver.expires}")
+
+
+def check_shape(token: Token) -> None:
+    """Raises InvalidRequest for a token that means nothing."""
+    for operation in token.operations:
+        if operation not in OPERATIONS:
+            raise _nonsense(f"operation {operation[:100]!a}", f"one of {', '.join(OPERATIONS)}")
+    if not token.operations or not token.authorities:
+        raise _nonsense("the grant", "at least one operation and one scope are needed")
+    for scope in token.authorities:
+        if not scope or not scope.isprintable() or "*" in scope[1:-1]:
+            raise _nonsense(f"scope {scope[:100]!a}", "a * stands at its end, or first as '*.'")
+    if not token.name or not token.name.isprintable() or len(token.name) > 100:
+        raise _nonsense(f"name {token.name[:100]!a}", "1 to 100 printable characters are needed")
+
+
+def manages(token: Token, other: Token) -> bool:
+    """Whether the holder of a token may see and revoke another one."""
+    if other.granted_by == token.name:
+        return True
+    return "administer" in token.operations and all(
+        any(lies_within(scope, own) for own in token.authorities) for scope in other.authorities
+    )
+
+
+def _nonsense(what: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(what=what, reason=reason, rule=None)

@@ -1,0 +1,217 @@
+"""Who may do what, and what can be handed on."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure import rights
+from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
+from perdure.ids import parse
+from perdure.model import Token
+from perdure.rights import Object
+
+NOW = "2026-11-21T12:00:00Z"
+TOKEN = Token(
+    name="press",
+    digest="0" * 64,
+    operations=("mint", "commit"),
+    authorities=("oma.eop.gov.us", "99999/fk4*"),
+    first_day="2026-01-01",
+    last_day="2026-12-31",
+    expires="2027-01-01T00:00:00Z",
+)
+
+
+@pytest.mark.parametrize(
+    ("operation", "authority", "day"),
+    [
+        ("mint", "oma.eop.gov.us", "2026-01-01"),
+        ("commit", "oma.eop.gov.us", "2026-12-31"),
+        ("mint", "99999/fk4x", None),
+        ("mint", "99999/fk4", None),
+    ],
+)
+def test_what_is_in_scope(operation: str, authority: str, day: str | None) -> None:
+    rights.check([TOKEN], operation, Object(authority, "", day), NOW)
+
+
+@pytest.mark.parametrize(
+    ("operation", "authority", "day"),
+    [
+        ("withdraw", "oma.eop.gov.us", "2026-06-01"),
+        ("mint", "gpo.gov.us", "2026-06-01"),
+        ("mint", "x.oma.eop.gov.us", "2026-06-01"),
+        ("mint", "oma.eop.gov.us.evil.us", "2026-06-01"),
+        ("mint", "99999/fk", None),
+        ("mint", "oma.eop.gov.us", "2025-12-31"),
+        ("commit", "oma.eop.gov.us", "2027-01-01"),
+    ],
+)
+def test_what_is_out_of_scope(operation: str, authority: str, day: str | None) -> None:
+    with pytest.raises(Forbidden) as refused:
+        rights.check([TOKEN], operation, Object(authority, "", day), NOW)
+    assert refused.value.who == "press"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"revoked": "2026-11-20T00:00:00Z"}, {"expires": NOW}, {"expires": "2026-11-21T11:59:59Z"}],
+)
+def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
+    token = msgspec.structs.replace(TOKEN, **fields)
+    with pytest.raises(Unauthenticated):
+        rights.check([token], "mint", Object("oma.eop.gov.us", "", "2026-06-01"), NOW)
+
+
+# scopes
+# ------
+
+
+@pytest.mark.parametrize(
+    ("scope", "inside", "outside"),
+    [
+        ("*", ["pdi://a.us/2026/01/01/1", "hdl:1/2"], []),
+        ("eop.gov.us", ["pdi://eop.gov.us/2026/01/01/1"], ["pdi://oma.eop.gov.us/2026/01/01/1"]),
+        (
+            "*.eop.gov.us",
+            ["pdi://eop.gov.us/2026/01/01/1", "pdi://a.oma.eop.gov.us/2026/01/01/1"],
+            ["pdi://xeop.gov.us/2026/01/01/1", "pdi://gov.us/2026/01/01/1"],
+        ),
+        (
+            "pdi://eop.gov.us/1997/*",
+            ["pdi://eop.gov.us/1997/09/01/1"],
+            ["pdi://eop.gov.us/1998/09/01/1"],
+        ),
+        (
+            "pdi://eop.gov.us/1997/09/01/1",
+            ["pdi://eop.gov.us/1997/09/01/1", "pdi://eop.gov.us/1997/09/01/1.text.2"],
+            ["pdi://eop.gov.us/1997/09/01/10"],
+        ),
+        ("hdl:1839/*", ["hdl:1839/a"], ["hdl:18390/a", "hdl:1/1839/"]),
+    ],
+)
+def test_scopes(scope: str, inside: list[str], outside: list[str]) -> None:
+    for text, expected in [(one, True) for one in inside] + [(one, False) for one in outside]:
+        assert rights.covers(scope, rights.about(parse(text))) is expected
+
+
+series = st.sampled_from(["us", "gov.us", "eop.gov.us", "oma.eop.gov.us", "xeop.gov.us"])
+plain = st.one_of(
+    series,
+    series.map("pdi://{}/1997/09/01/1".format),
+    st.sampled_from(["hdl:1/2", "hdl:1/22", "hdl:11/2", "99999/fk4", "99999/fk44"]),
+)
+scopes = st.one_of(
+    plain,
+    series.map("*.{}".format),
+    st.tuples(plain, st.integers(0, 30)).map(lambda pair: pair[0][: pair[1]] + "*"),
+)
+SERIES = ["us", "gov.us", "eop.gov.us", "oma.eop.gov.us", "xeop.gov.us"]
+OBJECTS = [
+    *(Object(name) for name in SERIES),
+    *(Object(name, f"pdi://{name}/1997/09/01/1", "1997-09-01") for name in SERIES),
+    *(Object(name, name) for name in ("hdl:1/2", "hdl:1/22", "hdl:11/2")),
+    *(Object(name) for name in ("99999/fk4", "99999/fk44")),
+]
+
+
+@given(scopes, scopes)
+def test_what_lies_within_covers_nothing_more(inner: str, outer: str) -> None:
+    """ "A token never covers more than the one that it was granted from." """
+    if rights.lies_within(inner, outer):
+        for what in OBJECTS:
+            assert rights.covers(outer, what) or not rights.covers(inner, what)
+
+
+def test_a_part_lies_within_the_whole() -> None:
+    chain = ["hdl:1/2", "hdl:1/*", "hdl:*", "*"]
+    series = ["pdi://oma.eop.gov.us/1997/09/01/1", "pdi://oma.eop.gov.us/1997/*", "oma.eop.gov.us"]
+    for links in (chain, [*series, "*.oma.eop.gov.us", "*.eop.gov.us", "*"]):
+        for at, outer in enumerate(links):
+            assert all(rights.lies_within(inner, outer) for inner in links[: at + 1])
+            assert not any(rights.lies_within(inner, outer) for inner in links[at + 1 :])
+
+
+@given(scopes)
+def test_every_scope_lies_within_itself_and_all(scope: str) -> None:
+    assert rights.lies_within(scope, scope)
+    assert rights.lies_within(scope, "*")
+
+
+# handing on
+# ----------
+
+GIVER = msgspec.structs.replace(TOKEN, operations=("mint", "delegate"))
+GRANTED = msgspec.structs.replace(TOKEN, name="clerk", operations=("mint",), granted_by="press")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"operations": ("mint", "withdraw")},
+        {"authorities": ("*",)},
+        {"authorities": ("oma.eop.gov.us", "*.eop.gov.us")},
+        {"first_day": None},
+        {"first_day": "2025-12-31"},
+        {"last_day": "2027-01-01"},
+        {"expires": None},
+        {"expires": "2027-01-01T00:00:01Z"},
+    ],
+)
+def test_nobody_hands_on_more_than_he_has(more: dict[str, object]) -> None:
+    rights.check_grant(GIVER, GRANTED, 1, NOW)
+    with pytest.raises(Forbidden):
+        rights.check_grant(GIVER, msgspec.structs.replace(GRANTED, **more), 1, NOW)
+
+
+def test_nobody_hands_on_without_the_right_or_for_ever() -> None:
+    with pytest.raises(Forbidden):
+        rights.check_grant(TOKEN, GRANTED, 1, NOW)
+    with pytest.raises(Forbidden):
+        rights.check_grant(GIVER, GRANTED, rights.LONGEST_CHAIN, NOW)
+    late = msgspec.structs.replace(GIVER, expires="2026-01-01T00:00:00Z")
+    with pytest.raises(Unauthenticated):
+        rights.check_grant(late, GRANTED, 1, NOW)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"revoked": "2026-11-20T00:00:00Z"}, Unauthenticated),
+        ({"expires": "2026-11-20T00:00:00Z"}, Unauthenticated),
+        ({"operations": ("mint",)}, Forbidden),
+        ({"operations": ("commit", "delegate")}, Forbidden),
+        ({"authorities": ("gpo.gov.us",)}, Forbidden),
+        ({"last_day": "2026-05-31"}, Forbidden),
+    ],
+)
+def test_what_ends_or_narrows_a_grant_does_so_to_all_that_came_of_it(
+    fields: dict[str, object], error: type[Exception]
+) -> None:
+    what = Object("oma.eop.gov.us", "", "2026-06-01")
+    rights.check([GRANTED, GIVER], "mint", what, NOW)
+    narrowed = msgspec.structs.replace(GIVER, **fields)
+    with pytest.raises(error):
+        rights.check([GRANTED, narrowed], "mint", what, NOW)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"operations": ()},
+        {"operations": ("mint", "rebind")},
+        {"authorities": ()},
+        {"authorities": ("",)},
+        {"authorities": ("a*b",)},
+        {"name": ""},
+        {"name": "a\nb"},
+        {"name": "x" * 101},
+    ],
+)
+def test_tokens_that_mean_nothing(fields: dict[str, object]) -> None:
+    rights.check_shape(TOKEN)
+    with pytest.raises(InvalidRequest):
+        rights.check_shape(msgspec.structs.replace(TOKEN, **fields))
