@@ -346,7 +346,7 @@ class Unavailable(PerdureError):
     """Known, but it cannot be done or fetched now."""
 
     code = "unavailable"
-    fields = ("what", "reason")
+    fields: ClassVar[tuple[str, ...]] = ("what", "reason")
     what: str
     reason: str
 

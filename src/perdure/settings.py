@@ -15,6 +15,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,18 @@ class Settings:
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8080, "port to listen on")
     workers: int = _setting(1, "server processes")
+    archive_id: str = _setting(
+        "", "id of one's own web archive in PWIDs, such as archive.example.org"
+    )
+    archives_file: str = _setting(
+        "", "TOML file with further web archives, see docs/reference/web-archives.md"
+    )
+    unknown_archives: str = _setting(
+        "refuse", "refuse, or standard-form: believe that an unknown archive resolves its own PWIDs"
+    )
+    private_networks: tuple[str, ...] = _setting(
+        (), "networks not on the public internet that may be fetched from, such as 10.1.0.0/16"
+    )
     base_url: str = _setting("", "public URL of the resolver, for links; empty: as requested")
     largest_upload: int = _setting(1 << 40, "bytes; a larger upload is refused")
     http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
@@ -66,6 +79,7 @@ class Settings:
             ("handle_prefixes", _prefix),
             ("mutable_prefixes", _prefix),
             ("handle_admins", _admin),
+            ("private_networks", _network),
         ):
             written = getattr(self, name)
             read = tuple(dict.fromkeys(_read(name, text, canonical) for text in written))
@@ -74,6 +88,7 @@ class Settings:
             ("http_parser", ("httptools", "h11")),
             ("log_level", ("debug", "info", "warning", "error")),
             ("basic_authentication", ("https", "always", "never")),
+            ("unknown_archives", ("refuse", "standard-form")),
         ):
             if getattr(self, name) not in allowed:
                 raise BadSettings(
@@ -84,6 +99,10 @@ class Settings:
                 raise BadSettings(
                     setting=name, value=getattr(self, name), reason=f"from {low} to {high}"
                 )
+        if self.archive_id and not re.fullmatch("[a-z0-9][a-z0-9.-]*", self.archive_id):
+            raise BadSettings(
+                setting="archive_id", value=self.archive_id, reason="a domain in lower case"
+            )
         if self.base_url and not re.fullmatch(r"https?://[!-~]+[^/]", self.base_url):
             raise BadSettings(
                 setting="base_url", value=self.base_url, reason="http(s) URL without final slash"
@@ -140,6 +159,11 @@ def _admin(text: str) -> str:
         raise ValueError("an index, ':' and a handle are needed")
     found = handle.parse(f"hdl:{name}")
     return f"{int(index)}:{found.prefix}/{found.suffix}".lower()
+
+
+def _network(text: str) -> str:
+    """A network of IPv4 or IPv6, or a single address."""
+    return str(ip_network(text))
 
 
 def load(root: Path, environment: Mapping[str, str]) -> Settings:
