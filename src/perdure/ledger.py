@@ -224,9 +224,10 @@ class Ledger:
             self.store.refer(self._refers)
             self._refers.clear()
 
-    def save_token(self, token: Token) -> None:
+    def save_token(self, token: Token, before: Token | None, by: str) -> None:
         """Adds or replaces a token. Counted as a change: others may remember the old one."""
         self.store.save_token(token)
+        self.store.log_token(before, token, self.now, by)
         self._revised = True
 
     # Serial numbers

@@ -39,6 +39,15 @@ class Tombstone(Stored, frozen=True, kw_only=True):
     by: str
 
 
+class Proposal(Stored, frozen=True, kw_only=True):
+    """A withdrawal that somebody asked for, and somebody else must ask for, too."""
+
+    reason: str
+    at: str
+    by: str
+    version: int | None = None
+
+
 class Representation(Stored, frozen=True, kw_only=True):
     """The bytes of one version in one format. `segment` and `offset` say where they lie here."""
 
@@ -126,6 +135,7 @@ class Record(Stored, frozen=True, kw_only=True):
     """Records of other communities about the same resource, byte for byte."""
     values: tuple[Value, ...] = ()
     """As a handle; see `perdure.handles`. Those that are locations lie in `locations`, too."""
+    proposal: Proposal | None = None
 
     def version(self, number: int) -> Version | None:
         return next((held for held in self.versions if held.number == number), None)
@@ -291,6 +301,8 @@ class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
     """Adds a token, or replaces the one of the same name (to revoke it)."""
 
     token: Token
+    new: bool = False
+    """Refuse to replace one."""
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -323,6 +335,8 @@ class Outcome(enum.StrEnum):
     UNCHANGED = "unchanged"
     """All of it was so already; nothing was written."""
     CHANGED = "changed"
+    PROPOSED = "proposed"
+    """Kept as a proposal; somebody else must ask for the same."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
@@ -386,6 +400,10 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     location: Location
     others: tuple[Location, ...] = ()
+
+    def to(self, uri: str) -> Redirect:
+        """The same to another place, of which nothing else is known."""
+        return Redirect(identifier=self.identifier, location=Location(uri=uri))
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

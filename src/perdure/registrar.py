@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perdure import rules
+from perdure import rights, rules
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -49,6 +49,7 @@ from perdure.model import (
     Load,
     Mint,
     Outcome,
+    Proposal,
     Receipt,
     Record,
     Register,
@@ -176,8 +177,7 @@ class Registrar:
             case Load():
                 return load(self._ledger, command)
             case SaveToken():
-                self._ledger.save_token(command.token)
-                return Receipt(outcome=Outcome.CREATED, identifier=command.token.name)
+                return self._save_token(command)
         raise TypeError(f"no command: {type(command).__name__}")
 
     # Carrying out
@@ -355,10 +355,30 @@ class Registrar:
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
         named = rules.wanted(identifier)[0]
         version = named if command.version is None else command.version
+        first = rules.seconded(record, version, command.by)
+        if first is not None:
+            by = f"{first.by}, {command.by}"
+            tombstone = Tombstone(reason=first.reason, at=self._ledger.now, by=by)
         changed, outcome = rules.withdraw(identifier, record, tombstone, version)
-        if outcome is Outcome.CHANGED:
+        if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
+            proposal = Proposal(
+                reason=command.reason, at=self._ledger.now, by=command.by, version=version
+            )
+            changed, outcome = rules.proposed(record, proposal), Outcome.PROPOSED
+        elif outcome is Outcome.CHANGED:
+            changed = msgspec.structs.replace(changed, proposal=None)
             self._ledger.log_tombstone(identifier, tombstone, version)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _save_token(self, command: SaveToken) -> Receipt:
+        token = command.token
+        rights.check_shape(token)
+        before = self._ledger.store.token_named(token.name)
+        if command.new and before is not None:
+            raise Conflict(identifier=token.name, reason="a token of this name exists", current=None)
+        self._ledger.save_token(token, before, command.by)
+        outcome = Outcome.CREATED if before is None else Outcome.CHANGED
+        return Receipt(outcome=outcome, identifier=token.name)
 
     def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
         self._ledger.check_spooled(plan.fresh)

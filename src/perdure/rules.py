@@ -34,6 +34,7 @@ from perdure.model import (
     Content,
     Location,
     Outcome,
+    Proposal,
     Record,
     Representation,
     Tombstone,
@@ -523,6 +524,19 @@ def withdraw(
     if held and held.tombstone:
         return record, Outcome.UNCHANGED
     return buried(record, version, tombstone), Outcome.CHANGED
+
+
+def proposed(record: Record, proposal: Proposal) -> Record:
+    """The record with a withdrawal proposed, in place of any earlier proposal."""
+    return msgspec.structs.replace(record, proposal=proposal)
+
+
+def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
+    """The proposal that a withdrawal by this actor seconds; None where it is the first word."""
+    proposal = record.proposal
+    if proposal is None or proposal.version != version or proposal.by == by:
+        return None
+    return proposal
 
 
 def buried(record: Record, number: int, tombstone: Tombstone) -> Record:

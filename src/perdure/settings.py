@@ -69,6 +69,9 @@ class Settings:
     fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")
     page_size: int = _setting(1000, "identifiers on a page of a listing")
     segment_bytes: int = _setting(256 << 20, "bytes; an open segment is sealed beyond this")
+    withdrawal_persons: int = _setting(
+        1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
+    )
     log_level: str = _setting("info", "debug, info, warning or error")
 
     def __post_init__(self) -> None:
@@ -116,6 +119,7 @@ _RANGES = (
     ("fresh_seconds", 0, 1 << 31),
     ("page_size", 1, 100_000),
     ("segment_bytes", 1, 1 << 40),
+    ("withdrawal_persons", 1, 2),
 )
 
 

@@ -58,6 +58,7 @@ from perdure.settings import Settings
 LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 5646, its shape
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
+_STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
 _NO_REVISION = 0
 """No record ever has it, so a command that expects it is refused unless it was carried out."""
 _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
@@ -180,7 +181,8 @@ async def _commit(
 
 
 def receipt_answer(base: str, receipt: Receipt) -> Answer:
-    """201 for what was made, with its address and its name; 200 where there was nothing to make.
+    """201 for what was made, with its address and its name; 202 for what somebody else must ask
+    for, too; 200 where there was nothing to make.
 
     `base` is our public address.
     """
@@ -195,9 +197,8 @@ def receipt_answer(base: str, receipt: Receipt) -> Answer:
             "replayed": receipt.replayed,
         }
     )
-    created = receipt.outcome is Outcome.CREATED
     return plain(
-        HTTPStatus.CREATED if created else HTTPStatus.OK,
+        _STATUS.get(receipt.outcome, HTTPStatus.OK),
         "application/json",
         body,
         (b"location", uri(url)),

@@ -58,6 +58,24 @@ CREATE TABLE answered (
 ) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
+# What came later than the first registries of this format, and takes nothing from older releases:
+# what was done with tokens, and a lock on all that is only ever added to.
+_ADDED = """
+CREATE TABLE IF NOT EXISTS token_changes (
+  number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, actor TEXT NOT NULL,
+  before TEXT, after TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS records_stay BEFORE DELETE ON records
+  BEGIN SELECT RAISE(ABORT, 'a record is never removed'); END;
+CREATE TRIGGER IF NOT EXISTS history_stays BEFORE DELETE ON history
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS history_holds BEFORE UPDATE ON history
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS token_changes_stay BEFORE DELETE ON token_changes
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS token_changes_hold BEFORE UPDATE ON token_changes
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+"""
 
 _UNUSABLE = (
     apsw.BusyError,
@@ -82,6 +100,10 @@ def reference_hash(reference: str) -> int:
 
 def _text(record: Record) -> str:
     return stored.encode(record).decode()
+
+
+def _shown(token: Token) -> str:
+    return msgspec.json.encode(msgspec.structs.replace(token, digest="")).decode()
 
 
 def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
@@ -114,7 +136,7 @@ def create(root: Path) -> None:
             connection.execute("PRAGMA synchronous=FULL")
             with connection:
                 if not connection.execute("PRAGMA user_version").get:
-                    connection.execute(_SCHEMA)
+                    connection.execute(_SCHEMA + _ADDED)
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
         finally:
             connection.close()
@@ -231,6 +253,13 @@ class SqliteRecords:
             _decode_token(text) for (text,) in self._all("SELECT token FROM tokens ORDER BY name")
         ]
 
+    def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
+        """When, by whom, before and after, of each change of a token; as JSON, the oldest first."""
+        return self._all(
+            "SELECT at, actor, before, after FROM token_changes WHERE name=? ORDER BY number",
+            (name,),
+        )
+
     def count(self) -> int:
         """How many identifiers there are. Costs a pass over the index."""
         return int(self._all("SELECT count(*) FROM records")[0][0])
@@ -284,6 +313,7 @@ class SqliteWriter(SqliteRecords):
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
+            connection.execute(_ADDED).fetchall()
         return connection
 
     def __init__(self, root: Path) -> None:
@@ -376,6 +406,13 @@ class SqliteWriter(SqliteRecords):
         text = msgspec.json.encode(token).decode()
         self._only.execute(
             "INSERT OR REPLACE INTO tokens VALUES(?,?,?)", (token.name, token.digest, text)
+        )
+
+    def log_token(self, before: Token | None, after: Token, at: str, by: str) -> None:
+        """Adds to the history of tokens, without their digests."""
+        self._only.execute(
+            "INSERT INTO token_changes(name, at, actor, before, after) VALUES(?,?,?,?,?)",
+            (after.name, at, by, before and _shown(before), _shown(after)),
         )
 
     def answered(self, actor: str, once: str) -> tuple[str, str] | None:
