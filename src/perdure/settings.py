@@ -72,6 +72,9 @@ class Settings:
     withdrawal_persons: int = _setting(
         1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
     )
+    captures_in_sqlite: int = _setting(
+        10_000_000, "captures of web archives; beyond this they go to ZipNum runs"
+    )
     log_level: str = _setting("info", "debug, info, warning or error")
 
     def __post_init__(self) -> None:
@@ -119,6 +122,7 @@ _RANGES = (
     ("fresh_seconds", 0, 1 << 31),
     ("page_size", 1, 100_000),
     ("segment_bytes", 1, 1 << 40),
+    ("captures_in_sqlite", 0, 100_000_000),
     ("withdrawal_persons", 1, 2),
 )
 

@@ -31,40 +31,43 @@ class RegisteredFiles:
         self._places = places
 
     def open(self, capture: Capture) -> WarcRecord:
-        """Raises NotFound where the file is not registered or has no such offset, Unavailable
-        where it cannot be read now, Corrupt where no record begins at the offset."""
+        """Raises NotFound where the file is not registered, Unavailable where it cannot be read
+        now, Corrupt where no record begins at the offset."""
         place = self._places.place(capture.file)
         if place is None:
             raise NotFound(identifier=f"archive file {capture.file}")
-        where = f"{capture.file}@{capture.offset}"
+        return self.at(place, capture.file, capture.offset, capture.length)
+
+    def at(self, place: Place, name: str, offset: int, length: int = 0) -> WarcRecord:
+        """The record that begins at an offset; `length` in the file, where it is known."""
         try:
             window = place.window()
         except OSError as error:
             reason = error.strerror or "it cannot be read"
-            raise Unavailable(what=f"archive file {capture.file}", reason=reason) from error
+            raise Unavailable(what=f"archive file {name}", reason=reason) from error
         try:
-            return self._opened(window, place, capture, where)
+            return _opened(window, place, f"{name}@{offset}", offset, length)
         except BaseException:
             window.close()
             raise
 
-    def _opened(self, window: Window, place: Place, capture: Capture, where: str) -> WarcRecord:
-        codec = codec_of(window)
-        if capture.offset < 0 or (capture.offset >= window.size and not place.shared):
-            raise Corrupt(
-                identifier=where,
-                where="its archive file",
-                promised=f"more than {capture.offset} bytes",
-                found=f"{window.size}",
-            )
 
-        def source() -> Readable:
-            if place.shared:
-                return _Skipped(whole(window, codec), capture.offset)
-            return member(window, codec, capture.offset, capture.length)
+def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:
+    codec = codec_of(window)
+    if offset < 0 or (offset >= window.size and not place.shared):
+        raise Corrupt(
+            identifier=where,
+            where="its archive file",
+            promised=f"more than {offset} bytes",
+            found=f"{window.size}",
+        )
 
-        length = capture.length or window.size - capture.offset
-        return WarcRecord(window, source, where, length)
+    def source() -> Readable:
+        if place.shared:
+            return _Skipped(whole(window, codec), offset)
+        return member(window, codec, offset, length)
+
+    return WarcRecord(window, source, where, length or window.size - offset)
 
 
 class _Skipped:

@@ -13,19 +13,26 @@ from __future__ import annotations
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from perdure.archives import sqlite_index, wacz
+from perdure.archives import runs, sqlite_index, wacz
 from perdure.archives.careful import Flaw, Shared
+from perdure.archives.checking import Checked, check
 from perdure.archives.files import RegisteredFiles
 from perdure.archives.merged import MergedCaptures
 from perdure.archives.port import Capture, Captures
+from perdure.archives.runs import RunCaptures
 from perdure.archives.scanning import Place, scan
-from perdure.archives.sqlite_index import Adding, ArchiveFile, SqliteCaptures
+from perdure.archives.sqlite_index import (
+    Adding,
+    ArchiveFile,
+    SqliteCaptures,
+    storage_errors,
+)
 from perdure.errors import StorageFailed
 from perdure.settings import Settings
 
@@ -72,7 +79,10 @@ class Library:
         self._root = root / DIRECTORY
         self._settings = settings
         self._index = SqliteCaptures(self._root)
-        self.captures: Captures = MergedCaptures([self._index])
+        # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
+        self.captures: Captures = MergedCaptures(
+            [self._index, RunCaptures(self._root, self._index)]
+        )
         self.files = RegisteredFiles(self._index)
 
     def registered(self) -> list[ArchiveFile]:
@@ -92,14 +102,14 @@ class Library:
         sqlite_index.create(self._root)
         source = path.resolve(strict=True)
         target = self._brought(source) if move else source
-        with target.open("rb") as file:
-            is_package = file.read(4) == b"PK\x03\x04"
-        if is_package:
+        if _is_package(target):
             added = self._add_package(target, watch)
         else:
             added = [self._add_one(Place(path=str(target)), target.name, watch)]
         if target != source:
             source.unlink()
+        with storage_errors("the index of captures"):
+            runs.settle(self._root, self._index, most=self._settings.captures_in_sqlite)
         return added
 
     def _add_package(self, path: Path, watch: Watch) -> list[Added]:
@@ -198,7 +208,10 @@ class Library:
         state = Path(place.path).stat()
         return ArchiveFile(
             id=0,
-            name=known.name if known else self._free_name(name, lambda _: False),
+            # Runs know files by their names: a file that changed gets another one where there are.
+            name=known.name
+            if known and not self._index.runs()
+            else self._free_name(name, lambda _: False),
             path=self._kept(Path(place.path)),
             base=place.base,
             size=state.st_size if place.size is None else place.size,
@@ -246,8 +259,22 @@ class Library:
         watch(file.size)
         return done, flaws
 
+    def check(self, file: ArchiveFile) -> Iterator[Checked]:
+        """Reads a file again: each record with what is wrong with it. Raises OSError."""
+        place = sqlite_index.placed(file, self._root)
+        if place.base or not _is_package(Path(place.path)):
+            yield from check(file, place, self.files)
+            return
+        for flaw in wacz.read(Path(place.path), SUFFIXES).flaws:
+            yield Checked(file=file.name, offset=flaw.offset, problem=flaw.what, is_record=False)
+
     def close(self) -> None:
         self._index.close()
+
+
+def _is_package(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def _flush(directory: Path) -> None:

@@ -152,12 +152,15 @@ class WarcRecord:
             yield piece[behind:]
             behind = 0
 
-    def payload(self) -> Iterator[bytes]:
+    def unchunked(self) -> Iterator[bytes]:
+        """The entity without the chunks of the transfer; its content coding is as recorded."""
         pieces = self.entity()
-        if not self._http:
-            return self._measured(pieces)
         if "chunked" in heads.value_of(self.headers, "Transfer-Encoding").lower():
             pieces = _unchunked(pieces)
+        return pieces
+
+    def payload(self) -> Iterator[bytes]:
+        pieces = self.unchunked()
         codings = heads.value_of(self.headers, "Content-Encoding").lower()
         for coding in reversed([one.strip() for one in codings.split(",") if one.strip()][:4]):
             pieces = self._decoded(pieces, coding)

@@ -12,10 +12,10 @@ was recorded, byte for byte; look-ups cost the same however many captures a URL 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import apsw
 import msgspec
@@ -34,8 +34,11 @@ _SCHEMA = """
 CREATE TABLE files (
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, base INTEGER NOT NULL,
   size INTEGER NOT NULL, modified INTEGER NOT NULL, shared INTEGER NOT NULL, added TEXT NOT NULL,
-  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL, run TEXT
+  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL
 );
+CREATE TABLE runs (
+  name TEXT PRIMARY KEY, level INTEGER NOT NULL, lines INTEGER NOT NULL, size INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE flaws (
   file INTEGER NOT NULL, number INTEGER NOT NULL, offset INTEGER NOT NULL, what TEXT NOT NULL,
   PRIMARY KEY (file, number)
@@ -62,7 +65,11 @@ _UNUSABLE = (
     apsw.LockedError,
     apsw.NotADBError,
 )
+_NAMES = "SELECT name FROM files"
+_RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
+_ALL = f"SELECT {_COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
 Row = tuple[Any, ...]
+_T = TypeVar("_T")
 
 
 class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,12 +91,20 @@ class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
     captures: int
     """Records in the index; others name no URI, or have flaws."""
     flaws: int
-    run: str = ""
-    """Name of the ZipNum run that holds its captures; empty: SQLite does."""
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A ZipNum run that counts; see `perdure.archives.runs`."""
+
+    name: str
+    level: int
+    lines: int
+    size: int
 
 
 @contextmanager
-def _errors(what: str) -> Iterator[None]:
+def storage_errors(what: str) -> Iterator[None]:
+    """Says in our terms that the disk is full or failing, or the index damaged or in use."""
     try:
         yield
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
@@ -100,7 +115,7 @@ def _errors(what: str) -> Iterator[None]:
 
 def create(root: Path) -> None:
     """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed."""
-    with _errors("the index of captures"):
+    with storage_errors("the index of captures"):
         root.mkdir(parents=True, exist_ok=True)
         connection = apsw.Connection(str(root / FILE))
         try:
@@ -128,7 +143,7 @@ class SqliteCaptures:
     def connection(self) -> apsw.Connection:
         found: apsw.Connection | None = getattr(self._local, "connection", None)
         if found is None:
-            with _errors("the index of captures"):
+            with storage_errors("the index of captures"):
                 found = self._local.connection = self._connect()
             self._connections.append(found)
         return found
@@ -160,9 +175,9 @@ class SqliteCaptures:
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`; of one key and date, files come in the order in which they were added."""
         rows = self._all(_BACKWARDS if backwards else _FORWARDS, (low, high, limit))
-        return [self._capture(*row) for row in rows]
+        return [self.capture(*row) for row in rows]
 
-    def _capture(
+    def capture(
         self,
         key: str,
         date: str,
@@ -176,6 +191,7 @@ class SqliteCaptures:
         digest: str,
         refers: str | None,
     ) -> Capture:
+        """A capture of a row, in the order of `_COLUMNS`."""
         urlkey, time = key[:-15], key[-14:]
         name = self._names.get(file)
         refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
@@ -216,6 +232,27 @@ class SqliteCaptures:
         rows = self._all("SELECT * FROM files WHERE path=? AND base=?", (path, base))
         return _file(rows[0]) if rows else None
 
+    def names(self) -> set[str]:
+        """Of all registered files; asked for again only when something has changed."""
+        return self._remembered("names", lambda: {name for (name,) in self._all(_NAMES)})
+
+    def runs(self, *, fresh: bool = False) -> list[RunRow]:
+        """The ZipNum runs that hold further captures."""
+        if fresh:
+            self._local.version = None
+        return self._remembered("runs", lambda: [_run(row) for row in self._all(_RUNS)])
+
+    def _remembered(self, what: str, ask: Callable[[], _T]) -> _T:
+        """What was asked before on this connection, as long as nobody has written since."""
+        version = [row[0] for row in self._all("PRAGMA data_version")]
+        if getattr(self._local, "version", None) != version:
+            self._local.version, self._local.answers = version, {}
+        answers = self._local.answers
+        if what not in answers:
+            answers[what] = ask()
+        found: _T = answers[what]
+        return found
+
     def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
         """Offset and description of what is wrong with a file."""
         return [
@@ -246,8 +283,13 @@ def placed(file: ArchiveFile, root: Path) -> Place:
     )
 
 
+def _run(row: Row) -> RunRow:
+    name, level, lines, size = row
+    return RunRow(name=name, level=level, lines=lines, size=size)
+
+
 def _file(row: Row) -> ArchiveFile:
-    id, name, path, base, size, modified, shared, added, records, captures, flaws, run = row
+    id, name, path, base, size, modified, shared, added, records, captures, flaws = row
     return ArchiveFile(
         id=id,
         name=name,
@@ -260,7 +302,6 @@ def _file(row: Row) -> ArchiveFile:
         records=records,
         captures=captures,
         flaws=flaws,
-        run=run or "",
     )
 
 
@@ -274,7 +315,7 @@ class Adding:
     _TOGETHER = 50_000
 
     def __init__(self, root: Path) -> None:
-        with _errors("the index of captures"):
+        with storage_errors("the index of captures"):
             self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
             self._connection.set_busy_timeout(_BUSY)
             self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-65536")
@@ -282,7 +323,7 @@ class Adding:
         self._id = 0
         self.captures = 0
 
-    def __enter__(self) -> Adding:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -299,7 +340,7 @@ class Adding:
 
     def _begin(self) -> int:
         if not self._id:
-            with _errors("the index of captures"):
+            with storage_errors("the index of captures"):
                 self._connection.execute("BEGIN IMMEDIATE")
                 last = self._connection.execute("SELECT max(id) FROM files").get
             self._id = (last or 0) + 1
@@ -308,7 +349,7 @@ class Adding:
     def _flush(self) -> None:
         id = self._begin()
         self._waiting.sort()
-        with _errors("the index of captures"):
+        with storage_errors("the index of captures"):
             self._connection.executemany(
                 _INSERT, ((*row[:2], id, *row[2:]) for row in self._waiting)
             )
@@ -320,9 +361,9 @@ class Adding:
         self._flush()
         done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
         try:
-            with _errors("the index of captures"):
+            with storage_errors("the index of captures"):
                 self._connection.execute(
-                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?)",
                     (
                         id,
                         done.name,
@@ -335,7 +376,6 @@ class Adding:
                         done.records,
                         done.captures,
                         done.flaws,
-                        done.run or None,
                     ),
                 )
                 self._connection.executemany(
@@ -352,7 +392,7 @@ class Adding:
     def forget(self, file: ArchiveFile) -> None:
         """Takes a file out, with its captures, in the same transaction as what is added."""
         self._begin()
-        with _errors("the index of captures"):
+        with storage_errors("the index of captures"):
             for statement in (
                 "DELETE FROM captures WHERE file=?",
                 "DELETE FROM flaws WHERE file=?",
@@ -362,8 +402,56 @@ class Adding:
 
     def moved(self, file: ArchiveFile, path: str) -> None:
         """Says that a file lies elsewhere from now on."""
-        with _errors("the index of captures"):
+        with storage_errors("the index of captures"):
             self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
+
+
+class Compaction:
+    """The index while captures move from SQLite to runs: nobody else writes, everybody reads.
+
+    Use as a context manager; what was not committed is undone when it is left.
+    """
+
+    def __init__(self, root: Path) -> None:
+        with storage_errors("the index of captures"):
+            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._connection.set_busy_timeout(_BUSY)
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    def captures(self, index: SqliteCaptures) -> Iterator[Capture]:
+        """All captures that SQLite holds, in order."""
+        return (index.capture(*row) for row in self._connection.execute(_ALL))
+
+    def names(self) -> set[str]:
+        return {name for (name,) in self._connection.execute(_NAMES)}
+
+    def spill(self, run: RunRow) -> None:
+        """All captures of SQLite are in a run from now on."""
+        self._commit([], run, "DELETE FROM captures")
+
+    def replace(self, rows: Iterable[RunRow], run: RunRow) -> None:
+        """Some runs are one from now on."""
+        self._commit(rows, run, "")
+
+    def _commit(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:
+        with storage_errors("the index of captures"):
+            for row in rows:
+                self._connection.execute("DELETE FROM runs WHERE name=?", (row.name,))
+            self._connection.execute(
+                "INSERT INTO runs VALUES(?,?,?,?)", (run.name, run.level, run.lines, run.size)
+            )
+            if also:
+                self._connection.execute(also)
+            self._connection.execute("COMMIT")
 
 
 def row_of(capture: Capture) -> Row:

@@ -1,4 +1,4 @@
-"""Archive files: `archive add`, `list`, `find`.
+"""Archive files: `archive add`, `list`, `find`, `check`, `export-cdxj`.
 
 What must stay true: what is wrong in a file is told with its offset, and does not keep the rest of
 it from being indexed; the exit code says that something was.
@@ -124,6 +124,71 @@ def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
             _find_all(registry.archive.captures, url, limit)
         else:
             _find_one(registry.archive.captures, url, at, nearest=nearest)
+
+
+@archive.command(cls=Command)
+@click.argument("names", nargs=-1, metavar="[NAME…]")
+def check(names: tuple[str, ...]) -> None:
+    """Read all archive files again, or those called NAME, and compare the digests of all records.
+
+    What is not as it should be is printed, one line each. Ends with 1 where there is any.
+    """
+    from perdure.errors import NotFound
+
+    with here().registry() as registry:
+        files = [one for one in registry.archive.registered() if not names or one.name in names]
+        for name in set(names) - {one.name for one in files}:
+            raise NotFound(identifier=f"archive file {name}")
+        records = digests = problems = read = 0
+        with progress("checking", total=sum(one.size for one in files)) as bar:
+            for file in files:
+                try:
+                    for found in registry.archive.check(file):
+                        records += found.is_record
+                        digests += found.digests
+                        bar(read + min(found.offset, file.size))
+                        if found.problem:
+                            problems += 1
+                            here().answer(found, f"{found.file}@{found.offset}: {found.problem}")
+                except OSError as error:
+                    problems += 1
+                    reason = error.strerror or type(error).__name__
+                    here().answer({"file": file.name, "problem": reason}, f"{file.name}: {reason}")
+                read += file.size
+    here().summary(
+        {"files": len(files), "records": records, "digests": digests, "problems": problems},
+        f"{len(files)} files with {records} records checked, {digests} digests compared, "
+        f"{problems} problems",
+    )
+    if problems:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@archive.command("export-cdxj", cls=Command)
+@click.option("-o", "--output", default="-", metavar="FILE", help="Instead of stdout.")
+@click.option(
+    "--all", "every", is_flag=True, help="Requests and other records about captures, too."
+)
+def export_cdxj(output: str, *, every: bool) -> None:
+    """Write the index as sorted CDXJ, as pywb and other programs read it."""
+    from itertools import groupby
+
+    from perdure.archives import cdxj, ranges
+    from perdure.cli.output import output_file
+
+    about = () if every else ("request", "metadata", "continuation")
+    written = 0
+    with here().registry() as registry, output_file(output) as into:
+        captures = registry.archive.captures
+        with progress("captures", total=captures.count(), unit="captures") as bar:
+            everything = ranges.walk(captures, ranges.Stretch("", "\U0010ffff"))
+            for _, second in groupby(everything, key=ranges.place):
+                # of one URL and second, in the order of their lines, as `sort` has it
+                lines = sorted(cdxj.write(one) for one in second if one.kind not in about)
+                into.writelines(lines)
+                written += len(lines)
+                bar(written)
+    here().note(f"{written} captures written")
 
 
 def _find_all(captures: Captures, url: str, limit: int) -> None:

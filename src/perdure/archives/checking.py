@@ -1,0 +1,111 @@
+"""Archive files read again: whether the digests that their records carry still hold.
+
+How it works: each record is read as a reader would read it, its block hashed, and the part of it
+that is the payload. What other programs call the payload differs where the transfer was chunked:
+with the chunks, as most write it, or without; either will do.
+
+What must stay true: a record whose digests cannot be computed is not called sound.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import msgspec
+
+from perdure.archives import heads
+from perdure.archives.careful import Flaw
+from perdure.archives.files import RegisteredFiles
+from perdure.archives.records import WarcRecord
+from perdure.archives.scanning import Place, scan
+from perdure.archives.sqlite_index import ArchiveFile
+from perdure.errors import PerdureError
+
+_ALGORITHMS = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """One record, or one flaw of the file."""
+
+    file: str
+    offset: int
+    problem: str = ""
+    """Empty where all is well."""
+    digests: int = 0
+    """How many were compared."""
+    is_record: bool = True
+
+
+def check(file: ArchiveFile, place: Place, files: RegisteredFiles) -> Iterator[Checked]:
+    """Reads a file again. Raises OSError where it is gone."""
+    records = 0
+    for met in scan(place, file.name):
+        if isinstance(met, Flaw):
+            yield Checked(file=file.name, offset=met.offset, problem=met.what, is_record=False)
+            continue
+        records += 1
+        try:
+            with files.at(place, file.name, met.offset) as record:
+                compared, problem = _verify(record)
+        except PerdureError as error:
+            compared, problem = 0, str(error)
+        yield Checked(file=file.name, offset=met.offset, problem=problem, digests=compared)
+    if records != file.records:
+        problem = f"it has {records} records now, and had {file.records} when it was added"
+        yield Checked(file=file.name, offset=0, problem=problem, is_record=False)
+
+
+def _verify(record: WarcRecord) -> tuple[int, str]:
+    """How many digests were compared, and what is wrong."""
+    compared, problems = 0, []
+    kind = heads.value_of(record.fields, "WARC-Type")
+    readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.block]}
+    if kind != "revisit":  # its payload lies with another record
+        readings["Payload"] = [record.entity, record.unchunked]
+    for name, ways in readings.items():
+        promised = heads.value_of(record.fields, f"WARC-{name}-Digest")
+        if not promised:
+            continue
+        compared += 1
+        problem = _compared(promised, ways)
+        if problem:
+            problems.append(f"{name.lower()} digest: {problem}")
+    if not compared:
+        for _ in record.block():  # to the end, as it says
+            pass
+    return compared, "; ".join(problems)
+
+
+def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
+    algorithm, _, text = promised.partition(":")
+    algorithm = algorithm.strip().lower().replace("-", "")
+    if algorithm not in _ALGORITHMS:
+        return f"nobody knows {algorithm[:40]!a}"
+    found = b""
+    for way in ways:
+        digest = hashlib.new(algorithm, usedforsecurity=False)
+        for piece in way():
+            digest.update(piece)
+        if digest.digest() in _readings(text.strip(), digest.digest_size):
+            return ""
+        found = found or digest.digest()
+    return f"promised {text[:128]}, found {base64.b32encode(found).decode()}"
+
+
+def _readings(text: str, size: int) -> list[bytes]:
+    """What the text of a digest can mean: Base32, Base16, or Base64 as some write it."""
+    found = []
+    readers: tuple[Callable[[str], bytes], ...] = (
+        lambda text: base64.b32decode(text.upper() + "=" * (-len(text) % 8)),
+        bytes.fromhex,
+        lambda text: base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_"),
+        lambda text: base64.b64decode(text + "=" * (-len(text) % 4)),
+    )
+    for read in readers:
+        with suppress(ValueError, binascii.Error):
+            found.append(read(text))
+    return [one for one in found if len(one) == size]
