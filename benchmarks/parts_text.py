@@ -58,6 +58,7 @@ def run() -> list[Ratio]:
         *_parts("characters, CRLF", crlf, _characters(crlf), _by_decoding),
         *_parts("characters, Shift_JIS", japanese, _characters(japanese), _by_decoding),
         *_parts("lines, CRLF", crlf, _lines(crlf), _by_lines, target=20),
+        *_parts("lines, Shift_JIS", japanese, _lines(japanese), _by_lines, target=20),
         *_parts("rows", table, _rows(table), _by_csv),
     ]
 

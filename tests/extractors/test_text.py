@@ -173,6 +173,18 @@ def test_part_by_rfc_5147_keeps_line_endings_and_clamps(
     )
 
 
+@pytest.mark.parametrize("block", range(1, 14))
+def test_lines_at_the_borders_of_blocks(tmp_path: Path, block: int) -> None:
+    """A block may end between CR and LF, within a character, and with a CR that stands alone."""
+    text = "é\r\nbc\rd\n\r\nê\r\n\r\r\nfg\rhü\r\nij\n\n\rend\r\n"
+    lines = text.splitlines(keepends=True)
+    it = source(tmp_path, text.encode(), "text/plain", "utf-8")
+    for start in range(len(lines)):
+        for end in range(start, len(lines) + 1):
+            part = TextExtractor(block).extract(it, TextRange("line", start, end), NoIndexes())
+            assert decoded(part, it) == "".join(lines[start:end])
+
+
 @laws
 @given(texts(), lengths)
 def test_sizes(tmp_path: Path, written: tuple[str, bytes, str], block: int) -> None:

@@ -71,11 +71,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         with self.path.open("rb") as file:
             return os.pread(file.fileno(), max(stop - start, 0), self.offset + start)
 
-    def chunks(self, span: Span) -> Iterator[bytes]:
-        """A span in pieces of at most 256 KiB."""
+    def chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
+        """A span in pieces of at most so many bytes."""
         with self.path.open("rb") as file:
-            for at in range(span.start, span.stop, CHUNK):
-                length = min(CHUNK, span.stop - at)
+            for at in range(span.start, span.stop, most):
+                length = min(most, span.stop - at)
                 yield os.pread(file.fileno(), length, self.offset + at)
 
     def map(self) -> memoryview:

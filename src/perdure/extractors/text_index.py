@@ -5,7 +5,8 @@ characters have passed, counted three ways (`Mark`). That is 40 bytes for 32 KiB
 a position, the last mark that is not beyond it is searched for; from there decoding goes on in
 steps, nearly as far as the characters that are left should reach, and shorter where they reach
 beyond, until the next byte would complete a character beyond the position. Since the state of the
-decoder is in the mark, this holds for every charset, those with shifts included.
+decoder is in the mark, this holds for every charset, those with shifts included. Where line breaks
+are told in the bytes, the one before a line is counted off there, and decoding goes on up to it.
 
 Counting: a CR counts at once; whether it stands alone is known at the next character. Positions of
 the canonical text (ruling: text-positions) give two for every line break, those of RFC 5147 one.
@@ -20,7 +21,7 @@ import codecs
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple
@@ -29,7 +30,8 @@ from perdure.errors import OverBudget, Undecodable
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text_coding import Coding
 
-BLOCK = 32 * 1024  # bytes between marks
+BLOCK = 32 * 1024  # bytes between marks; half of it in charsets that take longer to decode
+_FAST = ("ascii", "iso8859-1", "utf-8")
 _COLUMNS = 5
 _NEAR = 64  # bytes, more than a line break and a character take
 _CAUTION = 31 / 32  # of the way at once: to go too far is to go twice
@@ -100,6 +102,9 @@ class TextIndex:
         end = self.end.settled()
         if unit is not Unit.LINE:
             return end.count(unit)
+        if self.coding.kind == "plain":
+            last_byte = self.source.read(max(end.byte - 1, self._row(0).byte))
+            return end.breaks + (last_byte not in b"\r\n")  # in which an empty text is, too
         last = self.find(Unit.LINE, end.breaks)
         return end.breaks + (last.characters + last.skip < end.characters)
 
@@ -115,6 +120,8 @@ class TextIndex:
         return self._behind_break(position) if position else self._row(0)
 
     def _behind_break(self, number: int) -> Mark:
+        if self.coding.kind == "plain":
+            return self._behind_plain_break(number)
         before = self._walk(Unit.LINE, number - 1)  # as far as there: before the line break
         passed, reach = 1, _NEAR
         if self.coding.kind == "shifted":
@@ -123,6 +130,17 @@ class TextIndex:
             reach = 2 * _LONGEST_RUN
         data = self.source.read(before.byte, before.byte + reach)
         return self._along(before, data, Unit.CHARACTER, before.characters + passed, 1)
+
+    def _behind_plain_break(self, number: int) -> Mark:
+        """The same where line breaks are told in bytes: only what comes before it is decoded."""
+        row = self._row_before(Unit.LINE, number - 1)
+        start, following = self._row(row), self._row(row + 1)
+        data = self.source.read(start.byte, following.byte + 1)  # with the LF after a CR
+        rest = int(start.after_cr and data[:1] == b"\n")  # of a line break that was counted
+        lines = data[rest:].splitlines(keepends=True)  # in bytes: after CR, LF and CRLF only
+        counting = _Counting(self.coding, start)
+        counting.feed(data[: rest + sum(map(len, lines[: number - start.breaks]))])
+        return counting.mark().settled()
 
     def together(self, place: Mark) -> tuple[str, int]:
         """The character at a place with those that the same bytes stand for, and the byte after.
@@ -141,11 +159,11 @@ class TextIndex:
 
     def _walk(self, unit: Unit, target: int) -> Mark:
         """The place before which exactly so many have passed; of lines, the last such place."""
-        number = bisect_right(range(self._last + 1), target, key=partial(self._count, unit))
-        start = self._row(number - 1)
-        if number > self._last:
+        number = self._row_before(unit, target)
+        start = self._row(number)
+        if number == self._last:
             return _resolved(start, unit, target)
-        following = self._row(number)
+        following = self._row(number + 1)
         data = self.source.read(start.byte, following.byte)
         each = len(data) / max(following.count(unit) - start.count(unit), 1)
         return self._along(start, data, unit, target, each)
@@ -167,6 +185,10 @@ class TextIndex:
                 counting.feed(data[at : at + step])
             at += step
         return _resolved(counting.mark(), unit, target)
+
+    def _row_before(self, unit: Unit, target: int) -> int:
+        """The number of the last mark that is not beyond a position."""
+        return bisect_right(range(self._last + 1), target, key=partial(self._count, unit)) - 1
 
     def _count(self, unit: Unit, number: int) -> int:
         """What has passed before a mark; in the search, where a `Mark` would cost more."""
@@ -201,12 +223,14 @@ def open_index(
 def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
     """Five numbers of 64 bits for each border of a block, and for the end. Raises Undecodable."""
     rows = array("Q")
+    if coding.codec not in _FAST:
+        block = max(block // 2, 1)
     mark = Mark(coding.start, 0, 0, 0, coding.state, after_cr=False)
     counting = _Counting(coding, mark)
     if source.length >= _WORTH_NUMPY:
         counting.breaks = _fastest()
     try:
-        for data in _blocks(source, coding.start, block):
+        for data in source.chunks(Span(coding.start, source.length), block):
             rows.extend(_as_row(mark))
             counting.feed(data)
             mark = counting.mark()
@@ -222,12 +246,6 @@ def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
         ) from None
     rows.extend(_as_row(mark))
     return rows.tobytes()
-
-
-def _blocks(source: Source, start: int, block: int) -> Iterator[bytes]:
-    for chunk in source.chunks(Span(start, source.length)):
-        for at in range(0, len(chunk), block):
-            yield chunk[at : at + block]
 
 
 def _first_bad(source: Source, coding: Coding, mark: Mark) -> int:
@@ -376,10 +394,14 @@ def _fastest() -> Breaks:
     def breaks(data: bytes) -> tuple[int, int, int]:
         octets = np.frombuffer(data, np.uint8)
         lf = octets == 0x0A
+        lfs = int(np.count_nonzero(lf))
         if b"\r" not in data:
-            return int(np.count_nonzero(lf)), 0, 0
+            return lfs, 0, 0
         cr = octets == 0x0D
-        both = np.count_nonzero(lf[1:] & cr[:-1])
-        return int(np.count_nonzero(lf)), int(np.count_nonzero(cr)), int(both)
+        if cr[:-1].tobytes() == lf[1:].tobytes():  # all of them are CRLF, as nearly always
+            both = lfs - int(lf[0])
+            return lfs, both + int(cr[-1]), both
+        both = int(np.count_nonzero(cr[:-1] & lf[1:]))
+        return lfs, int(np.count_nonzero(cr)), both
 
     return breaks
