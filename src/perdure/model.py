@@ -405,6 +405,10 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
         """The same to another place, of which nothing else is known."""
         return Redirect(identifier=self.identifier, location=Location(uri=uri))
 
+    def to(self, uri: str) -> Redirect:
+        """The same to another place, of which nothing else is known."""
+        return Redirect(identifier=self.identifier, location=Location(uri=uri))
+
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
     """Tell what is known."""

@@ -19,6 +19,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+from perdure import templates
 from perdure.errors import BadSettings
 from perdure.ids import ark, handle, pdi, urn1993
 
@@ -44,6 +45,9 @@ class Settings:
     )
     handle_admins: tuple[str, ...] = _setting(
         (), "administrators of all prefixes homed here, such as 300:21.T14999/ADMIN"
+    )
+    templates: tuple[str, ...] = _setting(
+        (), "where parts lie of what is held elsewhere, see docs/reference/templates.md"
     )
     basic_authentication: str = _setting(
         "https", "https (passwords of Handle administrators over TLS only), always or never"
@@ -85,6 +89,7 @@ class Settings:
             ("handle_prefixes", _prefix),
             ("mutable_prefixes", _prefix),
             ("handle_admins", _admin),
+            ("templates", _template),
             ("private_networks", _network),
         ):
             written = getattr(self, name)
@@ -158,6 +163,11 @@ def _shoulder(text: str) -> str:
 def _prefix(text: str) -> str:
     """A prefix of the Handle System, in lower case."""
     return handle.parse(f"hdl:{text}/x").prefix.lower()
+
+
+def _template(text: str) -> str:
+    """A template in its canonical form."""
+    return str(templates.read(text))
 
 
 def _admin(text: str) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure import rules
+from perdure import rules, templates
 from perdure.errors import Conflict
-from perdure.handles import loc, values
+from perdure.handles import loc, namespace, values
 from perdure.handles.values import is_secret, is_url
 from perdure.ids import Identifier
 from perdure.model import Location, Outcome, Record, Tombstone, Value
@@ -50,6 +50,11 @@ def assign(
 ) -> tuple[Record, Outcome]:
     """The record with exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
     values.check(new)
+    for one in new:
+        if one.type == values.TEMPLATE:
+            templates.of_record(one.data)
+        elif one.type == namespace.TYPE:
+            namespace.Namespace.read(one.data)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
     changed = _located(identifier, record, _places(new), at)

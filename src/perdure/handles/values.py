@@ -33,6 +33,8 @@ URL = "URL"
 SECKEY = "HS_SECKEY"
 ADMIN = "HS_ADMIN"
 VLIST = "HS_VLIST"
+TEMPLATE = "TEMPLATE"
+"""Says where parts of what the handle names lie; see `perdure.templates`."""
 COMPUTED = 2_000_000_000
 """Values from this index on are told of what is held here; nobody writes them."""
 MOST_VALUES = 1000

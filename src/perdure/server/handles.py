@@ -37,7 +37,7 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
 from perdure.rules import bindable
-from perdure.server import handle_admins, handle_codes, methods
+from perdure.server import handle_admins, handle_codes, methods, templating
 from perdure.server.answers import Answer, empty
 from perdure.server.handle_codes import METHODS, Code, Form
 from perdure.server.request import Request
@@ -168,12 +168,14 @@ async def get(service: Service, request: Request, asked: Asked) -> Answer:
     """The values of a handle that everybody may read; for its administrators, the others too."""
     identifier = asked.identifier
     record = service.record(identifier)
-    if record is None or record.tombstone:
-        return _unknown(service, identifier, asked)
-    shown = _shown(identifier, record, request.base)
-    to_admin = False
+    shown = _made(service, identifier) if record is None else None
+    if shown is None:
+        if record is None or record.tombstone:
+            return _unknown(service, identifier, asked)
+        shown = _shown(identifier, record, request.base)
     known = b"authorization" in request.fields
-    if known:
+    to_admin = False
+    if known and record is not None:
         who = await handle_admins.actor(service, request)
         to_admin = handle_admins.may_read(service, who, identifier, values_of(record))
     found = written(_chosen(shown, asked), to_admin=to_admin)
@@ -254,6 +256,14 @@ def _shown(identifier: Handle | Pdi, record: Record, base: str) -> tuple[Value, 
             for number, (kind, data) in enumerate(told)
         ]
     return tuple(shown)
+
+
+def _made(service: Service, identifier: Handle | Pdi) -> tuple[Value, ...] | None:
+    """The values of a handle that a template makes of one that is registered."""
+    found = templating.unfold(service, identifier)
+    if found is None or not isinstance(found.whole, Handle):
+        return None
+    return templating.made_values(service, found.whole, found.record, found.delimiter, found.part)
 
 
 def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:

@@ -23,8 +23,8 @@ import http_sf
 from http_sf.types import BareItemType
 
 from perdure.blobs.segments import Segments
-from perdure.decide import decide_part
-from perdure.errors import PartNotSupported
+from perdure.decide import decide, decide_part
+from perdure.errors import NotFound, PartNotSupported
 from perdure.extractors.port import (
     Body,
     Part,
@@ -36,25 +36,31 @@ from perdure.extractors.port import (
     body_within,
 )
 from perdure.ids import Identifier
-from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation
+from perdure.ids.ark import Ark
+from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation, Want
 from perdure.parts import Selector
-from perdure.server import bodies, digests, held, lists, problems
+from perdure.server import bodies, digests, held, lists, problems, templating
 from perdure.server.answers import Answer, Fields, link, links, uri
 from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
-from perdure.server.redirects import described_by
+from perdure.server.redirects import described_by, redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import part_path, part_uri, path_of
+from perdure.server.templating import Unfolded
 
 _DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent to those who ask for it
 
 
 async def part(
-    service: Service, request: Request, identifier: Identifier, text: str | None
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    text: str | None,
+    delimiter: str | None = None,
 ) -> Answer:
     """The answer to GET or HEAD of a part: the identifier's own, or the one that `text` says.
 
-    Raises what resolving and cutting raise.
+    `delimiter` is what stood in front of it. Raises what resolving and cutting raise.
     """
     record = service.record(identifier)
     query = Query(identifier=identifier.whole, accept=request.accept, languages=request.languages)
@@ -67,11 +73,29 @@ async def part(
         case Choices():
             return _choices(request, identifier, text, step)
         case Redirect(location=location):
-            written = text or str(identifier).removeprefix(str(identifier.whole))
-            raise PartNotSupported(
-                media_type=f"what lies at {location.uri}", selector=written.lstrip("#")
+            written = text or str(identifier).removeprefix(str(identifier.whole)).lstrip("#")
+            before = delimiter or ("?part=" if text else "#")
+            there = templating.part_location(
+                service, identifier.whole, record or Record(), before, written, location.uri
             )
+            if there is not None:
+                return redirect(step.to(there), fresh=service.settings.fresh_seconds)
+            raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=written)
     return problems.answer(problems.no_location(identifier), request)
+
+
+async def unfolded(
+    service: Service, request: Request, identifier: Identifier, found: Unfolded
+) -> Answer:
+    """The answer to a name that is not registered, as a part of one that is.
+
+    Of an ARK only what lies elsewhere has such parts. Raises NotFound besides what `part` raises.
+    """
+    if isinstance(found.whole, Ark):
+        step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
+        if not isinstance(step, Redirect | Gone):
+            raise NotFound(identifier=str(identifier))
+    return await part(service, request, found.whole, found.part, found.delimiter)
 
 
 def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:

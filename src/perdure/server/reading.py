@@ -13,6 +13,7 @@ from http import HTTPStatus
 
 import msgspec
 
+from perdure import templates
 from perdure.decide import decide
 from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
@@ -30,7 +31,7 @@ from perdure.model import (
     Want,
 )
 from perdure.rules import wanted
-from perdure.server import held, parts, problems
+from perdure.server import held, parts, problems, templating
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -55,22 +56,31 @@ async def get(service: Service, request: Request) -> Answer:
             return locations(service, request, identifier)
         case "history":
             return history(service, request, identifier)
-    return await resource(service, request, identifier, question.part)
+    return await resource(service, request, identifier, question.part, question.append)
 
 
 async def resource(
-    service: Service, request: Request, identifier: Identifier, part: str | None = None
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    part: str | None = None,
+    append: str | None = None,
 ) -> Answer:
     """The thing that an identifier names, by way of a redirect where it lies elsewhere.
 
-    `part` is what was asked for of a thing whose identifier has no way to say so itself.
+    `part` is what was asked for of a thing whose identifier has no way to say so itself, `append`
+    what is to stand behind the address that it leads to.
     """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
         return description(service, request, identifier)
     if identifier.whole is not identifier or part is not None:
         return await parts.part(service, request, identifier, part)
     record = service.record(identifier)
+    if record is None and (unfolded := templating.unfold(service, identifier)) is not None:
+        return await parts.unfolded(service, request, identifier, unfolded)
     step = _step(request, identifier, record)
+    if append and isinstance(step, Redirect):
+        step = step.to(templates.appended(step.location.uri, append))
     return carry_out(service, request, identifier, step, record)
 
 

@@ -47,7 +47,7 @@ _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 ABOUT = frozenset(("", "?", "info"))
 """What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
 _VERBS = ("info", "locations", "history")
-_PARAMETERS = ("part", "t", "cursor", "limit")
+_PARAMETERS = ("part", "t", "cursor", "limit", "urlappend")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -74,6 +74,8 @@ class Question(msgspec.Struct, frozen=True):
     part: str | None = None
     cursor: str | None = None
     limit: int | None = None
+    append: str | None = None
+    """What to put behind the address that the thing itself is redirected to."""
 
 
 def read_target(raw: bytes) -> Target:
@@ -117,6 +119,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         verb=found.get("verb", ""),
         part=found.get("part"),
         cursor=found.get("cursor"),
+        append=found.get("urlappend"),
         limit=_positive(found["limit"]) if "limit" in found else None,
     )
 

@@ -1,0 +1,361 @@
+r"""Regular expressions in time proportional to the text, whatever the expression. Pure.
+
+Templates come with regular expressions that strangers write, over texts that strangers send. An
+engine that goes back and tries again can be made to run for years by `(a+)+b`; this one cannot.
+
+How it works: an expression is compiled to a small program for a machine that follows all ways to
+match at once, character by character, and never looks at a character twice (Thompson 1968, with
+groups as Pike has them). So matching takes at most (length of program) × (length of text) steps,
+and both have limits. The price is what no such machine can do: no references back, no looking
+ahead or behind. They are refused when the expression is read.
+
+>>> Expression.read(r"box\((\d+),(\d+)\)").match("box(3,14)")
+('box(3,14)', '3', '14')
+>>> Expression.read("(a+)+b").match("a" * 400) is None
+True
+
+The expression must match the whole text, as Java's `matches` has it, whose syntax the templates of
+the Handle System use: literals, `.`, classes, `\d \w \s`, groups, `|`, `* + ? {m,n}` and their
+reluctant forms.
+
+What must stay true: `match` never takes more than `MOST_STEPS` steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Self
+
+import msgspec
+
+from perdure.errors import InvalidRequest, quote
+
+LONGEST_EXPRESSION = 400
+"""Characters."""
+LONGEST_TEXT = 500
+"""Characters; a longer text matches nothing."""
+MOST_INSTRUCTIONS = 250
+MOST_STEPS = LONGEST_TEXT * MOST_INSTRUCTIONS
+_MOST_WRITTEN = 4 * MOST_INSTRUCTIONS
+_MOST_GROUPS = 20
+_MOST_NESTED = 30
+_COUNT = re.compile(r"\{([0-9]{1,3})(,([0-9]{0,3}))?\}", re.ASCII)
+_CLASSES = {"d": r"0-9", "w": r"A-Za-z0-9_", "s": r"\t\n\r\f\v\ "}
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
+_SPECIAL = "\\.[](){}*+?|^$"
+
+Test = Callable[[str], bool]
+
+
+class _Step(msgspec.Struct):
+    """One instruction: a test of a character, a fork, or the end or begin of a group."""
+
+    test: Test | None = None
+    fork: tuple[int, ...] = ()
+    save: int = -1
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """A compiled expression."""
+
+    text: str
+    _program: tuple[_Step, ...]
+    _groups: int
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises InvalidRequest for what is no expression, or has more than is followed here."""
+        program, groups = _compiled(text)
+        return cls(text, program, groups)
+
+    def match(self, text: str) -> tuple[str, ...] | None:
+        """The whole match and its groups (empty where one took no part), or None."""
+        if len(text) > LONGEST_TEXT:
+            return None
+        marks: tuple[int, ...] = (-1,) * (2 * self._groups)
+        threads = self._follow([(0, marks)], 0)
+        for at, character in enumerate(text):
+            following = []
+            for place, marks in threads:
+                if place == len(self._program):
+                    continue
+                test = self._program[place].test
+                if test is not None and test(character):
+                    following.append((place + 1, marks))
+            threads = self._follow(following, at + 1)
+            if not threads:
+                return None
+        for place, marks in threads:
+            if place == len(self._program):
+                pairs = zip(marks[::2], marks[1::2], strict=True)
+                return (text, *(text[a:b] if 0 <= a <= b else "" for a, b in pairs))
+        return None
+
+    def _follow(
+        self, begun: list[tuple[int, tuple[int, ...]]], at: int
+    ) -> list[tuple[int, tuple[int, ...]]]:
+        """The tests that can be reached without a character, the preferred ones first."""
+        reached: list[tuple[int, tuple[int, ...]]] = []
+        seen = set()
+        waiting = begun[::-1]
+        while waiting:
+            place, marks = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            if place == len(self._program):
+                reached.append((place, marks))
+                continue
+            step = self._program[place]
+            if step.test is not None:
+                reached.append((place, marks))
+            elif step.save >= 0:
+                saved = (*marks[: step.save], at, *marks[step.save + 1 :])
+                waiting.append((place + 1, saved))
+            else:
+                waiting.extend((one, marks) for one in reversed(step.fork))
+        return reached
+
+
+# reading
+# -------
+
+# The tree of an expression: texts and tuples, from which a program is written down twice where
+# `{m,n}` repeats it.
+_Node = tuple[object, ...]
+
+
+class _Reader:
+    """Reads an expression from the left; `at` is where it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.groups = 0
+        self.depth = 0
+        self.written = 0
+
+    def fault(self, reason: str) -> InvalidRequest:
+        return InvalidRequest(
+            what=f"expression {quote(self.text)}", reason=f"at {self.at}: {reason}", rule=_RULE
+        )
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def alternatives(self) -> _Node:
+        self.depth += 1
+        if self.depth > _MOST_NESTED:
+            raise self.fault(f"groups are nested more than {_MOST_NESTED} deep")
+        found = [self.sequence()]
+        while self.peek() == "|":
+            self.at += 1
+            found.append(self.sequence())
+        self.depth -= 1
+        return found[0] if len(found) == 1 else ("or", *found)
+
+    def sequence(self) -> _Node:
+        found = []
+        while self.peek() not in ("", "|", ")"):
+            found.append(self.repeated(self.one()))
+        return ("and", *found)
+
+    def repeated(self, node: _Node) -> _Node:
+        counted = _COUNT.match(self.text, self.at)
+        sign = self.peek()
+        if counted:
+            low = int(counted[1])
+            high = low if counted[2] is None else int(counted[3]) if counted[3] else None
+            self.at = counted.end()
+        elif sign and sign in "*+?":
+            low, high = (1 if sign == "+" else 0), (1 if sign == "?" else None)
+            self.at += 1
+        else:
+            return node
+        if high is not None and high < low:
+            raise self.fault("the counts are in the wrong order")
+        reluctant = self.peek() == "?"
+        self.at += reluctant
+        if self.peek() and self.peek() in "*+?{":
+            raise self.fault("nothing to repeat; possessive repetition is not followed here")
+        return ("times", node, low, high, reluctant)
+
+    def one(self) -> _Node:
+        sign = self.peek()
+        self.at += 1
+        match sign:
+            case "(":
+                return self.group()
+            case "[":
+                return self.members()
+            case ".":
+                return ("test", _any)
+            case "\\":
+                return self.escape()
+            case "^" if self.at == 1:
+                return ("and",)
+            case "$" if self.at == len(self.text):
+                return ("and",)
+            case "*" | "+" | "?" | "{" | "^" | "$":
+                self.at -= 1
+                raise self.fault(f"{sign!r} must be escaped here")
+        return ("test", _in(re.escape(sign)))
+
+    def group(self) -> _Node:
+        number = None
+        if self.peek() == "?":
+            if self.text[self.at : self.at + 2] != "?:":
+                raise self.fault("only groups (…) and (?:…) are followed here")
+            self.at += 2
+        else:
+            number = self.groups
+            self.groups += 1
+            if self.groups > _MOST_GROUPS:
+                raise self.fault(f"there are more than {_MOST_GROUPS} groups")
+        inner = self.alternatives()
+        if self.peek() != ")":
+            raise self.fault("')' is missing")
+        self.at += 1
+        return inner if number is None else ("group", number, inner)
+
+    def escape(self) -> _Node:
+        sign = self.peek()
+        self.at += 1
+        if sign.lower() in _CLASSES:
+            return ("test", _in(_CLASSES[sign.lower()], negated=sign.isupper()))
+        if sign in _ESCAPES:
+            return ("test", _in(re.escape(_ESCAPES[sign])))
+        if not sign or sign.isalnum():
+            self.at -= 1
+            raise self.fault("this escape is not followed here")
+        return ("test", _in(re.escape(sign)))
+
+    def members(self) -> _Node:
+        """A class: handed to `re`, one character at a time, when nothing in it is unknown."""
+        negated = self.peek() == "^"
+        self.at += negated
+        found = ""
+        while self.peek() not in ("", "]"):
+            sign = self.peek()
+            self.at += 1
+            if sign == "\\":
+                sign = self.peek()
+                self.at += 1
+                if sign in _CLASSES:
+                    found += _CLASSES[sign]
+                elif not sign or (sign.isalnum() and sign not in _ESCAPES):
+                    raise self.fault("this escape is not followed here")
+                else:
+                    found += re.escape(_ESCAPES.get(sign, sign))
+            elif sign == "-":
+                found += sign
+            elif sign in "[&":
+                raise self.fault(f"{sign!r} must be escaped here")
+            else:
+                found += re.escape(sign)
+        if not found or self.peek() != "]":
+            raise self.fault("']' is missing")
+        self.at += 1
+        try:
+            return ("test", _in(found, negated=negated))
+        except re.error:
+            raise self.fault("this is no class of characters") from None
+
+
+_RULE = "docs/reference/templates.md"
+
+
+def _any(character: str) -> bool:
+    return character != "\n"
+
+
+def _in(members: str, *, negated: bool = False) -> Test:
+    """Whether a character is one of these; one character gives nothing to go back over."""
+    pattern = re.compile(f"[{'^' if negated else ''}{members}]", re.ASCII)
+    return lambda character: pattern.match(character) is not None
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> tuple[tuple[_Step, ...], int]:
+    reader = _Reader(text)
+    if len(text) > LONGEST_EXPRESSION:
+        raise reader.fault(f"it has more than {LONGEST_EXPRESSION} characters")
+    tree = reader.alternatives()
+    if reader.at < len(text):
+        raise reader.fault("')' has no beginning")
+    program: list[_Step] = []
+    _write(tree, program, reader)
+    return tuple(program), reader.groups
+
+
+def _write(node: _Node, program: list[_Step], reader: _Reader) -> None:
+    """Appends the instructions of a node."""
+    reader.written += 1  # what is empty can be repeated without end, too
+    if len(program) > MOST_INSTRUCTIONS or reader.written > _MOST_WRITTEN:
+        raise reader.fault(f"it takes more than {MOST_INSTRUCTIONS} instructions")
+    match node:
+        case ("test", test):
+            program.append(_Step(test=test))  # type: ignore[arg-type]  # a node's own shape
+        case ("and", *parts):
+            for part in parts:
+                _write(part, program, reader)  # type: ignore[arg-type]
+        case ("or", *parts):
+            _write_or(parts, program, reader)  # type: ignore[arg-type]
+        case ("group", int() as number, inner):
+            program.append(_Step(save=2 * number))
+            _write(inner, program, reader)  # type: ignore[arg-type]
+            program.append(_Step(save=2 * number + 1))
+        case ("times", inner, int() as low, high, reluctant):
+            for _ in range(low):
+                _write(inner, program, reader)  # type: ignore[arg-type]
+            again = bool(reluctant)
+            _write_rest(inner, low, high, program, reader, reluctant=again)  # type: ignore[arg-type]
+
+
+def _write_or(parts: list[_Node], program: list[_Step], reader: _Reader) -> None:
+    fork = _Step()
+    program.append(fork)
+    starts, ends = [], []
+    for part in parts:
+        starts.append(len(program))
+        _write(part, program, reader)
+        end = _Step()
+        program.append(end)
+        ends.append(end)
+    fork.fork = tuple(starts)
+    for end in ends:
+        end.fork = (len(program),)
+
+
+def _write_rest(
+    inner: _Node,
+    low: int,
+    high: int | None,
+    program: list[_Step],
+    reader: _Reader,
+    *,
+    reluctant: bool,
+) -> None:
+    """What may follow the repetitions that must be there."""
+    if high is None:
+        fork = _Step()
+        start = len(program)
+        program.append(fork)
+        _write(inner, program, reader)
+        program.append(_Step(fork=(start,)))
+        fork.fork = _preferred(start + 1, len(program), reluctant=reluctant)
+        return
+    forks = []
+    for _ in range(high - low):
+        fork = _Step()
+        program.append(fork)
+        forks.append((fork, len(program)))
+        _write(inner, program, reader)
+    for fork, start in forks:
+        fork.fork = _preferred(start, len(program), reluctant=reluctant)
+
+
+def _preferred(again: int, onward: int, *, reluctant: bool) -> tuple[int, ...]:
+    return (onward, again) if reluctant else (again, onward)
