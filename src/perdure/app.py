@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from perdure import parts
 from perdure import settings as setting
 from perdure.archives.library import Library
@@ -25,14 +27,19 @@ from perdure.blobs.durable import write_durably
 from perdure.blobs.segments import Segments, segment_path
 from perdure.blobs.spool import Spool
 from perdure.committer import Committer
+from perdure.description import About
 from perdure.extraction import Extraction
+from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
-from perdure.model import Representation
+from perdure.metadata import Described, derived, described, with_part
+from perdure.metadata.derived import Document
+from perdure.model import Record, Representation
 from perdure.parts import Selector
 from perdure.peers import SharedDoor
 from perdure.registrar import Registrar, timestamp, utc_now
 from perdure.resolver import Resolver
+from perdure.rules import wanted
 from perdure.settings import Settings
 from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords
@@ -117,6 +124,46 @@ class Registry:
         if found is None:
             found = parts.parse(text or "", source.essence)
         return found
+
+    def described(
+        self, identifier: Identifier, record: Record, url: str, part: str | None = None
+    ) -> Described:
+        """A resource, or a part of one, with all that can be said of it: for its metadata and for
+        citations. `url` is the actionable form of the identifier (of the part, where one is given).
+
+        Nothing is read where somebody said something; else the document is asked about itself.
+        Raises MalformedPart.
+        """
+        held = described(identifier, record, url)
+        source = self._source_of(identifier, record)
+        if not held.about.titles and source is not None:
+            held = described(identifier, record, url, self._derived(source))
+        if identifier.whole is identifier and part is None:
+            return held
+        kind = source or Source(
+            path=self.root, offset=0, length=0, media_type="application/octet-stream"
+        )
+        return with_part(held, self.selector(identifier, kind, part))
+
+    def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
+        """The bytes that an identifier means, the first of several formats."""
+        number, format = wanted(identifier)
+        version = record.version(number) if number is not None else record.newest
+        if version is None or version.tombstone or not version.representations:
+            return None
+        found = version.find(format) if format is not None else version.representations[0]
+        return self.source(identifier, found) if found is not None else None
+
+    def _derived(self, source: Source) -> About | None:
+        """What a document says about itself, read once and kept."""
+
+        def build(one: Source) -> bytes:
+            place = Document(one.path, one.offset, one.length, one.essence, one.charset)
+            return msgspec.json.encode(derived.read(place) or About())
+
+        indexes = DirectoryIndexes(self.root / "indexes")
+        kept = msgspec.json.decode(bytes(indexes.get(source, "about", build)), type=About)
+        return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:
         """Where an upload collects; see `perdure.blobs.spool`."""

@@ -15,16 +15,16 @@ from __future__ import annotations
 import msgspec
 
 from perdure import rules
-from perdure.description import About, of_pairs
+from perdure.description import About, Text, of_pairs
 from perdure.errors import InvalidRequest, quote
 from perdure.ids import Identifier
-from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, ris, turtle
-from perdure.metadata.port import LARGEST, Described, Format
+from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, native, ris, turtle
+from perdure.metadata.port import LARGEST, Described, Format, wrong
 from perdure.model import Record, Representation, Version
 from perdure.parts import Selector
 
 __all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
-           "find", "read", "write"]  # fmt: skip
+           "find", "guess", "read", "with_part", "write"]  # fmt: skip
 
 FORMATS: dict[str, Format] = {
     one.name: one
@@ -36,9 +36,19 @@ FORMATS: dict[str, Format] = {
         csl.FORMAT,
         bibtex.FORMAT,
         ris.FORMAT,
+        native.FORMAT,
     )
 }
 """By name, as it stands in `?metadata=`."""
+_MARKS = (
+    (datacite.NAMESPACE.rpartition("-")[0].encode(), datacite.FORMAT.name),
+    (b"http://www.clarin.eu/cmd/", "cmdi"),
+    (dublin_core.NAMESPACE.encode(), dublin_core.FORMAT.name),
+    (dublin_core.ELEMENTS.encode(), dublin_core.FORMAT.name),
+    (dublin_core.TERMS.encode(), dublin_core.FORMAT.name),
+)
+"""Namespaces by which XML is told."""
+_DERIVED = "Derived: read out of the document itself ({}), said by nobody."
 _NAMES = {"dublincore": "dc", "oai_dc": "dc", "schemaorg": "jsonld", "schema.org": "jsonld",
           "rdf": "turtle", "ttl": "turtle", "csl-json": "csl", "csljson": "csl",
           "bib": "bibtex"}  # fmt: skip
@@ -61,6 +71,19 @@ def by_media_type(media_type: str) -> Format | None:
     """The format that a media type says; None for one that says none of ours."""
     essence = media_type.partition(";")[0].strip().lower()
     return next((one for one in FORMATS.values() if essence in one.media_types), None)
+
+
+def guess(data: bytes) -> str:
+    """The format that a record looks like, `cmdi` among them. Raises InvalidMetadata."""
+    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head[:1] in (b"{", b"["):
+        if b'"@context"' in data or b'"@type"' in data:
+            return jsonld.FORMAT.name
+        return csl.FORMAT.name if b'"type"' in data else native.FORMAT.name
+    for mark, name in _MARKS:
+        if mark in head:
+            return name
+    raise wrong("metadata", f"the format cannot be told: say which of {', '.join(FORMATS)}")
 
 
 def write(what: Described, format: str) -> bytes:
@@ -94,7 +117,8 @@ def described(
     """
     about = record.about or of_pairs(record.metadata)
     if derived is not None and not about.titles:
-        about = derived
+        mark = Text(value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en")
+        about = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
     version, held = _held(identifier, record)
     return Described(
         identifier=identifier,

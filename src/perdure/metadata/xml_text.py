@@ -11,6 +11,7 @@ whatever is written is well-formed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
@@ -23,6 +24,8 @@ from perdure.metadata.port import LARGEST, wrong
 
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 _HINTS = (f"{_XSI}schemaLocation", f"{_XSI}noNamespaceSchemaLocation")
+_NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
+"""In libxml2's messages: namespaces, and which facet of a type was hurt."""
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
@@ -96,7 +99,7 @@ def validate(root: Any, format: str, schema_name: str) -> None:
     judge = schema(schema_name)
     if not judge.validate(root):
         fault = judge.error_log[0]
-        raise wrong(format, fault.message, fault.line)
+        raise wrong(format, _NOISE.sub("", fault.message), fault.line)
 
 
 def local(element: Any) -> str:

@@ -40,6 +40,7 @@ from perdure.server.describing import TYPES
 from perdure.server.doctor import ECHO
 from perdure.server.fastheld import Ready
 from perdure.server.head import header_fields, joined
+from perdure.server.metadata import wishes
 from perdure.server.negotiate import preferences, prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import HOST
@@ -147,8 +148,10 @@ class FastPath:
         if not _UNUSUAL.isdisjoint(found):
             return None
         accept = found.get(b"accept")
-        if accept is not None and prefers(preferences(accept.decode("latin-1")), TYPES):
-            return None
+        if accept is not None:
+            wanted = preferences(accept.decode("latin-1"))
+            if prefers(wanted, TYPES) or wishes(wanted):
+                return None
         asked = None
         if b"range" in found:
             span = _ONE_RANGE.fullmatch(found[b"range"])

@@ -168,14 +168,14 @@ async def _operate(
     auth.check(service, token, verb, identifier)
     expect = expected_revision(request, str(identifier), record)
     shape, make = _KNOWN[verb]
-    body = _read(await _body(request), shape)
-    return await _submit(service, request, verb, make(token.name, identifier, body, expect))
+    body = _read(await whole_body(request), shape)
+    return await submit(service, request, verb, make(token.name, identifier, body, expect))
 
 
 async def _mint(service: Service, request: Request, authority: str) -> Answer:
     token = auth.bearer(service, request)
     auth.check_minting(service, token, authority)
-    body = _read(await _body(request), _MintBody)
+    body = _read(await whole_body(request), _MintBody)
     command = Mint(
         by=token.name,
         authority=authority,
@@ -185,23 +185,23 @@ async def _mint(service: Service, request: Request, authority: str) -> Answer:
         metadata=body.metadata,
         once=once(request),
     )
-    return await _submit(service, request, "mint", command)
+    return await submit(service, request, "mint", command)
 
 
 async def _register(service: Service, request: Request, identifier: Identifier) -> Answer:
     token: Token = auth.bearer(service, request)
     auth.check(service, token, "register", identifier)
-    body = _read(await _body(request), _RegisterBody)
+    body = _read(await whole_body(request), _RegisterBody)
     command = Register(
         by=token.name,
         identifier=identifier,
         locations=_locations(body.locations),
         metadata=body.metadata,
     )
-    return await _submit(service, request, "register", command)
+    return await submit(service, request, "register", command)
 
 
-async def _submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
+async def submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
     receipt = await service.registry.door.submit(command)
     service.metrics.written(verb, receipt.outcome)
     return receipt_answer(request.base, receipt)
@@ -211,21 +211,21 @@ async def _submit(service: Service, request: Request, verb: str, command: Comman
 # ------
 
 
-async def _body(request: Request) -> bytes:
+async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
     """The whole body. Raises TooLarge, or Incomplete: what is cut off may well be JSON, or empty
     where everything may be left out."""
-    body = bytearray()
+    found = bytearray()
     more = True
     while more:
         message = await request.receive()
         if message["type"] != "http.request":
-            expected = announced_length(request) or len(body) + 1
-            raise Incomplete(expected=expected, received=len(body))
-        body += message["body"]
+            expected = announced_length(request) or len(found) + 1
+            raise Incomplete(expected=expected, received=len(found))
+        found += message["body"]
         more = message["more_body"]
-        if len(body) > _LONGEST_BODY:
-            raise TooLarge(what="the body", limit=_LONGEST_BODY)
-    return bytes(body)
+        if len(found) > limit:
+            raise TooLarge(what="the body", limit=limit)
+    return bytes(found)
 
 
 def _read(body: bytes, shape: type[_T]) -> _T:

@@ -31,7 +31,7 @@ from perdure.model import (
     Want,
 )
 from perdure.rules import wanted
-from perdure.server import held, parts, problems, templating
+from perdure.server import auth, held, metadata, parts, problems, templating
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -49,6 +49,8 @@ async def get(service: Service, request: Request) -> Answer:
     identifier = identify(request.target.text, question.part)
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         return await listing(service, request, identifier, question)
+    if metadata.asked(question):
+        return await metadata.answer(service, request, identifier, question)
     match question.verb:
         case "info":
             return description(service, request, identifier)
@@ -73,6 +75,11 @@ async def resource(
     """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
         return description(service, request, identifier)
+    if metadata.wishes(request.accept):
+        record = service.record(identifier)
+        found = await metadata.negotiated(service, request, identifier, record, part)
+        if found is not None:
+            return found
     if identifier.whole is not identifier or part is not None:
         return await parts.part(service, request, identifier, part)
     record = service.record(identifier)
@@ -159,7 +166,17 @@ def history(service: Service, request: Request, identifier: Identifier) -> Answe
     past = service.registry.records.history(identifier.key)
     if not past:
         raise NotFound(identifier=str(identifier))
-    shown = [public(record, identifier.whole, request.base) for record in past]
-    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    body = msgspec.json.encode({"identifier": str(identifier.whole), "revisions": shown})
-    return plain(HTTPStatus.OK, "application/json", body, (b"cache-control", fresh))
+    full = b"authorization" in request.fields
+    if full:
+        auth.check(service, auth.bearer(service, request), "administer", identifier)
+    revisions: list[dict[str, object]] = []
+    before: dict[str, object] = {}
+    for record in past:
+        shown = public(record, identifier.whole, request.base)
+        actor = {"by": record.by} if full else {}
+        revisions.append(shown | actor | {"changes": changes(before, shown)})
+        before = shown
+    fresh = b"no-store" if full else b"public, max-age=%d" % service.settings.fresh_seconds
+    body = msgspec.json.encode({"identifier": str(identifier.whole), "revisions": revisions})
+    fields = ((b"cache-control", fresh), (b"vary", b"authorization"))
+    return plain(HTTPStatus.OK, "application/json", body, *fields)

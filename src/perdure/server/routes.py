@@ -12,6 +12,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
+    PUT POST  <identifier>?metadata        metadata.put, metadata.post
     OPTIONS TRACE DELETE                   methods
 
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds what
@@ -35,6 +36,8 @@ from perdure.server import (
     handles,
     iiif,
     logs,
+    memento,
+    metadata,
     methods,
     operating,
     own,
@@ -69,8 +72,8 @@ APIS: dict[str, Handler] = {
 METHODS: dict[str, Handler] = {
     "GET": reading.get,
     "HEAD": reading.get,
-    "PUT": writing.put,
-    "POST": operating.post,
+    "PUT": metadata.put,
+    "POST": metadata.post,
     "OPTIONS": methods.options,
     "TRACE": methods.trace,
     "DELETE": methods.delete,

@@ -35,6 +35,11 @@ from perdure.parts import media
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
+_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
+_OF_PWID_URN = re.compile(
+    r"\?(?:(?:info|history|locations|nearest|metadata|cite"
+    r"|(?:cursor|limit|metadata|cite|locale)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+)
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
 _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
@@ -46,8 +51,10 @@ _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
 """What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
+_BARE = ("metadata", "cite")
+"""Parameters that may stand without a value."""
 _VERBS = ("info", "locations", "history")
-_PARAMETERS = ("part", "t", "cursor", "limit", "urlappend")
+_PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -76,6 +83,11 @@ class Question(msgspec.Struct, frozen=True):
     limit: int | None = None
     append: str | None = None
     """What to put behind the address that the thing itself is redirected to."""
+    metadata: str | None = None
+    """A format of metadata; empty for whichever is wanted most."""
+    cite: str | None = None
+    """A style of citation; empty for the usual one."""
+    locale: str | None = None
 
 
 def read_target(raw: bytes) -> Target:
@@ -103,7 +115,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     found: dict[str, str] = {}
     for piece in text.split("&"):
         name, equals, value = piece.partition("=")
-        if name in verbs and not value:
+        if name in _BARE and (equals or verbs):
+            found[name] = unquote(value)
+        elif name in verbs and not value:
             found["verb"] = name
         elif name in _PARAMETERS and equals:
             found[name] = unquote(value)
@@ -121,6 +135,10 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         cursor=found.get("cursor"),
         append=found.get("urlappend"),
         limit=_positive(found["limit"]) if "limit" in found else None,
+        nearest="nearest" in found,
+        metadata=found.get("metadata"),
+        cite=found.get("cite"),
+        locale=found.get("locale"),
     )
 
 

@@ -1,0 +1,307 @@
+"""What a thing is, for others: `cite` it, and `metadata` in the formats of others, out and in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import options
+from perdure.cli.command import Command, Group, here
+from perdure.cli.deposit import opened
+from perdure.cli.output import output_file
+from perdure.cli.receipts import answer
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.ids import Identifier
+    from perdure.ids.pwid import Pwid
+    from perdure.metadata.port import Described
+
+_part = click.option(
+    "--part", metavar="SPEC", help="A part of what has no parts in its own syntax."
+)
+_style = click.option(
+    "--style",
+    default="apa",
+    metavar="NAME",
+    help="apa (if not given), mla, iso690, iso690-numeric, bibtex, ris or csl.",
+)
+_locale = click.option(
+    "--locale", default="en", metavar="TAG", help="Language of the citation; en if not given."
+)
+_url = click.option(
+    "--url", metavar="URL", help="The actionable form; else that of the resolver's base_url."
+)
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@_style
+@_locale
+@_url
+@_part
+def cite(
+    identifier: Identifier, style: str, locale: str, url: str | None, part: str | None
+) -> None:
+    """Write IDENTIFIER as a reference list has it, with its actionable form.
+
+    \b
+    perdure cite pdi://oma.eop.gov.us/2026/11/21/1
+    perdure cite 'pdi://oma.eop.gov.us/2026/11/21/1.text.1#char=37,51' --locale fr
+    perdure cite doi:10.1000/182 --style iso690-numeric
+    """
+    from perdure.metadata import citing
+
+    with here().registry() as registry:
+        what = _described(registry, identifier, url, part)
+        text = citing.cite(what, style, locale).rstrip()
+    here().answer(
+        {
+            "identifier": str(identifier),
+            "url": what.url,
+            "style": style,
+            "locale": locale,
+            "citation": text,
+        },
+        text,
+    )
+
+
+def _described(
+    registry: Registry, identifier: Identifier, url: str | None, part: str | None
+) -> Described:
+    from perdure import rules
+
+    record = rules.known(identifier, registry.resolver.record(identifier))
+    return registry.described(
+        identifier, record, url or _actionable(registry, identifier, part), part
+    )
+
+
+def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
+    """The address at our resolver or, where it has none yet, at the public one of the scheme."""
+    from perdure.server.targets import part_path, path_of
+
+    path = path_of(identifier) if part is None else part_path(identifier, part)
+    text = str(identifier)
+    if registry.settings.base_url:
+        return f"{registry.settings.base_url}/{path}"
+    if text.startswith("doi:"):
+        return f"https://doi.org/{path[4:]}"
+    if text.startswith("hdl:"):
+        return f"https://hdl.handle.net/{path[4:]}"
+    if text.startswith("ark:"):
+        return f"https://n2t.net/{path}"
+    here().note("no base_url is set, so the actionable form is that of a local resolver")
+    return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
+
+
+@click.group(cls=Group)
+def metadata() -> None:
+    """Metadata of identifiers in the formats of others: DataCite, Dublin Core, JSON-LD …"""
+
+
+@metadata.command("get")
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option(
+    "--format",
+    "form",
+    default="datacite",
+    metavar="NAME",
+    help="datacite (if not given), dc, jsonld, turtle, csl, bibtex, ris, json, or an attached one.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default="-",
+    help="Write there.",
+)
+@_url
+@_part
+def get(identifier: Identifier, form: str, output: str, url: str | None, part: str | None) -> None:
+    """Write what is known about IDENTIFIER as a record of a format."""
+    from perdure import metadata as formats
+    from perdure import rules
+
+    with here().registry() as registry:
+        record = rules.known(identifier, registry.resolver.record(identifier))
+        attached = next((one for one in record.attached if one.format == form.lower()), None)
+        if attached is not None:
+            data = attached.content
+        else:
+            data = formats.write(_described(registry, identifier, url, part), form)
+    if here().as_json and output == "-":
+        here().answer(
+            {
+                "identifier": str(identifier),
+                "format": form,
+                "record": data.decode("utf-8", "replace"),
+            },
+            "",
+        )
+        return
+    with output_file(output) as file:
+        file.write(data)
+
+
+@metadata.command("set")
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("file", type=options.FILE)
+@click.option("--format", "form", metavar="NAME", help="Format of FILE; else it is told from it.")
+@click.option("--by", metavar="NAME", help="Who says so; local if not given.")
+@options.expect
+def set_(
+    identifier: Identifier, file: str, form: str | None, by: str | None, expect: int | None
+) -> None:
+    """Say what IDENTIFIER is: FILE is a record of DataCite, Dublin Core, JSON-LD or CSL-JSON.
+
+    It takes the place of what was said before, which stays in the history. A CMDI record is
+    attached instead, and kept byte for byte. What is invalid is refused with line and reason.
+    """
+    import msgspec
+
+    from perdure import metadata as formats
+    from perdure import rules
+    from perdure.metadata import cmdi
+    from perdure.model import Describe
+
+    data = _read(file)
+    name = form or formats.guess(data)
+    with here().registry() as registry:
+        record = rules.known(identifier, registry.resolver.record(identifier))
+        command = Describe(by=by or "local", identifier=identifier, expect=expect)
+        if name == cmdi.NAME:
+            attached = cmdi.attached(record.attached, data)
+            command = msgspec.structs.replace(command, attached=attached)
+        else:
+            url = _actionable(registry, identifier, None)
+            about = formats.adopted(formats.read(data, name), identifier, url)
+            command = msgspec.structs.replace(command, about=about)
+        receipt = registry.door.execute(command)
+    answer(receipt)
+
+
+@metadata.command("validate")
+@click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
+@click.option("--format", "form", metavar="NAME", help="Format of the files; else it is told.")
+def validate(files: tuple[str, ...], form: str | None) -> None:
+    """Tell whether each FILE is a record that `metadata set` takes; needs no registry."""
+    from perdure import metadata as formats
+    from perdure.cli import exits
+    from perdure.errors import PerdureError
+    from perdure.metadata import cmdi
+
+    bad = False
+    for file in files:
+        problem = None
+        name = form or ""
+        try:
+            data = _read(file)
+            name = form or formats.guess(data)
+            if name == cmdi.NAME:
+                cmdi.attachment(data)
+            else:
+                formats.read(data, name)
+        except PerdureError as error:
+            bad, problem = True, error
+        fields = {"file": file, "format": name, "valid": problem is None}
+        if problem is None:
+            here().answer(fields, f"{file}: {name}, valid")
+        else:
+            here().answer(fields | {"problem": problem.as_dict()}, f"{file}: {problem}")
+    if bad:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@metadata.command("formats")
+def formats_() -> None:
+    """List the formats with their media types."""
+    from perdure import metadata as formats
+
+    for one in formats.FORMATS.values():
+        ways = "read, write" if one.read else "write"
+        here().answer(
+            {
+                "name": one.name,
+                "title": one.title,
+                "media_types": one.media_types,
+                "read": one.read is not None,
+                "schema": one.schema,
+            },
+            f"{one.name:<9} {one.media_types[0]:<48} {ways:<12} {one.title}",
+        )
+    here().answer(
+        {"name": "cmdi", "title": "CMDI, attached", "media_types": ("application/x-cmdi+xml",),
+         "read": True, "schema": ""},
+        f"{'cmdi':<9} {'application/x-cmdi+xml':<48} {'attach':<12} CMDI, kept byte for byte",
+    )  # fmt: skip
+
+
+def _read(file: str) -> bytes:
+    """A record; what is larger than any may be is not read to its end."""
+    from perdure.metadata import LARGEST
+
+    with opened(file) as source:
+        return source.read(LARGEST + 1)
+
+
+@click.command("cite", cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER, metavar="PWID")
+@_style
+@_locale
+@_url
+@click.option("--title", metavar="TEXT", help="Title of what is archived; else its address.")
+@click.option("--author", multiple=True, metavar="NAME", help="Family, Given; may be repeated.")
+@click.option("--publisher", metavar="NAME", help="Who published it.")
+@click.option("--date", metavar="DATE", help="When it was published; else when it was archived.")
+def pwid_cite(
+    identifier: Identifier,
+    style: str,
+    locale: str,
+    url: str | None,
+    title: str | None,
+    author: tuple[str, ...],
+    publisher: str | None,
+    date: str | None,
+) -> None:
+    """Write a reference to archived web material: the archive, the time, the PWID and its URL.
+
+    Needs no registry; what it has been described as in one is not asked for.
+
+    \b
+    perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
+    """
+    from perdure import metadata as formats
+    from perdure.description import About, Publisher, Text, When, checked, person
+    from perdure.ids.pwid import Pwid
+    from perdure.metadata import citing
+    from perdure.model import Record
+
+    if not isinstance(identifier, Pwid):
+        raise click.UsageError(f"{str(identifier)[:80]} is no PWID; see 'perdure cite'")
+    about = checked(
+        About(
+            titles=(Text(value=title),) if title else (),
+            creators=tuple(map(person, author)),
+            publisher=Publisher(name=publisher) if publisher else None,
+            dates=(When(value=date, kind="Issued"),) if date else (),
+        )
+    )
+    link = url or _playback(identifier)
+    what = formats.described(identifier, Record(about=about), link)
+    text = citing.cite(what, style, locale).rstrip()
+    here().answer(
+        {"identifier": str(identifier), "url": link, "style": style, "locale": locale,
+         "citation": text},
+        text,
+    )  # fmt: skip
+
+
+def _playback(pwid: Pwid) -> str:
+    """Where the archive plays it, where that follows from its name; else the registered URN."""
+    from perdure.metadata import archived
+
+    return archived.playback(pwid)

@@ -1,0 +1,40 @@
+"""CMDI, the component metadata of CLARIN: taken in, kept byte for byte, given back as it was.
+
+Specification: ISO 24622-2 (CMDI 1.2, namespace `http://www.clarin.eu/cmd/1`) and CMDI 1.1
+(`http://www.clarin.eu/cmd/`). Its profiles are as many as there are projects, so such a record is
+attached and not read into ours; what is looked at is that it is CMDI at all, and its profile.
+
+What must stay true: the bytes that come out are the bytes that went in.
+"""
+
+from __future__ import annotations
+
+from perdure.description import Attachment, is_safe
+from perdure.metadata import xml_text
+from perdure.metadata.port import wrong
+from perdure.metadata.xml_text import content, local
+
+NAME = "cmdi"
+MEDIA_TYPES = ("application/x-cmdi+xml", "application/vnd.clarin.cmdi+xml")
+_NAMESPACES = ("http://www.clarin.eu/cmd/1", "http://www.clarin.eu/cmd/")
+_PARTS = ("Header", "Resources", "Components")
+
+
+def attached(before: tuple[Attachment, ...], data: bytes) -> tuple[Attachment, ...]:
+    """What is attached, with this record in the place of the one there was. Raises as below."""
+    return (*(one for one in before if one.format != NAME), attachment(data))
+
+
+def attachment(data: bytes) -> Attachment:
+    """A record as it is attached. Raises InvalidMetadata with line and reason, TooLarge."""
+    root = xml_text.parse(data, NAME)
+    namespace = str(root.tag).rpartition("}")[0].lstrip("{")
+    if local(root) != "CMD" or namespace not in _NAMESPACES:
+        raise wrong(NAME, f"the root is {root.tag}, not CMD of {_NAMESPACES[0]}", root.sourceline)
+    found = {local(one): one for one in root}
+    missing = [name for name in _PARTS if name not in found]
+    if missing:
+        raise wrong(NAME, f"it has no {' and no '.join(missing)}", root.sourceline)
+    profiles = [content(one) for one in found["Header"] if local(one) == "MdProfile"]
+    profile = profiles[0] if profiles and is_safe(profiles[0]) else ""
+    return Attachment(format=NAME, media_type=MEDIA_TYPES[0], schema=profile, content=data)

@@ -1,0 +1,88 @@
+"""What a document says about itself, where nobody else has said anything.
+
+How it works: HTML, PDF, JPEG, TIFF, PNG and MP3 are read by `perdure.metadata.inside` in a process
+of its own, with bounds on memory, processor time and patience, for strangers deposited the bytes
+and others wrote a part of the decoders. What comes back is a description, marked as derived.
+
+What must stay true: whatever the bytes are, the answer is a description that `checked` has passed,
+or None, within `SECONDS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from perdure.description import About, checked
+from perdure.errors import PerdureError
+
+SECONDS = 10
+"""Of waiting; of processor time a third of it."""
+MEMORY = 512 << 20
+"""Bytes that the process may take."""
+LARGEST = 64 << 20
+"""Bytes of a document that is looked into."""
+_LONGEST_ANSWER = 1 << 20
+TYPES = frozenset(
+    ("text/html", "application/xhtml+xml", "application/pdf", "image/jpeg", "image/tiff",
+     "image/png", "audio/mpeg", "audio/mp3")
+)  # fmt: skip
+
+
+class Document(msgspec.Struct, frozen=True):
+    """Where the bytes of a document lie."""
+
+    path: Path
+    offset: int
+    length: int
+    media_type: str
+    charset: str | None = None
+
+
+def read(document: Document) -> About | None:
+    """What a document says about itself; None where it says nothing, or cannot be read."""
+    if document.media_type not in TYPES or document.length > LARGEST:
+        return None
+    words = [sys.executable, "-m", "perdure.metadata.derived"]
+    try:
+        done = subprocess.run(  # noqa: S603  # our interpreter, our module; the rest is on stdin
+            words,
+            input=msgspec.json.encode(document, enc_hook=str),
+            capture_output=True,
+            timeout=SECONDS,
+            check=True,
+        )
+        if len(done.stdout) > _LONGEST_ANSWER:
+            return None
+        about = checked(msgspec.json.decode(done.stdout, type=About))
+    except (subprocess.SubprocessError, OSError, msgspec.MsgspecError, PerdureError):
+        return None
+    return about if about.titles or about.creators or about.descriptions else None
+
+
+def main() -> None:
+    """The process: a document on stdin, a description on stdout."""
+    document = msgspec.json.decode(
+        sys.stdin.buffer.read(), type=Document, dec_hook=lambda kind, value: kind(value)
+    )
+    from perdure.metadata import inside
+
+    with document.path.open("rb") as file:
+        file.seek(document.offset)
+        data = file.read(document.length)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS // 3, SECONDS // 3))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    about = inside.read(data, document.media_type, document.charset)
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.buffer.write(msgspec.json.encode(about or About()))
+
+
+if __name__ == "__main__":
+    main()

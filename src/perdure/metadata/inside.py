@@ -1,0 +1,271 @@
+"""Readers of what documents say about themselves: HTML, PDF, EXIF, PNG, ID3.
+
+How it works: each takes bytes and gives plain names and values, which become a description as any
+others do. Run by `perdure.metadata.derived` in a bounded process, and nowhere else.
+
+Specifications: HTML (title, meta; the names of Dublin Core and of Google Scholar), ISO 32000-2
+section 14.3.3 (document information), EXIF 2.32, PNG 3rd edition section 11.3.3, ID3 2.3 and 2.4.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+
+import msgspec
+
+from perdure.description import About, clean, of_pairs
+
+Pairs = dict[str, str]
+
+_HEAD = 128 * 1024  # bytes of HTML; what comes behind is no head
+_MOST_FRAMES = 500
+
+
+def read(data: bytes, media_type: str, charset: str | None) -> About | None:
+    """What the bytes say; None where they say nothing."""
+    match media_type:
+        case "text/html" | "application/xhtml+xml":
+            name, pairs = "HTML", html(data[:_HEAD], charset)
+        case "application/pdf":
+            name, pairs = "PDF", pdf(data)
+        case "image/jpeg" | "image/tiff":
+            name, pairs = "EXIF", exif(data)
+        case "image/png":
+            name, pairs = "PNG", png(data)
+        case _:
+            name, pairs = "ID3", id3(data)
+    pairs = {key: value for key, value in pairs.items() if clean(value)}
+    if not pairs:
+        return None
+    return msgspec.structs.replace(of_pairs(pairs), derived=name)
+
+
+# HTML
+# ----
+
+_META = {
+    "author": "creator", "dc.creator": "creator", "dcterms.creator": "creator",
+    "citation_author": "creator", "description": "description", "dc.description": "description",
+    "og:title": "title", "dc.title": "title", "dcterms.title": "title",
+    "citation_title": "title", "keywords": "keywords", "dc.publisher": "publisher",
+    "dc.date": "date", "dcterms.date": "date", "dcterms.issued": "date",
+    "citation_publication_date": "date", "date": "date", "dc.rights": "rights",
+    "copyright": "rights", "dc.language": "language",
+}  # fmt: skip
+
+
+class _Head(HTMLParser):
+    """Title and meta elements, up to the body."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: Pairs = {}
+        self._title: list[str] | None = None
+        self._over = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        if tag == "title" and not self._over and "title" not in self.found:
+            self._title = []
+        elif tag == "html" and said.get("lang"):
+            self.found["language"] = said["lang"]
+        elif tag == "meta":
+            name = _META.get((said.get("name") or said.get("property", "")).lower())
+            value = said.get("content", "")
+            if name == "creator" and name in self.found:
+                self.found[name] += f"; {value}"
+            elif name and value:
+                self.found.setdefault(name, value)
+        elif tag == "body":
+            self._over = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title" and self._title is not None:
+            self.found["title"] = "".join(self._title)  # what is shown goes over what meta says
+            self._title = None
+
+    def handle_data(self, data: str) -> None:
+        if self._title is not None:
+            self._title.append(data)
+
+
+def html(data: bytes, charset: str | None) -> Pairs:
+    """Title and meta elements of a page."""
+    head = _Head()
+    try:
+        text = data.decode(charset or "utf-8", "replace")
+    except LookupError:
+        text = data.decode("latin-1")
+    head.feed(text)
+    return head.found
+
+
+# PDF
+# ---
+
+_INFO = {"/Title": "title", "/Author": "creator", "/Subject": "description",
+         "/Keywords": "keywords"}  # fmt: skip
+_PDF_DATE = re.compile(r"D:([0-9]{4})([0-9]{2})?([0-9]{2})?", re.ASCII)
+
+
+def pdf(data: bytes) -> Pairs:
+    """The document information dictionary."""
+    pikepdf = import_module("pikepdf")
+    found: Pairs = {}
+    with pikepdf.open(io.BytesIO(data)) as document:
+        for key, value in document.docinfo.items():
+            if key in _INFO:
+                found[_INFO[key]] = str(value)
+            elif key == "/CreationDate" and (date := _PDF_DATE.match(str(value))):
+                found["date"] = "-".join(part for part in date.groups() if part)
+    return found
+
+
+# EXIF
+# ----
+
+_TAGS = {0x010E: "title", 0x013B: "creator", 0x8298: "rights", 0x9003: "date", 0x0132: "changed"}
+_EXIF_IFD = 0x8769
+_ASCII = 2
+
+
+def exif(data: bytes) -> Pairs:
+    """The text tags of a JPEG's or TIFF's first directory, and of its EXIF directory."""
+    tiff = data if data[:2] in (b"II", b"MM") else _exif_of_jpeg(data)
+    if tiff[:4] not in (b"II*\0", b"MM\0*"):
+        return {}
+    order = "<" if tiff[:2] == b"II" else ">"
+    found: Pairs = {}
+    pending = [struct.unpack_from(f"{order}I", tiff, 4)[0]]
+    for at in pending[:4]:
+        for tag, value in _directory(tiff, at, order):
+            if tag == _EXIF_IFD and isinstance(value, int) and len(pending) < 2:
+                found |= dict(_texts(_directory(tiff, value, order)))
+            elif isinstance(value, str) and tag in _TAGS:
+                found.setdefault(_TAGS[tag], value)
+    date = found.pop("date", "") or found.pop("changed", "")
+    found.pop("changed", "")
+    if re.match("[0-9]{4}:[0-9]{2}:[0-9]{2}", date):
+        found["date"] = date[:10].replace(":", "-")
+    return found
+
+
+def _texts(entries: Iterator[tuple[int, str | int]]) -> Iterator[tuple[str, str]]:
+    for tag, value in entries:
+        if isinstance(value, str) and tag in _TAGS:
+            yield _TAGS[tag], value
+
+
+def _exif_of_jpeg(data: bytes) -> bytes:
+    at = 2
+    while data[:2] == b"\xff\xd8" and at + 4 <= len(data) and data[at] == 0xFF:
+        marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4])
+        if marker == 0xE1 and data[at + 4 : at + 10] == b"Exif\0\0":
+            return data[at + 10 : at + 2 + length]
+        if marker == 0xDA or length < 2:
+            break
+        at += 2 + length
+    return b""
+
+
+def _directory(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | int]]:
+    """Tags of a directory, with those values that are text, or one number."""
+    if not 8 <= at <= len(tiff) - 2:
+        return
+    (count,) = struct.unpack_from(f"{order}H", tiff, at)
+    for number in range(min(count, _MOST_FRAMES)):
+        entry = at + 2 + 12 * number
+        if entry + 12 > len(tiff):
+            return
+        tag, kind, length = struct.unpack_from(f"{order}HHI", tiff, entry)
+        (value,) = struct.unpack_from(f"{order}I", tiff, entry + 8)
+        if kind == _ASCII:
+            start = entry + 8 if length <= 4 else value
+            text = tiff[start : start + min(length, 65536)].split(b"\0")[0]
+            yield tag, _either(text)
+        elif length == 1:
+            yield tag, value
+
+
+def _either(text: bytes) -> str:
+    """Text of a time before Unicode, or of after."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+# PNG
+# ---
+
+_KEYWORDS = {"title": "title", "author": "creator", "description": "description",
+             "copyright": "rights", "creation time": "date"}  # fmt: skip
+
+
+def png(data: bytes) -> Pairs:
+    """The textual chunks that are not compressed."""
+    found: Pairs = {}
+    at = 8
+    while data[:8] == b"\x89PNG\r\n\x1a\n" and at + 8 <= len(data):
+        length, kind = int.from_bytes(data[at : at + 4]), data[at + 4 : at + 8]
+        if kind in (b"tEXt", b"iTXt"):
+            keyword, _, rest = data[at + 8 : at + 8 + min(length, 65536)].partition(b"\0")
+            if kind == b"iTXt":
+                compressed, rest = rest[:1] == b"\1", rest[2:].split(b"\0", 2)[-1]
+                text = "" if compressed else rest.decode("utf-8", "replace")
+            else:
+                text = rest.decode("latin-1")
+            name = _KEYWORDS.get(keyword.decode("latin-1").lower())
+            if name and text:
+                found.setdefault(name, text)
+        at += 12 + length
+    return found
+
+
+# ID3
+# ---
+
+_FRAMES = {"TIT2": "title", "TPE1": "creator", "TPUB": "publisher", "TCOP": "rights",
+           "TDRC": "date", "TYER": "date", "TLAN": "language", "COMM": "description"}  # fmt: skip
+_CODINGS = ("latin-1", "utf-16", "utf-16-be", "utf-8")
+
+
+def id3(data: bytes) -> Pairs:
+    """The text frames of ID3v2, else the fields of ID3v1."""
+    if data[:3] != b"ID3" or data[3] not in (3, 4):
+        return _id3v1(data[-128:])
+    end = min(10 + _synchsafe(data[6:10]), len(data))
+    found: Pairs = {}
+    at = 10
+    if data[5] & 0x40:  # an extended header
+        at += _synchsafe(data[10:14]) if data[3] == 4 else 4 + int.from_bytes(data[10:14])
+    for _ in range(_MOST_FRAMES):
+        name = data[at : at + 4].decode("latin-1")
+        if at + 10 > end or not name.isalnum():
+            break
+        raw = data[at + 4 : at + 8]
+        length = _synchsafe(raw) if data[3] == 4 else int.from_bytes(raw)
+        body = data[at + 10 : min(at + 10 + length, end)]
+        if name in _FRAMES and body and body[0] < len(_CODINGS):
+            text = body[4:] if name == "COMM" else body[1:]
+            shown = text.decode(_CODINGS[body[0]], "replace").strip("\0\ufeff")
+            found.setdefault(_FRAMES[name], shown.replace("\0", "; "))
+        at += 10 + length
+    return found
+
+
+def _synchsafe(raw: bytes) -> int:
+    """28 bits in four bytes."""
+    return sum((byte & 0x7F) << shift for byte, shift in zip(raw, (21, 14, 7, 0), strict=False))
+
+
+def _id3v1(tail: bytes) -> Pairs:
+    if tail[:3] != b"TAG":
+        return {}
+    fields = {"title": tail[3:33], "creator": tail[33:63], "date": tail[93:97]}
+    return {name: raw.split(b"\0")[0].decode("latin-1").strip() for name, raw in fields.items()}

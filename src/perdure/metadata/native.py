@@ -1,0 +1,39 @@
+"""Our own form: a description as JSON, with nothing lost.
+
+Specification: docs/reference/metadata.md; the members are those of `perdure.description.About`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.description import About, checked
+from perdure.errors import TooLarge
+from perdure.metadata.port import LARGEST, Described, Format, wrong
+
+_NAME = "json"
+_decode = msgspec.json.Decoder(About).decode
+
+
+def write(described: Described) -> bytes:
+    """The description, without the members that have nothing to say."""
+    return msgspec.json.format(msgspec.json.encode(described.about), indent=2) + b"\n"
+
+
+def read(data: bytes) -> About:
+    """Raises InvalidMetadata or TooLarge."""
+    if len(data) > LARGEST:
+        raise TooLarge(what="the json record", limit=LARGEST)
+    try:
+        return checked(_decode(data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise wrong(_NAME, error) from None
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="perdure's own JSON",
+    media_types=("application/vnd.perdure.about+json",),
+    write=write,
+    read=read,
+)
