@@ -1,0 +1,81 @@
+"""Making PWIDs: of what somebody knows about a capture, and in the dialect that somebody needs.
+
+How it works: `make` composes the canonical text and has it read, so that nothing is made that
+could not be read. `write` tries how a draft would spell a PWID and gives the text only if that
+draft's grammar accepts it and it means the same.
+
+>>> made = make("archive.org", "2016-01-22T11:20:29Z", "page", "http://www.dr.dk")
+>>> str(made)
+'pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk'
+>>> write(made, "urn-09"), write(made, "draft-00")  # doctest: +NORMALIZE_WHITESPACE
+('urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk',
+ 'pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk')
+
+What must stay true: an item is what was archived; only what no URI can contain (a space, say) is
+escaped on its way into a PWID.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from perdure.errors import InvalidRequest
+from perdure.ids import pwid as pwids
+from perdure.ids.pwid import Pwid
+from perdure.ids.pwid_dialects import DIALECTS
+
+URN = "urn"
+"""The dialect that IANA registered; its grammar is that of urn-09."""
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+_OF_DRAFT_00 = {"collection": "coll", "recording": "rec"}
+
+
+def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
+    """The PWID of a capture.
+
+    `at` is a time as the W3C or a PWID has it, or 14 digits; what it does not say (minutes,
+    seconds) the PWID does not say either. Raises MalformedIdentifier.
+    """
+    time = at.strip()
+    if time.isascii() and time.isdigit() and len(time) == len("20160122112029"):
+        time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}.{time[10:12]}.{time[12:]}Z"
+    text = f"pwid:{archive}:{time}:{coverage}:{quote(item, safe=_VISIBLE)}"
+    return pwids.parse(str(pwids.parse(text)))
+
+
+def write(pwid: Pwid, dialect: str) -> str:
+    """A PWID as a draft spells it. Raises InvalidRequest where its grammar cannot say it."""
+    name = "urn-09" if dialect == URN else dialect
+    text = _spelt(pwid, name)
+    if text is None:
+        can = [other for other in DIALECTS if _spelt(pwid, other) is not None]
+        raise InvalidRequest(
+            what=f"writing a PWID as {dialect}",
+            reason=f"its grammar has no way to say this; those that have: {', '.join(can)}",
+            rule="ruling pwid-dialect",
+        )
+    return text
+
+
+def _spelt(pwid: Pwid, dialect: str) -> str | None:
+    for text in _spellings(pwid, dialect):
+        try:
+            read = pwids.parse(text)
+        except ValueError:
+            continue
+        if read.is_valid(dialect) and read == pwid:
+            return text
+    return None
+
+
+def _spellings(pwid: Pwid, dialect: str) -> tuple[str, ...]:
+    head, colons = pwid.archive, pwid.time
+    dots = colons.replace(":", ".")
+    if dialect == "draft-00":
+        coverage = _OF_DRAFT_00.get(pwid.coverage or "", pwid.coverage)
+        return (f"pwid:{head}:{dots}{f'_{coverage}' if coverage else ''}:{pwid.item}",)
+    if dialect.startswith("draft-"):
+        return (str(pwid),)
+    if dialect in {"urn-00", "urn-01", "urn-02", "urn-03"}:  # nothing is escaped in these
+        return (f"urn:pwid:{head}:{colons}:{pwid.coverage}:{pwid.item}",)
+    return pwid.urn, pwid.urn.replace("Z:", ":", 1)  # urn-04 has no `Z` behind a day

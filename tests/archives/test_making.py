@@ -1,0 +1,86 @@
+"""Making PWIDs and writing them in every dialect."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.archives.making import make, write
+from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.ids.pwid import Pwid, parse
+from perdure.ids.pwid_dialects import DIALECTS
+from perdure.testing import pwid as pwid_texts
+
+DR = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
+
+
+@pytest.mark.parametrize(
+    "at",
+    ["2016-01-22T11:20:29Z", "2016-01-22T11.20.29Z", "20160122112029", " 2016-01-22t112029z"],
+)
+def test_a_time_may_be_written_in_many_ways(at: str) -> None:
+    assert make("archive.org", at, "Page", "http://www.dr.dk") == DR
+
+
+def test_what_was_made_is_valid() -> None:
+    assert make("archive.org", "20160122112029", "page", "http://www.dr.dk").is_valid("draft-04")
+
+
+@pytest.mark.parametrize(
+    ("item", "written"),
+    [("http://a/b c", "http://a/b%20c"), ("http://a/ü", "http://a/%C3%BC"),
+     ("http://a/?x=1&y#z%20", "http://a/?x=1&y#z%20")],
+)  # fmt: skip
+def test_only_what_no_uri_can_have_is_escaped(item: str, written: str) -> None:
+    assert make("a.org", "2016", "part", item).item == written
+
+
+@pytest.mark.parametrize(
+    ("archive", "at", "coverage", "item"),
+    [("", "2016", "page", "http://a/"), ("a:b", "2016", "page", "http://a/"),
+     ("a", "2016-02-30", "page", "http://a/"), ("a", "2016", "pages", "http://a/"),
+     ("a", "2016", "page", ""), ("a", "99999999999999", "page", "http://a/")],
+)  # fmt: skip
+def test_what_cannot_be_is_an_error(archive: str, at: str, coverage: str, item: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        make(archive, at, coverage, item)
+
+
+# the examples of the drafts themselves
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("draft-00", "pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk"),
+        ("draft-04", "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"),
+        ("urn-03", "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"),
+        ("urn-09", "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"),
+        ("urn", "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"),
+    ],
+)
+def test_the_dialects(dialect: str, text: str) -> None:
+    assert write(DR, dialect) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("pwid:a.org:2016:page:http://a/", "draft-04"),
+        ("pwid:a.org:2016-01-22T11.20.29Z:site:http://a/", "urn-09"),
+        ("pwid:a.org:2016-01-22T11.20.29Z:subsite:http://a/", "draft-00"),
+        ("pwid:a.org:2016-01-22T11.20.29Z:page:some-id", "urn-09"),
+    ],
+)
+def test_what_a_dialect_cannot_say_is_refused_and_others_are_named(text: str, dialect: str) -> None:
+    with pytest.raises(InvalidRequest, match="those that have: "):
+        write(parse(text), dialect)
+
+
+@given(pwid=pwid_texts.values(), dialect=st.sampled_from(DIALECTS))
+def test_what_is_written_satisfies_its_grammar_and_means_the_same(pwid: Pwid, dialect: str) -> None:
+    try:
+        text = write(pwid, dialect)
+    except InvalidRequest:
+        return
+    assert parse(text).is_valid(dialect)
+    assert parse(text) == pwid
