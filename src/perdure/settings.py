@@ -21,7 +21,7 @@ from typing import Any
 
 from perdure import templates
 from perdure.errors import BadSettings
-from perdure.ids import ark, handle, pdi, urn1993
+from perdure.ids import ark, handle, pdi, pwid, urn1993
 
 FILE = "perdure.toml"
 
@@ -58,6 +58,15 @@ class Settings:
     archive_id: str = _setting(
         "", "id of one's own web archive in PWIDs, such as archive.example.org"
     )
+    archive_aliases: tuple[str, ...] = _setting(
+        (), "other archive ids whose PWIDs are answered from the captures kept here"
+    )
+    closed_archives: str = _setting(
+        "451", "answer to PWIDs of closed archives: 451, 404 (as if unknown) or local (their form)"
+    )
+    replay_origin: str = _setting(
+        "", "origin of another host that archived pages are shown on; empty: they are not"
+    )
     archives_file: str = _setting(
         "", "TOML file with further web archives, see docs/reference/web-archives.md"
     )
@@ -90,6 +99,7 @@ class Settings:
             ("mutable_prefixes", _prefix),
             ("handle_admins", _admin),
             ("templates", _template),
+            ("archive_aliases", _archive),
             ("private_networks", _network),
         ):
             written = getattr(self, name)
@@ -100,6 +110,7 @@ class Settings:
             ("log_level", ("debug", "info", "warning", "error")),
             ("basic_authentication", ("https", "always", "never")),
             ("unknown_archives", ("refuse", "standard-form")),
+            ("closed_archives", ("451", "404", "local")),
         ):
             if getattr(self, name) not in allowed:
                 raise BadSettings(
@@ -113,6 +124,15 @@ class Settings:
         if self.archive_id and not re.fullmatch("[a-z0-9][a-z0-9.-]*", self.archive_id):
             raise BadSettings(
                 setting="archive_id", value=self.archive_id, reason="a domain in lower case"
+            )
+        if self.replay_origin and (
+            not _ORIGIN.fullmatch(self.replay_origin)
+            or f"{self.base_url}/".startswith(f"{self.replay_origin}/")
+        ):
+            raise BadSettings(
+                setting="replay_origin",
+                value=self.replay_origin,
+                reason="http(s)://host[:port] in lower case, other than base_url, is needed",
             )
         if self.base_url and not re.fullmatch(r"https?://[!-~]+[^/]", self.base_url):
             raise BadSettings(
@@ -130,6 +150,9 @@ _RANGES = (
     ("captures_in_sqlite", 0, 100_000_000),
     ("withdrawal_persons", 1, 2),
 )
+
+
+_ORIGIN = re.compile(r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 
 
 def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
@@ -163,6 +186,11 @@ def _shoulder(text: str) -> str:
 def _prefix(text: str) -> str:
     """A prefix of the Handle System, in lower case."""
     return handle.parse(f"hdl:{text}/x").prefix.lower()
+
+
+def _archive(text: str) -> str:
+    """The id of a web archive as it stands in a PWID, in lower case."""
+    return pwid.parse(f"pwid:{text}:2000:part:x:").archive
 
 
 def _template(text: str) -> str:

@@ -179,6 +179,10 @@ _OWN = {
         HTTPStatus.NOT_FOUND,
         "The identifier is known, and is bound neither to bytes nor to a location.",
     ),
+    "no-replay": (
+        HTTPStatus.NOT_FOUND,
+        "Archived pages are shown on an origin of their own only, and none is set up here.",
+    ),
     "no-such-page": (HTTPStatus.NOT_FOUND, "The path is neither a page nor an identifier."),
 }
 

@@ -5,6 +5,9 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /                            own.start            PAGES
     GET HEAD  /healthz /readyz /metrics    own
     GET HEAD  /cdx?url=<url>               cdx.answer
+    GET HEAD  /timegate/<uri>              memento.timegate
+    GET HEAD  /timemap/<form>/<uri>        memento.timemap
+    GET HEAD  /replay/<time>/<uri>         replay.answer        the replay origin has nothing else
     GET HEAD  /problems/<code>             own.explanation      UNDER
     GET HEAD  /uri-res/<service>?<uri>     thttp.answer
     GET HEAD  /iiif/<version>/<id>/…       iiif.answer
@@ -43,6 +46,7 @@ from perdure.server import (
     own,
     problems,
     reading,
+    replay,
     thttp,
     writing,
 )
@@ -65,6 +69,9 @@ UNDER: dict[str, Handler] = {
     "problems": own.explanation,
     "uri-res": thttp.answer,
     "iiif": iiif.answer,
+    "timegate": memento.timegate,
+    "timemap": memento.timemap,
+    "replay": replay.answer,
 }
 APIS: dict[str, Handler] = {
     "api/handles": handles.answer,
@@ -130,7 +137,8 @@ class Application:
             )
 
     async def _answer(self, request: Request) -> Answer:
-        handler = find(request)
+        on_replay = replay.is_replay_origin(self._service, request)
+        handler = replay.on_its_origin if on_replay else find(request)
         if handler is None:
             return problems.answer(problems.no_such_page(request.target.text), request)
         try:

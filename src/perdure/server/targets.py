@@ -5,7 +5,9 @@ or behind our own address (`http://host/pdi://…`); these are one request (ruli
 has no colon in its path, or begins with `iiif/` or `api/handles/` (no scheme has a slash in its
 name), is a page of the server. A query is split off by the rule of the scheme:
 
-- PWID: never. All of the target is the identifier: an archived address has queries of its own.
+- PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
+  item is written `%3F`, another word that asks: `?nearest`, `?info`, `?cursor=…&limit=…`. All
+  else is the identifier, since an archived address has queries of its own (ruling: pwid-form).
 - other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
 - all others (PDI, ARK, Handle …): at the first `?`.
 
@@ -36,7 +38,11 @@ from perdure.parts import media
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
+_OF_PWID_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
+    r"\?(?:(?:info|history|locations|nearest|(?:cursor|limit)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+)
+_URN = re.compile(
     r"\?(?:(?:info|history|locations|nearest|metadata|cite"
     r"|(?:cursor|limit|metadata|cite|locale)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
@@ -46,7 +52,8 @@ _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
-_PAGES = ("iiif/", "api/handles/")  # identifiers follow these, escaped or not
+# identifiers or URIs follow these, escaped or not
+_PAGES = ("iiif/", "timegate/", "timemap/", "replay/", "api/handles/")
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
@@ -81,6 +88,8 @@ class Question(msgspec.Struct, frozen=True):
     part: str | None = None
     cursor: str | None = None
     limit: int | None = None
+    nearest: bool = False
+    """Of a PWID: whether a capture near to the one that it names will do."""
     append: str | None = None
     """What to put behind the address that the thing itself is redirected to."""
     metadata: str | None = None
@@ -98,7 +107,11 @@ def read_target(raw: bytes) -> Target:
     elif address := _OUR_ADDRESS.match(text):
         text = text[address.end() :].removeprefix("/")
     at = text.find("?")
-    if at < 0 or _PWID.match(text) or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
+    if at >= 0 and _PWID.match(text):
+        at = text.rfind("?")
+        asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
+        return Target(text[:at], text[at + 1 :]) if asks else Target(text, None)
+    if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
         return Target(text, None)
     return Target(text[:at], text[at + 1 :])
 
@@ -121,6 +134,8 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             found["verb"] = name
         elif name in _PARAMETERS and equals:
             found[name] = unquote(value)
+        elif name == "nearest" and not value:
+            found[name] = name
         elif name and not equals:
             raise InvalidRequest(
                 what=f"question {quote('?' + text)}",
