@@ -32,6 +32,7 @@ from perdure.archives.windows import (
 
 LONGEST_START = 8 << 10
 """Bytes of a block in which status and media type are looked for."""
+_BITE = 32
 _GAP = b"\r\n"
 _LINE_ENDS = "its lines do not end with CRLF"
 _BEGINNING = re.compile(rb"\nWARC/\d")
@@ -127,9 +128,8 @@ def _members(window: Window, codec: str, file: str, start: int, stop: int) -> It
         if not isinstance(source, Gunzipped):
             after = min(next_frame(window, codec, start + 1), stop)
             source = member(window, codec, start, after - start)
-        flaw = ""
         try:
-            opened = open_head(source)
+            source, opened = _member_head(window, start, source)
         except Damaged as error:
             after = _next_member(window, codec, start + 1, stop)
             yield Flaw(start, f"{after - start} bytes cannot be read as a record: {error}")
@@ -149,6 +149,17 @@ def _members(window: Window, codec: str, file: str, start: int, stop: int) -> It
             yield Flaw(start, flaw)
         yield line_of(opened.head, heads.block_of(opened.head, begin), file, start, after - start)
         start = after
+
+
+def _member_head(window: Window, start: int, source: Readable) -> tuple[Readable, _Opened]:
+    """The head of the record in a member; in small bites where the member is damaged."""
+    try:
+        return source, open_head(source)
+    except Damaged:
+        if not isinstance(source, Gunzipped):
+            raise
+    source = Gunzipped(window, start, feed=_BITE)
+    return source, open_head(source)
 
 
 def _next_member(window: Window, codec: str, start: int, stop: int) -> int:

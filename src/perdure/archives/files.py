@@ -53,7 +53,7 @@ class RegisteredFiles:
 
 
 def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:
-    codec = codec_of(window)
+    codec = codec_of(window, 0 if place.shared else offset)
     if offset < 0 or (offset >= window.size and not place.shared):
         raise Corrupt(
             identifier=where,

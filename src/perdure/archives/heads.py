@@ -193,7 +193,7 @@ def block_of(head: Head, start: bytes) -> Block:
     """`start`: the first bytes of the block, where it is an HTTP message."""
     if not speaks_http(head.kind, head.uri, head.content_type):
         return Block(None, head.content_type.partition(";")[0].strip().lower())
-    if not start.startswith(b"HTTP/"):
+    if head.kind == "request" or not start.startswith(b"HTTP/"):
         return Block()
     status, _ = status_line(start)
     return Block(status, media_type_of(start))

@@ -30,6 +30,7 @@ from perdure.archives.windows import (
     Window,
     begins_record,
     codec_of,
+    codec_within,
     member,
     pieces,
     whole,
@@ -66,7 +67,7 @@ def scan(place: Place, name: str) -> Iterator[Met]:
 
 
 def _scan(window: Window, name: str) -> Iterator[Met]:
-    codec = codec_of(window)
+    codec = packing(window)
     try:
         start = member(window, codec, 0).read(5)
     except Damaged:
@@ -75,6 +76,14 @@ def _scan(window: Window, name: str) -> Iterator[Met]:
         yield from _fast(window, codec, name)
     else:
         yield from careful.read(window, codec, name)
+
+
+def packing(window: Window) -> str:
+    """How a file is compressed, also where its beginning is damaged."""
+    codec = codec_of(window)
+    if not codec and window.at(0, 5) != b"WARC/":
+        codec = codec_within(window)
+    return codec
 
 
 def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
@@ -100,7 +109,7 @@ def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
         offset = after
         size, head = _head_of(record.headers)
         begin = b""
-        if head.kind in ("response", "revisit") and record.is_http:
+        if head.kind != "request" and heads.speaks_http(head.kind, head.uri, head.content_type):
             begin = record.reader.read(LONGEST_START)
     yield from careful.read(window, codec, name, offset)
 
@@ -112,13 +121,17 @@ _AMBIGUOUS = Head("", "", "", None, "", "", "", "", "")
 def _head_of(headers: Any) -> tuple[int, Head]:
     """A head as FastWARC read it, and how many bytes it has if it is written as usual.
 
-    Zero where it is not, with fields that are repeated or in another case: `careful` reads those.
+    Zero where it is not, with fields that are repeated, in another case or not in ASCII: those
+    are for `careful`.
     """
     pairs = headers.to_tuples()
     values = dict(pairs)
     if len(values) < len(pairs) or "WARC-Type" not in values or "WARC-Date" not in values:
         return 0, _AMBIGUOUS
-    size = len(headers.status_line) + 4 + 4 * len(pairs) + sum(map(len, chain(*pairs)))
+    text = "".join(chain(*pairs))
+    if not text.isascii():
+        return 0, _AMBIGUOUS
+    size = len(headers.status_line) + 4 + 4 * len(pairs) + len(text)
     get = values.get
     head = Head(
         get("WARC-Type", ""),
@@ -131,7 +144,7 @@ def _head_of(headers: Any) -> tuple[int, Head]:
         get("WARC-Refers-To-Date", ""),
         heads.unbracketed(get("WARC-Record-ID", "")),
     )
-    return (size if head.uri.isascii() else 0), head
+    return size, head
 
 
 def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head: Head) -> bool:

@@ -27,6 +27,7 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 LZ4 = b"\x04\x22\x4d\x18"
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
 _LONGEST_DICTIONARY = 16 << 20
+_SEARCHED = 4 << 20
 CODECS = {"gzip": GZIP, "zstd": ZSTD, "lz4": LZ4}
 
 
@@ -100,9 +101,9 @@ class Window:
         self.close()
 
 
-def codec_of(window: Window) -> str:
-    """`gzip`, `zstd`, `lz4`, or empty where the file is not compressed."""
-    start = window.at(0, 4)
+def codec_of(window: Window, offset: int = 0) -> str:
+    """`gzip`, `zstd`, `lz4`, or empty where what begins there is not compressed."""
+    start = window.at(offset, 4)
     if start == _ZSTD_DICTIONARY:
         return "zstd"
     return next((name for name, magic in CODECS.items() if start.startswith(magic)), "")
@@ -119,6 +120,17 @@ def next_frame(window: Window, codec: str, start: int) -> int:
             return start
         start += 1
     return window.size
+
+
+def codec_within(window: Window) -> str:
+    """How a file is compressed whose beginning is damaged; empty where nothing says so."""
+    for codec in CODECS:
+        start = window.find(CODECS[codec], 0, _SEARCHED)
+        while 0 <= start < _SEARCHED:
+            if begins_record(window, codec, start):
+                return codec
+            start = window.find(CODECS[codec], start + 1, _SEARCHED)
+    return ""
 
 
 def begins_record(window: Window, codec: str, offset: int) -> bool:
@@ -151,8 +163,12 @@ class Stretch:
 class Gunzipped:
     """What one gzip member holds, or several to their end."""
 
-    def __init__(self, window: Window, offset: int, *, several: bool = False) -> None:
+    def __init__(
+        self, window: Window, offset: int, *, several: bool = False, feed: int = PIECE
+    ) -> None:
+        """`feed`: bytes inflated at a time. What comes before damage in them is lost."""
         self._window = window
+        self._size = feed
         self._next = offset
         self._several = several
         self._inflate = zlib.decompressobj(31)
@@ -177,7 +193,7 @@ class Gunzipped:
         return b""
 
     def _feed(self) -> bytes:
-        piece = self._window.at(self._next, PIECE)
+        piece = self._window.at(self._next, self._size)
         self._next += len(piece)
         return piece
 
@@ -191,19 +207,25 @@ class Unframed:
     """What zstd or lz4 frames hold, up to `stop`."""
 
     def __init__(self, window: Window, codec: str, offset: int, stop: int) -> None:
-        stream_io: Any = library("fastwarc.stream_io")
-        source = _Between(window, offset, stop)
-        if codec == "lz4":
-            self._reader = stream_io.Lz4Reader(source)
-        else:
-            self._reader = stream_io.ZstdReader(source, dictionary=_dictionary(window))
+        self._window, self._codec, self._offset, self._stop = window, codec, offset, stop
+        self._reader: Any = None
 
     def read(self, size: int) -> bytes:
+        """At most `size` bytes; empty at the end. Raises Damaged."""
         try:
+            if self._reader is None:
+                self._reader = self._begun()
             piece: bytes = self._reader.read(size)
         except (OSError, ValueError) as error:
-            raise Damaged(str(error)) from None
+            raise Damaged(f"{self._codec}: {error}") from None
         return piece
+
+    def _begun(self) -> Any:
+        stream_io: Any = library("fastwarc.stream_io")
+        source = _Between(self._window, self._offset, self._stop)
+        if self._codec == "lz4":
+            return stream_io.Lz4Reader(source)
+        return stream_io.ZstdReader(source, dictionary=_dictionary(self._window))
 
 
 class _Between:
@@ -243,15 +265,11 @@ def _dictionary(window: Window) -> bytes | None:
         return None
     length = int.from_bytes(start[4:8], "little")
     if length > _LONGEST_DICTIONARY:
-        raise Damaged(f"zstd: a dictionary of {length} bytes")
+        raise Damaged(f"a dictionary of {length} bytes")
     text = window.at(8, length)
     if text[:4] == ZSTD:
         stream_io: Any = library("fastwarc.stream_io")
-        reader = stream_io.ZstdReader(_Between(window, 8, 8 + length))
-        try:
-            text = reader.read(_LONGEST_DICTIONARY)
-        except (OSError, ValueError) as error:
-            raise Damaged(f"zstd: the dictionary: {error}") from None
+        text = stream_io.ZstdReader(_Between(window, 8, 8 + length)).read(_LONGEST_DICTIONARY)
     return text
 
 

@@ -1,0 +1,121 @@
+"""Canonical keys: those of `surt` 0.3.1, whatever the URL, and in linear time."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import surt
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.archives.urlkey import urlkey
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
+
+PIECES = st.sampled_from(
+    (
+        *("http://", "https://", "HTTP://", "dns:", "ftp://", "mailto:", "http:", "metadata://"),
+        *("www.", "www2.", "WWW.", "example", "Com", ".", "..", "/", "//", "/./", "/../"),
+        *("?", "&", "=", "#", ":", ":80", ":443", ":8080", "@", "u:p@", "[::1]", "[", "]"),
+        *("a", "B", "1", "0", "127.0.0.1", "017.1", "3232235777", "é", "日", " ", "\t", "\x0b"),
+        *("%20", "%2520", "%25", "%", "%4", "%c3%a9", "%0a", "%2f", "%3f", "%23"),
+        *("(a(abcdefghijklmnopqrstuvwx))/", "(abcdefghijklmnopqrstuvwx)/", "x.aspx"),
+        *("sid=", "jsessionid=", "PHPSESSID=", "a1" * 16, "ASPSESSIONIDabcdefgh="),
+        *("abcdefghijklmnopqrstuvwx", "cfid=", "cftoken=", "\\", "~", "!", "'", "-", "_", ";", "+"),
+    )
+)
+URLS = st.builds(
+    "{}{}".format, st.sampled_from(("http://", "https://", "")), st.lists(PIECES).map("".join)
+)
+
+
+def of_digits(host: bytes) -> tuple[bytes, list[str], list[str]]:
+    """What `surt` asks a name server: an address of another form. No test asks one."""
+    try:
+        return host, [], [socket.inet_ntoa(socket.inet_aton(host.decode()))]
+    except OSError as error:
+        raise socket.gaierror(str(error)) from error
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_name_server() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "gethostbyname_ex", of_digits)
+        yield
+
+
+def is_url(url: str) -> bool:
+    """Whether `surt` has a key for it; it raises all kinds of errors where it has none."""
+    try:
+        surt.surt(url)
+    except (ValueError, AttributeError, AssertionError, TypeError):
+        return False
+    return True
+
+
+@settings(max_examples=1500)
+@given(URLS)
+def test_keys_are_those_of_surt(url: str) -> None:
+    if is_url(url):
+        assert urlkey(url) == surt.surt(url)
+    else:
+        urlkey(url)
+
+
+@settings(max_examples=300)
+@given(st.text())
+def test_any_text_has_a_key_without_blanks_and_control_characters(text: str) -> None:
+    assert re.fullmatch("[!-~]+", urlkey(text))
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", ["cdx_iana.cdx", "cdx_example.cdx", "cdxj_example.cdxj"])
+def test_keys_of_indexes_that_others_wrote(name: str) -> None:
+    """Each line has a key and the URL that it is of."""
+    [path] = CORPUS.glob(f"*pywb__sample_archive_{name}")
+    lines = re.findall(r'^(\S+) \d{14} (?:\{"url": "([^"]+)"|(\S+))', path.read_text("utf-8"), re.M)
+    assert lines
+    for key, url, other in lines:
+        assert urlkey(url or other) == key
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/" + "%25" * 20_000,
+        "http://example.org/?" + "cfid=" * 20_000,
+        "http://example.org/?" + "sid=" * 20_000,
+        "http://example.org/?" + "&cftoken=1" * 20_000,
+        "http://example.org/" + "(abcdefghijklmnopqrstuvwx)/" * 4000 + "?.aspx",
+        "http://example.org/" + "(abcdefghijklmnopqrstuvwx)/" * 4000 + "%3f.aspx",
+        "http://example.org/" + "../" * 30_000,
+        "http://" + "a." * 40_000,
+        "http://" * 20_000,
+        "http://" + "1" * 100_000,
+        "a" * 50_000 + ":" * 50_000,
+    ],
+    ids=lambda url: url[:40],
+)
+def test_work_grows_with_the_length_only(url: str) -> None:
+    """Counted in calls, not in seconds: twice as long a URL takes about twice as many."""
+    assert calls(url + url[-len(url) // 2 :]) < 4 * calls(url) + 100
+
+
+def calls(url: str) -> int:
+    count = 0
+
+    def profile(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        urlkey(url)
+    finally:
+        sys.setprofile(None)
+    return count
