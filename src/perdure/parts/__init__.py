@@ -35,6 +35,7 @@ from perdure.parts import (
     annotation,
     directive,
     media,
+    member,
     mpeg21,
     page,
     pdi,
@@ -60,6 +61,7 @@ from perdure.parts.selectors import (
     Instant,
     Interval,
     Media,
+    Member,
     NameRange,
     Octets,
     Page,
@@ -95,6 +97,7 @@ __all__ = [
     "Instant",
     "Interval",
     "Media",
+    "Member",
     "NameRange",
     "Octets",
     "Page",
@@ -165,8 +168,11 @@ _ANNOTATION = Syntax(
     re.compile(r"^(?:selector\(|\s*\{)"),
     annotation.read,
 )
+_MEMBER = Syntax("member= (collections)", re.compile("^member="), member.read)
 _ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
 _NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
+
+COLLECTION = "application/vnd.perdure.collection+json"
 
 _EVERYWHERE = (_OCTETS, _ANNOTATION)
 _HTML = (*_EVERYWHERE, _POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
@@ -181,6 +187,7 @@ SYNTAXES: dict[str, tuple[Syntax, ...]] = {
     "application/xml": _XML,
     "*/*+xml": _XML,
     "application/pdf": (*_EVERYWHERE, _PAGE),
+    COLLECTION: (*_EVERYWHERE, _MEMBER),
     "application/mp4": _TIMED,
     "application/ogg": _TIMED,
     "image/*": (*_EVERYWHERE, _MEDIA),
@@ -244,7 +251,10 @@ def select(identifier: Identifier, media_type: str) -> Selector | None:
     TextRange(unit='char', start=37, end=51, checks=())
     """
     if isinstance(identifier, Pdi):
-        return pdi.select(identifier.fragment) if identifier.fragment else None
+        fragment = identifier.fragment
+        if fragment and fragment.scheme == member.SCHEME and media_type == COLLECTION:
+            return member.read(fragment.text)
+        return pdi.select(fragment) if fragment else None
     if isinstance(identifier, Urn) and identifier.f_component:
         return parse(identifier.f_component, media_type)
     return None

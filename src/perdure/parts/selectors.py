@@ -30,6 +30,7 @@ MPEG_21 = "urn:iso:std:iso-iec:21000:-17"
 TEXT_DIRECTIVE = "https://wicg.github.io/scroll-to-text-fragment/"
 SELECTORS = "https://www.w3.org/TR/selectors-states/"
 IMAGE_API = "http://iiif.io/api/image"
+MEMBER = "https://www.iso.org/standard/37333.html"
 
 
 class Selected(msgspec.Struct, frozen=True, gc=False, tag=True):
@@ -351,6 +352,23 @@ class Embedded(Selected, frozen=True):
         return f"ef={_escaped(self.name)}"
 
 
+# collections
+# -----------
+
+
+class Member(Selected, frozen=True):
+    """A member of a collection (ISO 24619 section 3.1.8), by its number from 1 or by its name."""
+
+    reading = "member"
+    conforms_to = MEMBER
+    number: int
+    """0 where it is the name that says which."""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"member={_escaped(self.name, _KEPT_IN_PDI) if self.name else self.number}"
+
+
 # elements: XPointer, CSS
 # -----------------------
 
@@ -613,6 +631,7 @@ Selector = (
     | Page
     | Destination
     | Embedded
+    | Member
     | ElementById
     | ChildSequence
     | XPath

@@ -38,8 +38,8 @@ from perdure.extractors.port import (
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation, Want
-from perdure.parts import Selector
-from perdure.server import bodies, digests, held, lists, problems, templating
+from perdure.parts import Member, Selector
+from perdure.server import bodies, digests, held, lists, members, problems, templating
 from perdure.server.answers import Answer, Fields, link, links, uri
 from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
 from perdure.server.redirects import described_by, redirect
@@ -122,6 +122,10 @@ async def _answer(
     registry, one = service.registry, step.representation
     source = registry.source(step.identifier, one)
     selector = registry.selector(identifier, source, text)
+    if isinstance(selector, Member):
+        onward = await members.member(service, request, step, source, selector)
+        if onward is not None:
+            return onward
     found = await service.cut(registry.parts.extract, source, selector)
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)

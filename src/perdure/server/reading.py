@@ -31,7 +31,7 @@ from perdure.model import (
     Want,
 )
 from perdure.rules import wanted
-from perdure.server import auth, held, metadata, parts, problems, templating
+from perdure.server import auth, held, members, metadata, parts, problems, templating
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -40,7 +40,7 @@ from perdure.server.negotiate import leading, prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, read_question
+from perdure.server.targets import Question, identify, read_question
 
 
 async def get(service: Service, request: Request) -> Answer:
@@ -58,6 +58,8 @@ async def get(service: Service, request: Request) -> Answer:
             return locations(service, request, identifier)
         case "history":
             return history(service, request, identifier)
+        case "members":
+            return await members.listing(service, request, identifier, question)
     return await resource(service, request, identifier, question.part, question.append)
 
 
@@ -86,6 +88,8 @@ async def resource(
     if record is None and (unfolded := templating.unfold(service, identifier)) is not None:
         return await parts.unfolded(service, request, identifier, unfolded)
     step = _step(request, identifier, record)
+    if members.suits(request, identifier, step):
+        return await members.listing(service, request, identifier, Question())
     if append and isinstance(step, Redirect):
         step = step.to(templates.appended(step.location.uri, append))
     return carry_out(service, request, identifier, step, record)

@@ -60,7 +60,7 @@ ABOUT = frozenset(("", "?", "info"))
 """What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that may stand without a value."""
-_VERBS = ("info", "locations", "history")
+_VERBS = ("info", "locations", "history", "members")
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend")
 
 

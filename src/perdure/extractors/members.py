@@ -1,0 +1,69 @@
+"""Members of a collection: `#member=7` cuts the entry that says what the member is.
+
+How it works: the entry is given as it stands in the document, so it can be proved against it. What
+the member itself is, a resolver knows: the server leads there instead (`perdure.server.members`).
+"""
+
+from __future__ import annotations
+
+from perdure import members
+from perdure.errors import InvalidMetadata, PartNotFound, PartNotSupported, quote
+from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.parts import Member, Selector
+
+_SHOWN = 100
+_LARGEST = 512 << 20  # bytes
+
+
+class MemberExtractor:
+    """Entries of collections."""
+
+    media_types = (members.MEDIA_TYPE,)
+    selectors = (Member,)
+    confined = False
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        if not isinstance(selector, Member):
+            raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        count, number, entry = _entry(source, selector)
+        if entry is None:
+            raise PartNotFound(
+                identifier=source.name, selector=str(selector), extent=f"{count} members"
+            )
+        return Part(
+            selector=selector,
+            media_type="application/json",
+            charset="utf-8",
+            body=(entry,),
+            facts={"number": str(number)},
+        )
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        try:
+            found = members.load(_read(source)).members
+        except InvalidMetadata as error:
+            raise source.undecodable(error.reason) from error
+        names = tuple(one.name for one in found if one.name)
+        return (
+            Extent(
+                syntax="member=1", what="members of a collection", size=len(found),
+                items=names[:_SHOWN],
+            ),
+        )  # fmt: skip
+
+
+def _entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
+    try:
+        return members.entry(_read(source), selector.name or selector.number)
+    except InvalidMetadata as error:
+        raise source.undecodable(error.reason) from error
+
+
+def _read(source: Source) -> bytes:
+    if source.length > _LARGEST:
+        raise source.undecodable(f"a collection of {quote(source.length)} bytes")
+    return source.read()
+
+
+EXTRACTOR = MemberExtractor()

@@ -1,0 +1,257 @@
+"""Collections over HTTP: `#member=7` leads to the member, `?members` lists them all.
+
+    GET /pdi://…/1.json.1%23member=7       302 to where the member is resolved
+    GET /pdi://…/1.json.1?members          all of them, page by page
+    GET /pdi://…/1   Accept: text/html     the same list, for people
+
+How it works: the collection is resolved like any other resource and read from the bytes held here.
+A member whose identifier is one of ours, or of a scheme that is resolved here, is looked for here;
+others go to the public resolver of their scheme. Whoever asks for JSON before all else gets the
+entry instead, as it stands in the document. In a list every member has its own identifier and an
+address at this resolver, made of the collection's identifier and `member=`: both persist.
+
+What must stay true: only identifiers that parse are led to, and only at this resolver or at those
+in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote as escape
+
+import msgspec
+
+from perdure import members
+from perdure.decide import decide
+from perdure.errors import InvalidMetadata, InvalidRequest, NotAcceptable, PartNotFound, Undecodable
+from perdure.extractors.port import Source
+from perdure.ids import Identifier, parse
+from perdure.ids.ark import Ark
+from perdure.ids.handle import Handle
+from perdure.ids.urn import Urn
+from perdure.members import Collection, Member
+from perdure.model import Fetch, Gone, Location, Preference, Query, Redirect
+from perdure.parts import Member as MemberSelector
+from perdure.rules import wanted
+from perdure.server import held, pages, problems
+from perdure.server.answers import Answer, Fields, empty, link, links, plain, uri
+from perdure.server.conditions import has_already
+from perdure.server.negotiate import choose, prefers
+from perdure.server.redirects import redirect
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import Question, part_path, part_uri, path_of
+
+LINKSET = "application/linkset+json"
+OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSET)
+_JSON = ("application/json", members.MEDIA_TYPE)
+_HTML = ("text/html", "application/xhtml+xml")
+_MOST = 10_000
+PUBLIC = {
+    "doi": "https://doi.org/",
+    "hdl": "https://hdl.handle.net/",
+    "ark": "https://n2t.net/ark:",
+}
+"""Where identifiers of others are resolved, by their prefix."""
+
+
+async def member(
+    service: Service, request: Request, step: Fetch, source: Source, selector: MemberSelector
+) -> Answer | None:
+    """The way to a member; None where the client would rather have its entry.
+
+    Raises PartNotFound, Undecodable, and MalformedIdentifier for a member that no identifier is.
+    """
+    if prefers(request.accept, _JSON):
+        return None
+    count, number, entry = await service.cut(_entry, source, selector)
+    if entry is None:
+        raise PartNotFound(
+            identifier=source.name, selector=str(selector), extent=f"{count} members"
+        )
+    found = members.read_entry(entry)
+    identifier = parse(found.identifier)
+    step_on = Redirect(
+        identifier=identifier,
+        location=Location(uri=address(service, request.base, identifier)),
+    )
+    answer = redirect(step_on, fresh=service.settings.fresh_seconds)
+    written = f"{request.base}/{part_path(step.identifier, f'member={number}')}"
+    answer.fields = [
+        *(field for field in answer.fields if field[0] != b"link"),
+        *links(
+            (
+                link(written, "canonical"),
+                link(f"{request.base}/{path_of(step.identifier)}", "collection"),
+            )
+        ),
+    ]
+    return answer
+
+
+def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
+    try:
+        return members.entry(source.read(), selector.name or selector.number)
+    except InvalidMetadata as error:
+        raise source.undecodable(error.reason) from error
+
+
+def address(service: Service, base: str, identifier: Identifier) -> str:
+    """Where a member is resolved: here, or at the public resolver of its scheme."""
+    text = str(identifier)
+    prefix = text.partition(":")[0]
+    elsewhere = isinstance(identifier, Handle | Ark) and prefix in PUBLIC
+    if elsewhere and service.record(identifier.whole) is None:
+        return PUBLIC[prefix] + path_of(identifier).partition(":")[2]
+    if isinstance(identifier, Urn) and identifier.f_component:
+        return f"{base}/{part_path(identifier.whole, identifier.f_component)}"
+    return f"{base}/{path_of(identifier)}"
+
+
+# lists
+# -----
+
+
+def suits(request: Request, identifier: Identifier, step: object) -> bool:
+    """Whether a person asks for a collection without saying in which format."""
+    return (
+        isinstance(step, Fetch)
+        and step.representation.media_type == members.MEDIA_TYPE
+        and wanted(identifier)[1] is None
+        and prefers(request.accept, _HTML)
+    )
+
+
+async def listing(
+    service: Service, request: Request, identifier: Identifier, question: Question
+) -> Answer:
+    """The answer to `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
+    kind = choose(request.accept, OFFERS)
+    if kind is None:
+        asked = ", ".join(one.range for one in request.accept)
+        raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
+    record = service.record(identifier)
+    query = Query(identifier=identifier, accept=(Preference(members.MEDIA_TYPE),))
+    step = decide(query, record)
+    if isinstance(step, Gone):
+        return problems.answer(problems.of_tombstone(step), request)
+    if not isinstance(step, Fetch) or step.representation.media_type != members.MEDIA_TYPE:
+        raise NotAcceptable(
+            identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
+        )
+    limit = min(question.limit or service.settings.page_size, _MOST)
+    start = _start(question.cursor)
+    tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
+    fields: Fields = [
+        (b"etag", tag),
+        (b"content-location", uri(f"{path_of(step.identifier)}?members&{_page(start, limit)}")),
+        (b"vary", b"accept"),
+        (
+            b"cache-control",
+            held.FOR_EVER
+            if step.pinned
+            else b"public, max-age=%d" % service.settings.fresh_seconds,
+        ),
+    ]
+    if has_already(request, tag):
+        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    source = service.registry.source(step.identifier, step.representation)
+    body, following = await service.cut(_rendered, source, step.identifier, request.base, kind,
+                                        start, limit)  # fmt: skip
+    if following is not None:
+        fields += links((b'<%s>; rel="next"' % uri(following),))
+    if kind == "text/html":
+        return pages.page(HTTPStatus.OK, body, *fields)
+    charset = "; charset=utf-8" if kind == "text/plain" else ""
+    return plain(HTTPStatus.OK, kind + charset, body, *fields)
+
+
+def _start(cursor: str | None) -> int:
+    if cursor is None:
+        return 1
+    if not (cursor.isascii() and cursor.isdecimal() and 0 < int(cursor[:10]) <= 10**9):
+        raise InvalidRequest(
+            what="cursor", reason="the number of a member is needed", rule="docs/reference/http.md"
+        )
+    return int(cursor[:10])
+
+
+def _page(start: int, limit: int) -> str:
+    return f"cursor={start}&limit={limit}"
+
+
+def _rendered(
+    source: Source, whole: Identifier, base: str, kind: str, start: int, limit: int
+) -> tuple[bytes, str | None]:
+    """A page of the list as it is sent, and the address of the next one."""
+    try:
+        collection = members.load(source.read())
+    except InvalidMetadata as error:
+        raise Undecodable(
+            identifier=source.name, media_type=source.media_type, reason=error.reason
+        ) from error
+    shown = collection.members[start - 1 : start - 1 + limit]
+    here = part_path(whole, "member=1").removesuffix("1").removesuffix("%3D1")
+    rows = [(number, f"{base}/{here}{number}", one) for number, one in enumerate(shown, start)]
+    after = start + limit
+    following = None
+    if after <= len(collection.members):
+        following = f"{base}/{path_of(whole)}?members&{_page(after, limit)}"
+    match kind:
+        case "application/json":
+            body = _json(collection, whole, base, rows, following)
+        case "text/html":
+            body = pages.render(
+                "members.html",
+                collection=collection,
+                identifier=str(whole),
+                rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
+                following=following,
+            )
+        case "application/linkset+json":
+            body = _linkset(whole, base, rows)
+        case _:
+            uris = [b"# " + uri(str(whole)), *(uri(one.identifier) for _, _, one in rows), b""]
+            body = b"\r\n".join(uris)
+    return body, following
+
+
+_Rows = list[tuple[int, str, Member]]
+
+
+def _json(
+    collection: Collection, whole: Identifier, base: str, rows: _Rows, following: str | None
+) -> bytes:
+    part = part_uri(whole, "member=1").removesuffix("1")
+    shown: list[dict[str, Any]] = [
+        {"number": number, "url": href, "part": f"{part}{number}"} | msgspec.structs.asdict(one)
+        for number, href, one in rows
+    ]
+    return msgspec.json.encode(
+        {
+            "identifier": str(whole),
+            "url": f"{base}/{path_of(whole)}",
+            "title": collection.title,
+            "creators": collection.creators,
+            "purpose": collection.purpose,
+            "date": collection.date,
+            "size": len(collection.members),
+            "members": shown,
+            "next": following,
+        }
+    )
+
+
+def _linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
+    """RFC 9264: the collection with an `item` link to each member (RFC 6573)."""
+    items = [{"href": href} | ({"title": one.title} if one.title else {}) for _, href, one in rows]
+    each = [
+        {"anchor": href, "cite-as": [{"href": _as_uri(one.identifier)}]} for _, href, one in rows
+    ]
+    anchor = f"{base}/{path_of(whole)}"
+    return msgspec.json.encode({"linkset": [{"anchor": anchor, "item": items}, *each]})
+
+
+def _as_uri(identifier: str) -> str:
+    return escape(identifier, safe="/:;,@!$&'()*+=-._~?#[]%")

@@ -1,0 +1,176 @@
+"""Collections over HTTP: one identifier and a part identifier reach every member."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from tests.server.deployment import Deployment, deployed, text
+
+from perdure import members
+from perdure.ids import parse
+from perdure.members import Collection, Member
+from perdure.model import Content
+
+LETTER = b"To whom it may concern\r\n"
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
+
+
+def document(*found: Member, **about: object) -> Content:
+    data = members.write(Collection(**{"title": "A corpus"} | about | {"members": found}))  # type: ignore[arg-type]
+    return text(data, members.FORMAT, members.MEDIA_TYPE)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("members") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def letter(site: Deployment) -> str:
+    return site.mint(text(LETTER))
+
+
+@pytest.fixture(scope="module")
+def corpus(site: Deployment, letter: str) -> str:
+    return site.mint(
+        document(
+            Member(identifier=letter, name="letter", title="<b>A letter</b>"),
+            Member(identifier=f"{letter}#char=3,7", name="a part"),
+            Member(identifier=PWID),
+            Member(identifier="doi:10.1000/182"),
+            Member(identifier="hdl:1839/00-0000"),
+            Member(identifier="ark:12148/btv1b8449691v"),
+            Member(identifier="urn:isbn:9780141036144"),
+        )
+    )
+
+
+def test_a_number_reaches_each_member(site: Deployment, corpus: str, letter: str) -> None:
+    """ISO 24619 section 3.1.8: "referenced by a single PID concatenated with a part identifier in
+    order to access the components of the collection".
+    """
+    base = site.base
+    expected = [
+        f"{base}/{letter}",
+        f"{base}/{letter}%23char=3,7",
+        f"{base}/urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
+        "https://doi.org/10.1000/182",
+        "https://hdl.handle.net/1839/00-0000",
+        "https://n2t.net/ark:12148/btv1b8449691v",
+        f"{base}/urn:isbn:9780141036144",
+    ]
+    found = [site.get(f"/{corpus}%23member={number}") for number in range(1, 8)]
+    assert [one.status for one in found] == [302] * 7
+    assert [one.headers["location"] for one in found] == expected
+
+
+@pytest.mark.parametrize("name", ["%23member=letter", "#member=letter", "?part=member%3Dletter"])
+def test_a_name_reaches_its_member(site: Deployment, corpus: str, letter: str, name: str) -> None:
+    found = site.get(f"/{corpus}{name}")
+    assert found.headers["location"] == f"{site.base}/{letter}"
+    assert f'<{site.base}/{corpus}%23member=1>; rel="canonical"' in found.headers["link"]
+    assert f'<{site.base}/{corpus}>; rel="collection"' in found.headers["link"]
+    followed = site.get(found.headers["location"].removeprefix(site.base))
+    assert followed.body == LETTER
+
+
+def test_a_name_with_a_blank_is_escaped(site: Deployment, corpus: str, letter: str) -> None:
+    found = site.get(f"/{corpus}%23member=a%20part")
+    assert found.headers["location"] == f"{site.base}/{letter}%23char=3,7"
+
+
+def test_whoever_wants_json_gets_the_entry(site: Deployment, corpus: str, letter: str) -> None:
+    found = site.get(f"/{corpus}%23member=1", "Accept: application/json")
+    assert found.status == 200
+    assert json.loads(found.body)["identifier"] == letter
+    assert found.headers["content-type"].startswith("application/json")
+
+
+@pytest.mark.parametrize("part", ["member=8", "member=nobody", "member=99999999999999"])
+def test_what_is_no_member_is_not_found(site: Deployment, corpus: str, part: str) -> None:
+    found = site.get(f"/{corpus}%23{part}")
+    assert found.status == 404
+    assert json.loads(found.body)["extent"] == "7 members"
+
+
+@pytest.mark.parametrize(("part", "status"), [("member=0", 400), ("member=-1", 404)])
+def test_numbers_begin_with_1(site: Deployment, corpus: str, part: str, status: int) -> None:
+    assert site.get(f"/{corpus}%23{part}").status == status
+
+
+def test_only_collections_have_members(site: Deployment, letter: str) -> None:
+    assert site.get(f"/{letter}%23member=1").status == 501
+    assert site.get(f"/{letter}?members").status == 406
+
+
+def test_a_document_that_is_no_collection_says_so(site: Deployment) -> None:
+    broken = site.mint(text(b"{}", members.FORMAT, members.MEDIA_TYPE))
+    for target in (f"/{broken}%23member=1", f"/{broken}?members"):
+        assert site.get(target).status in (404, 500, 422), target
+
+
+def test_the_list_has_every_members_own_identifier(
+    site: Deployment, corpus: str, letter: str
+) -> None:
+    """ISO 24619 section 5.6: "a machine-readable metadata description which provides access to the
+    relevant information, in particular to the resources that are included, referenced by their own
+    individual PIDs".
+    """
+    found = json.loads(site.get(f"/{corpus}?members", "Accept: application/json").body)
+    assert (found["title"], found["size"], found["next"]) == ("A corpus", 7, None)
+    assert found["members"][0]["identifier"] == letter
+    assert [one["identifier"] for one in found["members"]][2:4] == [PWID, "doi:10.1000/182"]
+    assert found["members"][6]["url"] == f"{site.base}/{corpus}%23member=7"
+    assert found["members"][6]["part"] == f"{corpus}#member=7"
+    assert parse(found["members"][6]["part"])
+
+
+def test_the_list_comes_in_pages(site: Deployment, corpus: str) -> None:
+    seen, target = [], f"/{corpus}?members&limit=3"
+    while target:
+        page = json.loads(site.get(target, "Accept: application/json").body)
+        seen += [one["number"] for one in page["members"]]
+        target = (page["next"] or "").removeprefix(site.base)
+    assert seen == list(range(1, 8))
+
+
+def test_the_list_is_a_linkset(site: Deployment, corpus: str) -> None:
+    """RFC 9264 section 4.2, RFC 6573 section 2.1."""
+    found = site.get(f"/{corpus}?members", "Accept: application/linkset+json")
+    first, *each = json.loads(found.body)["linkset"]
+    assert first["anchor"] == f"{site.base}/{corpus}"
+    assert [one["href"] for one in first["item"]] == [one["anchor"] for one in each]
+    assert each[3]["cite-as"] == [{"href": "doi:10.1000/182"}]
+
+
+def test_people_see_a_page_and_nothing_in_it_is_markup(site: Deployment, corpus: str) -> None:
+    whole = corpus.rsplit(".", 2)[0]
+    for target in (f"/{corpus}?members", f"/{whole}"):
+        page = site.get(target, "Accept: text/html,application/xhtml+xml,*/*;q=0.8")
+        assert page.headers["content-type"].startswith("text/html"), target
+        assert b"&lt;b&gt;A letter" in page.body
+        assert f"{corpus}%23member=7".encode() in page.body
+    named = site.get(f"/{corpus}", "Accept: text/html,*/*;q=0.8")
+    assert named.headers["content-type"] == members.MEDIA_TYPE  # its format is in its name
+
+
+def test_a_list_of_uris(site: Deployment, corpus: str) -> None:
+    found = site.get(f"/{corpus}?members", "Accept: text/uri-list").body.decode("ascii")
+    assert found.split("\r\n")[3:5] == [PWID, "doi:10.1000/182"]
+
+
+@pytest.mark.parametrize("cursor", ["0", "x", "-1", "99999999999"])
+def test_evil_cursors_are_refused_or_empty(site: Deployment, corpus: str, cursor: str) -> None:
+    found = site.get(f"/{corpus}?members&cursor={cursor}", "Accept: application/json")
+    assert found.status == 400
+
+
+def test_numbers_stay_in_a_version(site: Deployment, letter: str) -> None:
+    first = site.mint(document(Member(identifier="hdl:1/1")))
+    newer = document(Member(identifier="hdl:1/2"), Member(identifier="hdl:1/1"))
+    second = site.commit(first.rsplit(".", 2)[0], newer)
+    assert site.get(f"/{first}%23member=1").headers["location"].endswith("1/1")
+    assert site.get(f"/{second}%23member=1").headers["location"].endswith("1/2")
