@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import surt
+import surt  # type: ignore[import-untyped]  # it has no types
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +78,9 @@ def test_any_text_has_a_key_without_blanks_and_control_characters(text: str) -> 
 def test_keys_of_indexes_that_others_wrote(name: str) -> None:
     """Each line has a key and the URL that it is of."""
     [path] = CORPUS.glob(f"*pywb__sample_archive_{name}")
-    lines = re.findall(r'^(\S+) \d{14} (?:\{"url": "([^"]+)"|(\S+))', path.read_text("utf-8"), re.M)
+    lines = re.findall(
+        r'^(\S+) \d{14} (?:\{"url": "([^"]+)"|(\S+))', path.read_text("utf-8"), re.MULTILINE
+    )
     assert lines
     for key, url, other in lines:
         assert urlkey(url or other) == key

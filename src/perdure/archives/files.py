@@ -53,7 +53,6 @@ class RegisteredFiles:
 
 
 def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:
-    codec = codec_of(window, 0 if place.shared else offset)
     if offset < 0 or (offset >= window.size and not place.shared):
         raise Corrupt(
             identifier=where,
@@ -61,6 +60,8 @@ def _opened(window: Window, place: Place, where: str, offset: int, length: int) 
             promised=f"more than {offset} bytes",
             found=f"{window.size}",
         )
+
+    codec = codec_of(window, 0 if place.shared else offset)
 
     def source() -> Readable:
         if place.shared:

@@ -1,0 +1,236 @@
+"""Records are read as they were recorded, and never more of them than was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import zlib
+from pathlib import Path
+from random import Random
+
+import pytest
+from fastwarc.stream_io import BrotliWriter
+from tests.archives.test_scanning import FILES, everything, record
+from warcio.archiveiterator import ArchiveIterator
+from warcio.exceptions import ArchiveLoadFailed
+
+from perdure.archives.files import RegisteredFiles
+from perdure.archives.port import Capture
+from perdure.archives.scanning import Place
+from perdure.errors import Corrupt, NotFound, OverBudget, PerdureError, Unavailable
+
+
+class OneFile:
+    """The only file that is registered."""
+
+    def __init__(self, path: Path, *, shared: bool = False) -> None:
+        self._place = Place(path=str(path), shared=shared)
+
+    def place(self, file: str) -> Place | None:
+        return self._place if file == "x" else None
+
+
+def by_warcio(path: Path) -> dict[int, tuple[str | None, bytes]]:
+    """Status and payload of each record by its offset, where warcio can tell."""
+    found = {}
+    with contextlib.redirect_stderr(io.StringIO()), path.open("rb") as file:
+        records = ArchiveIterator(file)
+        with contextlib.suppress(ArchiveLoadFailed):
+            for one in records:
+                status = None
+                if one.http_headers and one.rec_type != "request":
+                    status = one.http_headers.get_statuscode()
+                try:
+                    payload = one.content_stream().read()
+                except AttributeError:  # warcio 1.8 and a newer brotli
+                    continue
+                found[records.get_record_offset()] = (status, payload)
+    return found
+
+
+DAMAGED = {
+    "clipped.warc.gz",
+    "transfer_compression_none_truncated.warc.gz",
+    "Evil-Warc-Headers.warc",
+    "warcs_redirect.warc",
+    "data_bad.arc",
+    "example-bad-length.warc",
+    "example-space-in-url.arc",
+    "example-trunc.warc",
+}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_payloads_are_those_that_warcio_reads(path: Path) -> None:
+    found, shared = everything(path)
+    files = RegisteredFiles(OneFile(path, shared=shared))
+    theirs = {} if shared else by_warcio(path)
+    for one in found:
+        if not isinstance(one, Capture):
+            continue
+        try:
+            with files.open(one) as opened:
+                payload = b"".join(opened.payload())
+                status = None if opened.status is None else str(opened.status)
+                assert b"".join(opened.raw()).endswith(b"".join(opened.block()))
+        except Corrupt:
+            assert path.name.endswith(tuple(DAMAGED))
+            continue
+        assert opened.status == one.status
+        if one.offset in theirs and not path.name.endswith("bad.arc"):
+            assert (status, payload) == theirs[one.offset]
+
+
+def opened_payload(tmp_path: Path, text: bytes) -> bytes:
+    path = tmp_path / "a"
+    path.write_bytes(text)
+    [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
+    with RegisteredFiles(OneFile(path)).open(found) as one:
+        return b"".join(one.payload())
+
+
+def response(body: bytes, *fields: str) -> bytes:
+    head = "\r\n".join(("HTTP/1.1 200 OK", "Content-Type: text/plain", *fields, "", ""))
+    text = record("http://example.org/", head.encode() + body)
+    return text.replace(b"WARC-Type: resource", b"WARC-Type: response")
+
+
+def chunked(text: bytes, size: int = 7) -> bytes:
+    parts = [text[at : at + size] for at in range(0, len(text), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def brotli(text: bytes) -> bytes:
+    into = io.BytesIO()
+    writer = BrotliWriter(into)
+    writer.write(text)
+    writer.finish()
+    del writer
+    return into.getvalue()
+
+
+BODY = b"Dear Sir, " * 20_000
+BARE = zlib.compressobj(wbits=-15)
+BARE_DEFLATE = BARE.compress(BODY) + BARE.flush()
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        (BODY, ()),
+        (gzip.compress(BODY), ("Content-Encoding: gzip",)),
+        (zlib.compress(BODY), ("content-encoding: deflate",)),
+        (BARE_DEFLATE, ("Content-Encoding: deflate",)),
+        (brotli(BODY), ("Content-Encoding: br",)),
+        (gzip.compress(gzip.compress(BODY)), ("Content-Encoding: gzip, x-gzip",)),
+        (chunked(BODY), ("Transfer-Encoding: chunked",)),
+        (chunked(gzip.compress(BODY)), ("Transfer-Encoding: Chunked", "Content-Encoding: gzip")),
+        (BODY, ("Transfer-Encoding: chunked",)),
+        (BODY, ("Content-Encoding: gzip",)),
+        (BODY, ("Content-Encoding: rot13",)),
+    ],
+    ids=lambda value: str(value) if isinstance(value, tuple) else "",
+)
+def test_what_the_transfer_added_is_undone(
+    tmp_path: Path, body: bytes, fields: tuple[str, ...]
+) -> None:
+    """Also where a field speaks of what is not so: whoever recorded it had undone it already."""
+    assert opened_payload(tmp_path, response(body, *fields)) == BODY
+    assert opened_payload(tmp_path, gzip.compress(response(body, *fields))) == BODY
+
+
+ZEROS = 80 << 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        gzip.compress(response(gzip.compress(bytes(ZEROS)), "Content-Encoding: gzip")),
+        response(gzip.compress(gzip.compress(bytes(ZEROS))), "Content-Encoding: gzip, gzip"),
+        response(brotli(bytes(ZEROS)), "Content-Encoding: br"),
+    ],
+    ids=["twice, in the file and in the transfer", "twice in the transfer", "brotli"],
+)
+def test_what_inflates_without_measure_is_over_budget(tmp_path: Path, text: bytes) -> None:
+    with pytest.raises(OverBudget):
+        opened_payload(tmp_path, text)
+
+
+def test_what_is_cut_off_is_corrupt(tmp_path: Path) -> None:
+    noise = Random(4).randbytes(20_000)
+    for text in (
+        gzip.compress(response(noise))[:-600],
+        response(noise)[:-600],
+        response(gzip.compress(noise)[:-20], "Content-Encoding: gzip"),
+    ):
+        with pytest.raises(Corrupt):
+            opened_payload(tmp_path, text)
+
+
+def test_a_record_says_what_was_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    text = response(b"abc", "X-A: 1", "X-A:2", "Set-Cookie: evil=\xc3\xa6")
+    path.write_bytes(gzip.compress(text))
+    [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
+    with RegisteredFiles(OneFile(path)).open(found) as one:
+        assert (one.status, one.reason) == (200, "OK")
+        assert one.headers[:3] == [("Content-Type", "text/plain"), ("X-A", "1"), ("X-A", "2")]
+        assert one.fields[:2] == [
+            ("WARC-Type", "response"),
+            ("WARC-Target-URI", "http://example.org/"),
+        ]
+        assert b"".join(one.raw()) == text.removesuffix(b"\r\n\r\n")
+        assert b"".join(one.payload()) == b"".join(one.payload()) == b"abc"
+
+
+def test_an_arc_record_has_the_fields_of_a_warc_record(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>"
+    path.write_bytes(
+        b"http://example.org/a b 127.0.0.1 20140216050221 text/html %d\n%b\n" % (len(block), block)
+    )
+    [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
+    assert (found.uri, found.date, found.status) == (
+        "http://example.org/a b",
+        "20140216050221",
+        200,
+    )
+    with RegisteredFiles(OneFile(path)).open(found) as one:
+        assert dict(one.fields) == {
+            "WARC-Type": "response",
+            "WARC-Target-URI": "http://example.org/a b",
+            "WARC-Date": "2014-02-16T05:02:21Z",
+            "WARC-IP-Address": "127.0.0.1",
+            "Content-Type": "application/http; msgtype=response",
+            "Content-Length": str(len(block)),
+        }
+        assert b"".join(one.payload()) == b"<p>"
+
+
+def test_only_registered_names_are_opened(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(response(BODY))
+    files = RegisteredFiles(OneFile(path))
+    for name in ("../a", str(path), "a", "", "x\0", "/etc/passwd"):
+        with pytest.raises(NotFound):
+            files.open(place(name, 0))
+    for offset in (-1, 7, 10**9):
+        with pytest.raises(PerdureError):
+            files.open(place("x", offset))
+    path.unlink()
+    with pytest.raises(Unavailable):
+        files.open(place("x", 0))
+
+
+def place(file: str, offset: int) -> Capture:
+    return Capture(
+        key="org,example)/",
+        time="20200102030405",
+        date="2020-01-02T03:04:05Z",
+        uri="http://example.org/",
+        kind="response",
+        file=file,
+        offset=offset,
+    )
