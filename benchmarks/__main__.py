@@ -18,6 +18,7 @@ NAMES = (
     "loading",
     "listing",
     "redirects",
+    "handles",
     "held",
     "parts_markup",
     "parts_text",

@@ -11,6 +11,8 @@ in the order of what they cost:
    `perdure.stored`) leaves nothing to decide but whether that is of the version and format asked
    for. The answer is made by the functions that make it on the plain way.
 
+Handles as JSON (`/api/handles/…`) are told from their records in the same way.
+
 Everything else is None and goes the plain way: queries, parts, escapes, conditions, wishes for JSON
 or XML, formats to choose from, bytes that must be waited for, and every error.
 
@@ -30,10 +32,12 @@ from perdure.app import Registry
 from perdure.decide import decide
 from perdure.errors import PerdureError
 from perdure.generation import Generation
+from perdure.handles import names
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import plain_key
 from perdure.model import Fetch, Location, Query, Redirect
 from perdure.rules import wanted
+from perdure.server import handles
 from perdure.server.answers import uri, wire
 from perdure.server.conditions import CONDITIONS, Span
 from perdure.server.describing import TYPES
@@ -52,6 +56,9 @@ from perdure.server.targets import uri_of
 _NOT_SIMPLE = b"?#@*%"
 _SLASH = 0x2F
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
+_HANDLES = b"/api/handles/"
+_NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
+_LARGEST_KEPT = 4096  # bytes of an answer
 _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
 _NO_END = 1 << 62
@@ -79,6 +86,7 @@ class FastPath:
         self._frame = _frame(self._fresh)
         self._generation = generation
         self._headers: dict[bytes, Usual | None] = {}
+        self._askers: dict[bytes, bool] = {}
         self._seen = -1
         # A cheap near relation of least-recently-used: what is asked for moves to the young half;
         # when that is full it becomes the old half, and what stood there is forgotten.
@@ -92,20 +100,17 @@ class FastPath:
         """Bytes of them, header included."""
 
     def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        if target.startswith(_HANDLES):
+            return self._handle(method, target, fields)
         try:
             usual = self._headers[fields]
         except KeyError:
             usual = self._judge(fields)
         if usual is None:
             return None
-        # Read before the record is: what was made from an older record is never kept as new.
-        count = self._generation.count
-        if count != self._seen:
-            self._young, self._old, self._seen = {}, {}, count
-            self._release()
-        found = self._young.get(target)
+        found = self._kept(target)
         if found is None:
-            found = self._old.get(target) or self._resolve(target)
+            found = self._resolve(target)
             if found is None:
                 return None
             self._keep(target, found)
@@ -125,6 +130,59 @@ class FastPath:
             self.bodies += 1
             self.sent += len(answer)
         return answer
+
+    def _handle(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        """All values of a handle that everybody may read, as JSON."""
+        asked = self._askers.get(fields)
+        if asked is None:
+            if len(self._askers) >= _MOST_HEADERS:
+                self._askers.clear()
+            asked = _NOT_FOR_HANDLES.isdisjoint(joined(header_fields(fields)))
+            self._askers[fields] = asked
+        if not asked or method != b"GET":
+            return None
+        found = self._kept(target)
+        if found is None:
+            name = target[len(_HANDLES) :]
+            if len(name.translate(None, _NOT_SIMPLE)) < len(name) or names.is_pdi(
+                name.decode("ascii")
+            ):
+                return None
+            found = self._told(name.decode("ascii"))
+            if found is None:
+                return None
+            if len(found) <= _LARGEST_KEPT:
+                self._keep(target, found)
+        if not isinstance(found, bytes):
+            return None
+        self.bodies += 1
+        self.sent += len(found)
+        return found
+
+    def _told(self, name: str) -> bytes | None:
+        try:
+            key = names.read(name).key
+        except PerdureError:
+            return None
+        stored_text = self._record(key)
+        if stored_text is None:
+            return None
+        answer = handles.public(name, stored.decode(stored_text), fresh=self._fresh)
+        return None if answer is None else wire(answer)
+
+    def _kept(self, target: bytes) -> bytes | Ready | None:
+        """What a target resolved to lately."""
+        # Read before the record is: what was made from an older record is never kept as new.
+        count = self._generation.count
+        if count != self._seen:
+            self._young, self._old, self._seen = {}, {}, count
+            self._release()
+        found = self._young.get(target)
+        if found is None:
+            found = self._old.get(target)
+            if found is not None:
+                self._keep(target, found)
+        return found
 
     def _keep(self, target: bytes, found: bytes | Ready) -> None:
         if len(self._young) >= _MOST_ANSWERS:

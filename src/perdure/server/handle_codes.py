@@ -128,7 +128,7 @@ def answer(
         kind = "application/javascript;charset=UTF-8"
         fields.append((b"x-content-type-options", b"nosniff"))
     status = STATUS[code] if status is None else status
-    if code is not Code.SUCCESS:
+    if code not in (Code.SUCCESS, Code.VALUES_NOT_FOUND):
         fields.append(_NOT_STORED)
     if status == HTTPStatus.UNAUTHORIZED:
         fields += _CHALLENGES

@@ -16,6 +16,7 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 import msgspec
@@ -37,7 +38,7 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
 from perdure.rules import bindable
-from perdure.server import handle_admins, handle_codes, methods, templating
+from perdure.server import handle_admins, handle_codes, handle_search, methods, templating
 from perdure.server.answers import Answer, empty
 from perdure.server.handle_codes import METHODS, Code, Form
 from perdure.server.request import Request
@@ -90,6 +91,8 @@ async def answer(service: Service, request: Request) -> Answer:
         handle = handle_of(request.target.text)
         asked = read_asked(handle, request.target.question or "")
         shape = asked.form
+        if not handle and request.method in ("GET", "HEAD"):
+            return await handle_search.listing(service, request)
         return await verb(service, request, asked)
     except PerdureError as error:
         return handle_codes.of_error(error, handle, request.method, shape)
@@ -180,19 +183,29 @@ async def get(service: Service, request: Request, asked: Asked) -> Answer:
         to_admin = handle_admins.may_read(service, who, identifier, values_of(record))
     found = written(_chosen(shown, asked), to_admin=to_admin)
     code = Code.SUCCESS if found or not (asked.indexes or asked.types) else Code.VALUES_NOT_FOUND
-    fresh = (
-        b"no-store"
-        if known or asked.auth
-        else b"public, max-age=%d" % service.settings.fresh_seconds
-    )
-    return handle_codes.answer(
-        code,
-        asked.handle,
-        (b"cache-control", fresh),
-        form=asked.form,
-        status=HTTPStatus.OK,
-        values=found,
-    )
+    fresh = 0 if known or asked.auth else service.settings.fresh_seconds
+    return _told(asked.handle, found, fresh, code, asked.form)
+
+
+def public(handle: str, record: Record, *, fresh: int) -> Answer | None:
+    """What `get` answers to whoever asks for all of a handle, and nothing else; None where that
+    takes more than the record."""
+    if record.tombstone or record.versions:
+        return None
+    return _told(handle, written(values_of(record), to_admin=False), fresh)
+
+
+def _told(
+    handle: str,
+    found: list[dict[str, Any]],
+    fresh: int,
+    code: Code = Code.SUCCESS,
+    form: Form = handle_codes.PLAIN,
+) -> Answer:
+    """`fresh` is for how many seconds it may be cached."""
+    age = b"public, max-age=%d" % fresh if fresh else b"no-store"
+    field = (b"cache-control", age)
+    return handle_codes.answer(code, handle, field, form=form, status=HTTPStatus.OK, values=found)
 
 
 async def post(service: Service, request: Request, asked: Asked) -> Answer:

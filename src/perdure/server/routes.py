@@ -12,6 +12,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /uri-res/<service>?<uri>     thttp.answer
     GET HEAD  /iiif/<version>/<id>/…       iiif.answer
     any       /api/handles/<handle>        handles.answer       APIS
+    any       /hrls/handles/?<type>=<text> handle_search.answer
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
@@ -36,6 +37,7 @@ from http import HTTPStatus
 from perdure.errors import Corrupt, PerdureError
 from perdure.server import (
     cdx,
+    handle_search,
     handles,
     iiif,
     logs,
@@ -75,6 +77,7 @@ UNDER: dict[str, Handler] = {
 }
 APIS: dict[str, Handler] = {
     "api/handles": handles.answer,
+    "hrls/handles": handle_search.answer,
 }
 METHODS: dict[str, Handler] = {
     "GET": reading.get,
