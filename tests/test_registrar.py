@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import apsw
 import pytest
 from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, sha512, text
 
@@ -31,6 +32,7 @@ from perdure.model import (
     Redirect,
     Withdraw,
 )
+from perdure.stores.sqlite import FILE
 
 # Minting
 # -------
@@ -719,3 +721,37 @@ def test_what_was_spooled_is_kept_or_dropped(desk: Desk) -> None:
     assert unchanged.outcome is Outcome.UNCHANGED
     assert list(incoming.iterdir()) == []
     assert len(list((desk.root / "segments").iterdir())) == 1
+
+
+# Two persons
+# -----------
+
+
+def test_a_withdrawal_can_need_two_persons(desk: Desk) -> None:
+    desk.reopen(withdrawal_persons=2)
+    name = desk.mint(text("x")).identifier
+    assert desk.withdraw(name, "a mistake", by="anna").outcome is Outcome.PROPOSED
+    assert desk.withdraw(name, "I do insist", by="anna").outcome is Outcome.PROPOSED
+    assert isinstance(desk.resolve(name), Fetch)
+    whole = name.rsplit(".", 2)[0]  # another withdrawal than Anna's: hers is of one version
+    assert desk.withdraw(whole, "all of it", by="bert").outcome is Outcome.PROPOSED
+    assert isinstance(desk.resolve(name), Fetch)
+    desk.withdraw(name, "a mistake indeed", by="anna")
+    assert desk.withdraw(name, "so be it", by="bert").outcome is Outcome.CHANGED
+    gone = desk.resolve(name)
+    assert isinstance(gone, Gone)
+    assert (gone.tombstone.reason, gone.tombstone.by) == ("a mistake indeed", "anna, bert")
+    assert desk.record(name).proposal is None
+
+
+def test_what_is_kept_cannot_be_removed(desk: Desk) -> None:
+    """Not even by who has the file open, as long as he does not take the locks off."""
+    name = desk.mint(text("x")).identifier
+    desk.withdraw(name, "r")
+    connection = apsw.Connection(str(desk.root / FILE))
+    forbidden = ("DELETE FROM records", "DELETE FROM history", "UPDATE history SET record='{}'")
+    for statement in forbidden:
+        with pytest.raises(apsw.ConstraintError):
+            connection.execute(statement)
+    connection.close()
+    assert len(desk.history(name)) == 2

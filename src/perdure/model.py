@@ -305,6 +305,12 @@ class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
     """Refuse to replace one."""
 
 
+class Claim(Command, frozen=True, kw_only=True, tag="claim"):
+    """Uses up something that holds once, such as a signature. Refused the second time."""
+
+    what: str
+
+
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One identifier of a bulk load: its key, the stored form of its record, and any bytes."""
 
@@ -400,10 +406,6 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     identifier: Identifier
     location: Location
     others: tuple[Location, ...] = ()
-
-    def to(self, uri: str) -> Redirect:
-        """The same to another place, of which nothing else is known."""
-        return Redirect(identifier=self.identifier, location=Location(uri=uri))
 
     def to(self, uri: str) -> Redirect:
         """The same to another place, of which nothing else is known."""

@@ -27,6 +27,7 @@ from perdure.errors import (
     InvalidRequest,
     PerdureError,
     StorageFailed,
+    Unauthenticated,
     Unavailable,
     UnknownAuthority,
 )
@@ -42,6 +43,7 @@ from perdure.model import (
     Assign,
     Bind,
     Break,
+    Claim,
     Command,
     Commit,
     Content,
@@ -178,6 +180,8 @@ class Registrar:
                 return load(self._ledger, command)
             case SaveToken():
                 return self._save_token(command)
+            case Claim():
+                return self._claim(command)
         raise TypeError(f"no command: {type(command).__name__}")
 
     # Carrying out
@@ -370,12 +374,21 @@ class Registrar:
             self._ledger.log_tombstone(identifier, tombstone, version)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
+    def _claim(self, command: Claim) -> Receipt:
+        store, name = self._ledger.store, f"\t{command.what}"  # no idempotency key has a tab in it
+        if store.answered(command.by, name) is not None:
+            raise Unauthenticated(reason="it was used before: sign each request anew, with a nonce")
+        store.save_answer(command.by, name, "", "", self._ledger.now)
+        return Receipt(outcome=Outcome.CREATED)
+
     def _save_token(self, command: SaveToken) -> Receipt:
         token = command.token
         rights.check_shape(token)
         before = self._ledger.store.token_named(token.name)
         if command.new and before is not None:
-            raise Conflict(identifier=token.name, reason="a token of this name exists", current=None)
+            raise Conflict(
+                identifier=token.name, reason="a token of this name exists", current=None
+            )
         self._ledger.save_token(token, before, command.by)
         outcome = Outcome.CREATED if before is None else Outcome.CHANGED
         return Receipt(outcome=outcome, identifier=token.name)

@@ -10,9 +10,14 @@ What must stay true: the secret is shown once, when it is made, and written nowh
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import re
 import secrets
+
+from perdure import errors
+from perdure.errors import InvalidRequest
 
 _TOKEN = re.compile(r"perdure_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -35,3 +40,20 @@ def is_token(text: str) -> bool:
     (True, False)
     """
     return _TOKEN.fullmatch(text) is not None
+
+
+def read_key(text: str) -> bytes:
+    """The 32 bytes of an Ed25519 public key from base64. Raises InvalidRequest."""
+    try:
+        key = base64.b64decode(text, validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != 32:
+        what = f"key {errors.quote(text)}"
+        raise InvalidRequest(what=what, reason="32 bytes in base64 are needed", rule="RFC 8032")
+    return key
+
+
+def digest_of_key(key: bytes) -> str:
+    """What is kept in place of a secret for an Ed25519 public key, 32 bytes."""
+    return hashlib.sha256(key).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.server
+import json
 import socket
 import subprocess
 import sys
@@ -255,3 +256,27 @@ def test_describe_tells_what_was_so_before(shell: Shell, name: str) -> None:
 def test_what_was_said_in_metadata_cannot_move_the_cursor_of_a_terminal(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES, "--title", "a\x1b[2Jb\nc")[0]
     assert "\\x1b[2Jb\\nc" in shell.run("describe", name).stdout
+
+
+# history
+# -------
+
+
+def test_history_tells_who_did_what(shell: Shell, name: str) -> None:
+    shell.run("bind", name, "https://a.example/1")
+    shell.run("bind", name, "https://a.example/2")
+    shell.run("withdraw", name, "--reason", "a mistake", "--by", "anna")
+    told = [json.loads(line) for line in shell.lines("history", name, "--json")]
+    assert [(one["revision"], one["by"]) for one in told] == [
+        (1, "local"),
+        (2, "local"),
+        (3, "local"),
+        (4, "anna"),
+    ]
+    assert told[0]["changes"]["versions"]["before"] is None
+    change = told[2]["changes"]["locations"]
+    assert [one["uri"] for one in change["before"]] == ["https://a.example/1"]
+    assert [one["uri"] for one in change["after"]] == ["https://a.example/1", "https://a.example/2"]
+    lines = shell.lines("history", name)
+    assert any(one.startswith("  locations + ") and "https://a.example/2" in one for one in lines)
+    assert shell.error("history", "hdl:1/unknown", code=10)["code"] == "not-found"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 from tests.cli.conftest import Shell
@@ -54,3 +55,21 @@ def test_a_revoked_token_stays_revoked(shell: Shell) -> None:
     assert "revoked" in shell.lines("token", "list")[0]
     shell.error("token", "create", "press", "--authority", "*", code=40)
     shell.error("token", "revoke", "nobody", code=10)
+
+
+def test_a_token_of_a_key_has_no_secret(shell: Shell) -> None:
+    key = base64.b64encode(bytes(range(32))).decode()
+    told = shell.json("token", "create", "robot", "--series", SERIES, "--key", key)
+    assert told == {"name": "robot", "key": key}
+    wrong = ("token", "create", "other", "--series", SERIES, "--key", "AAAA")
+    assert shell.error(*wrong, code=4)["code"] == "invalid-request"
+
+
+def test_what_was_done_with_a_token_is_kept(shell: Shell) -> None:
+    shell.run("token", "create", "press", "--series", SERIES)
+    shell.run("token", "revoke", "press")
+    told = [json.loads(line) for line in shell.lines("token", "history", "press", "--json")]
+    assert [sorted(one["changes"]) for one in told][1] == ["revoked"]
+    assert {one["by"] for one in told} == {"local"}
+    assert "digest" not in shell.run("token", "history", "press").stdout
+    assert shell.error("token", "history", "nobody", code=10)["code"] == "not-found"

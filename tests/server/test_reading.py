@@ -252,6 +252,8 @@ def test_the_record_has_an_entity_tag(site: Deployment, names: Names) -> None:
 def test_history_shows_every_revision(site: Deployment, names: Names) -> None:
     past = json.loads(site.get(f"/{names.letter}?history").body)["revisions"]
     assert [one["revision"] for one in past] == [1, 2]
+    assert {name for name, change in past[1]["changes"].items() if change["before"]} == {"versions"}
+    assert not any("by" in one for one in past)
     assert site.get(f"/pdi://{SERIES}/1997/09/01/1?history").status == 404
 
 

@@ -22,6 +22,7 @@ from perdure.cli import (
     archive,
     binding,
     exits,
+    history,
     keeping,
     metadata,
     minting,

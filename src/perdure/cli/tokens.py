@@ -9,7 +9,7 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import Group, here
-from perdure.errors import Conflict, NotFound
+from perdure.errors import NotFound
 
 if TYPE_CHECKING:
     from perdure.model import Token
@@ -59,6 +59,11 @@ def token() -> None:
 @click.option("--first-day", type=_DAY, metavar="DAY", help="Only identifiers from this date on.")
 @click.option("--last-day", type=_DAY, metavar="DAY", help="Only identifiers up to this date.")
 @click.option(
+    "--key",
+    metavar="BASE64",
+    help="Ed25519 public key, 32 bytes: its owner signs requests (RFC 9421) and has no secret.",
+)
+@click.option(
     "--expires",
     type=_TIME,
     metavar="TIME",
@@ -71,31 +76,34 @@ def create(
     authorities: tuple[str, ...],
     first_day: datetime | None,
     last_day: datetime | None,
+    key: str | None,
     expires: datetime | None,
 ) -> None:
     """Make a token called NAME and print it, once; only its hash is kept."""
     from perdure.model import SaveToken, Token
     from perdure.registrar import timestamp, utc_now
-    from perdure.tokens import new_token
+    from perdure.tokens import digest_of_key, new_token, read_key
 
     scopes = (*series, *authorities)
     if not scopes:
         raise click.UsageError("--series or --authority is needed; --authority '*' for all")
-    text, digest = new_token()
+    text, digest = new_token() if key is None else ("", digest_of_key(read_key(key)))
     made = Token(
         name=name,
         digest=digest,
         operations=operations or _ORDINARY,
         authorities=scopes,
+        key=key or "",
         first_day=first_day.strftime("%Y-%m-%d") if first_day else None,
         last_day=last_day.strftime("%Y-%m-%d") if last_day else None,
         created=timestamp(utc_now()),
         expires=timestamp(expires) if expires else None,
     )
     with here().registry() as registry:
-        if any(known.name == name for known in registry.records.tokens()):
-            raise Conflict(identifier=name, reason="a token of this name exists", current=None)
-        registry.door.execute(SaveToken(token=made))
+        registry.door.execute(SaveToken(token=made, new=True))
+    if key is not None:
+        here().answer({"name": name, "key": key}, f"{name} signs with {key}")
+        return
     here().answer({"name": name, "token": text}, text)
     here().note("keep it safe: it is not shown again")
 
@@ -133,10 +141,29 @@ def revoke(name: str) -> None:
     from perdure.registrar import timestamp, utc_now
 
     with here().registry() as registry:
-        found = next((one for one in registry.records.tokens() if one.name == name), None)
+        found = registry.records.token_named(name)
         if found is None:
             raise NotFound(identifier=name)
         if not found.revoked:
             found = msgspec.structs.replace(found, revoked=timestamp(utc_now()))
             registry.door.execute(SaveToken(token=found))
     here().answer({"name": name, "revoked": found.revoked}, f"{name} revoked {found.revoked}")
+
+
+@token.command()
+@click.argument("name")
+def history(name: str) -> None:
+    """Tell what was done with the token called NAME: when, by whom, before and after."""
+    import json
+
+    from perdure.revisions import changes
+
+    with here().registry() as registry:
+        past = registry.records.token_history(name)
+    if not past:
+        raise NotFound(identifier=name)
+    for at, by, before, after in past:
+        changed = changes(json.loads(before) if before else {}, json.loads(after))
+        lines = [f"{at} by {by}"]
+        lines += [f"  {field}: {one['before']} -> {one['after']}" for field, one in changed.items()]
+        here().answer({"at": at, "by": by, "changes": changed}, "\n".join(lines))

@@ -1,7 +1,8 @@
 """Who may write over HTTP: the bearer of a token whose scope covers it.
 
-How it works: the secret of `Authorization: Bearer perdure_…` is hashed and looked up; what the
-token found may be used for, `perdure.rights` decides.
+How it works: a signed request has its token already (`perdure.server.signatures`). Otherwise the
+secret of `Authorization: Bearer perdure_…` is hashed and looked up. What the token found may be
+used for, `perdure.rights` decides.
 
 What must stay true: this happens before a byte of a body is read; a secret reaches neither log nor
 answer.
@@ -22,6 +23,8 @@ from perdure.server.service import Service
 
 def bearer(service: Service, request: Request) -> Token:
     """The token of a request. Raises Unauthenticated where there is none that we know."""
+    if request.signer is not None:
+        return request.signer
     scheme, _, secret = request.text(b"authorization").partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer" or not tokens.is_token(secret):

@@ -11,6 +11,7 @@ identifier is 404 before the token is looked at.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from typing import TypeGuard, TypeVar
@@ -19,7 +20,7 @@ import msgspec
 
 from perdure import rules
 from perdure.decide import decide
-from perdure.errors import Incomplete, InvalidRequest, TooLarge, quote
+from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge, quote
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import (
@@ -36,7 +37,7 @@ from perdure.model import (
     Want,
     Withdraw,
 )
-from perdure.server import auth, problems
+from perdure.server import auth, digests, problems
 from perdure.server.answers import Answer
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -212,8 +213,8 @@ async def submit(service: Service, request: Request, verb: str, command: Command
 
 
 async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
-    """The whole body. Raises TooLarge, or Incomplete: what is cut off may well be JSON, or empty
-    where everything may be left out."""
+    """The whole body. Raises TooLarge, DigestMismatch, or Incomplete: what is cut off may well be
+    JSON, or empty where everything may be left out."""
     found = bytearray()
     more = True
     while more:
@@ -225,6 +226,10 @@ async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
         more = message["more_body"]
         if len(found) > limit:
             raise TooLarge(what="the body", limit=limit)
+    for algorithm, promised in digests.promised(request):
+        received = hashlib.new(algorithm.replace("-", ""), found).digest()
+        if received != promised:
+            raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=received.hex())
     return bytes(found)
 
 

@@ -30,6 +30,7 @@ from perdure.model import (
     Step,
     Want,
 )
+from perdure.revisions import changes
 from perdure.rules import wanted
 from perdure.server import auth, held, members, metadata, parts, problems, templating
 from perdure.server.answers import Answer, plain
@@ -166,7 +167,10 @@ def description(service: Service, request: Request, identifier: Identifier) -> A
 
 
 def history(service: Service, request: Request, identifier: Identifier) -> Answer:
-    """All revisions of the record as JSON, the oldest first."""
+    """All revisions of the record as JSON, the oldest first, with what each of them changed.
+
+    Who made them is told to those only who administer the identifier.
+    """
     past = service.registry.records.history(identifier.key)
     if not past:
         raise NotFound(identifier=str(identifier))

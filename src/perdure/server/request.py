@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 
-from perdure.model import Preference
+from perdure.model import Preference, Token
 from perdure.server.head import joined
 from perdure.server.http import raw_target
 from perdure.server.negotiate import preferences
@@ -37,6 +37,8 @@ class Request:
         self.raw = raw_target(scope)
         self.target: Target = read_target(self.raw)
         self.receive = receive
+        self.signer: Token | None = None
+        """Whose key signed this request, where one did."""
         self.fields = joined(scope["headers"])
         self._scope = scope
         self._base_url = base_url

@@ -13,6 +13,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /iiif/<version>/<id>/…       iiif.answer
     any       /api/handles/<handle>        handles.answer       APIS
     any       /hrls/handles/?<type>=<text> handle_search.answer
+    any       /tokens /tokens/<name>       granting.answer
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
@@ -37,6 +38,7 @@ from http import HTTPStatus
 from perdure.errors import Corrupt, PerdureError
 from perdure.server import (
     cdx,
+    granting,
     handle_search,
     handles,
     iiif,
@@ -44,13 +46,12 @@ from perdure.server import (
     memento,
     metadata,
     methods,
-    operating,
     own,
     problems,
     reading,
     replay,
+    signatures,
     thttp,
-    writing,
 )
 from perdure.server.answers import Answer, begin, send
 from perdure.server.doctor import echo_answer
@@ -78,6 +79,7 @@ UNDER: dict[str, Handler] = {
 APIS: dict[str, Handler] = {
     "api/handles": handles.answer,
     "hrls/handles": handle_search.answer,
+    "tokens": granting.answer,
 }
 METHODS: dict[str, Handler] = {
     "GET": reading.get,
@@ -90,6 +92,9 @@ METHODS: dict[str, Handler] = {
 }
 
 
+_SIGNED = frozenset(("PUT", "POST", "DELETE"))  # to others it makes no difference who asks
+
+
 def find(request: Request) -> Handler | None:
     """The handler of a request; None where there is no such page."""
     if not request.target.is_page:
@@ -97,10 +102,11 @@ def find(request: Request) -> Handler | None:
     if request.method == "OPTIONS" and request.raw == b"*":
         return methods.options
     text = request.target.text
-    api = APIS.get("/".join(text.split("/", 2)[:2]))
+    first = text.partition("/")[0]
+    api = APIS.get("/".join(text.split("/", 2)[:2])) or APIS.get(first)
     if api is not None:
         return api
-    page = PAGES.get(text) or UNDER.get(text.partition("/")[0])
+    page = PAGES.get(text) or UNDER.get(first)
     if page is None or request.method in ("GET", "HEAD"):
         return page
     return METHODS[request.method] if request.method in ("OPTIONS", "TRACE") else methods.undefined
@@ -145,6 +151,8 @@ class Application:
         if handler is None:
             return problems.answer(problems.no_such_page(request.target.text), request)
         try:
+            if signatures.SCHEME in request.fields and request.method in _SIGNED:
+                request.signer = await signatures.authenticate(self._service, request)
             answer = await handler(self._service, request)
             return answer if request.method == "HEAD" else await begin(answer)
         except PerdureError as error:

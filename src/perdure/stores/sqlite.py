@@ -103,7 +103,9 @@ def _text(record: Record) -> str:
 
 
 def _shown(token: Token) -> str:
-    return msgspec.json.encode(msgspec.structs.replace(token, digest="")).decode()
+    fields = msgspec.to_builtins(token)
+    del fields["digest"]
+    return msgspec.json.encode(fields).decode()
 
 
 def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:

@@ -1,0 +1,65 @@
+"""`history`: what was done to an identifier, when, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli import options
+from perdure.cli.command import Command, here, to_json
+
+if TYPE_CHECKING:
+    from perdure.ids import Identifier
+    from perdure.model import Record
+
+
+@click.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+def history(identifier: Identifier) -> None:
+    """Tell what was done to IDENTIFIER: each revision, when, by whom, before and after.
+
+    Nothing of it can be taken back; the registry itself refuses to change its history.
+    """
+    from perdure import rules
+    from perdure.revisions import changes
+
+    with here().registry() as registry:
+        rules.known(identifier, registry.resolver.record(identifier))
+        before: Mapping[str, Any] = {}
+        for record in registry.records.history(identifier.key):
+            after = _shown(record)
+            changed = changes(before, after)
+            about = {"revision": record.revision, "at": record.at, "by": record.by}
+            lines = [f"{record.revision} {record.at} by {record.by or 'nobody known'}"]
+            lines += [f"  {line}" for line in _lines(changed)]
+            here().answer({**about, "changes": changed}, "\n".join(lines))
+            before = after
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    """A record as its owner may see it: all of it but secrets, which he knows."""
+    import msgspec
+
+    from perdure.handles.values import is_secret
+
+    values = tuple(
+        msgspec.structs.replace(one, data="") if is_secret(one) else one for one in record.values
+    )
+    shown: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(record, values=values))
+    return shown
+
+
+def _lines(changed: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    for name, change in changed.items():
+        before, after = change["before"], change["after"]
+        if isinstance(before, list) or isinstance(after, list):
+            old, new = before or [], after or []
+            yield from (f"{name} - {to_json(one)}" for one in old if one not in new)
+            yield from (f"{name} + {to_json(one)}" for one in new if one not in old)
+            continue
+        if before is not None:
+            yield f"{name} - {to_json(before)}"
+        if after is not None:
+            yield f"{name} + {to_json(after)}"
