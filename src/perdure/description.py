@@ -195,6 +195,24 @@ RELATIONS = frozenset(
 )
 FUNDER_SCHEMES = frozenset(("Crossref Funder ID", "GRID", "ISNI", "ROR", "Other"))
 NUMBERS = frozenset(["Article", "Chapter", "Report", "Other"])
+_NEEDED = frozenset(
+    f"{name}.{field}"
+    for name, fields in {
+        "titles": ("value",),
+        "descriptions": ("value",),
+        "publisher": ("name",),
+        "affiliations": ("name",),
+        "dates": ("value", "kind"),
+        "subjects": ("value",),
+        "code": ("value",),
+        "codes": ("value",),
+        "relations": ("value", "scheme", "relation"),
+        "related": ("relation", "resource_type"),
+        "fundings": ("funder",),
+    }.items()
+    for field in fields
+)
+"""What a value is nothing without."""
 _WORDS = {
     "titles.kind": TITLES,
     "descriptions.kind": DESCRIPTIONS,
@@ -459,6 +477,8 @@ def checked(about: About) -> About:
         _check(name, value)
     if count > MOST_VALUES:
         raise _refused("the description", f"it has more than {MOST_VALUES} values")
+    if any(len(one.points) < 4 for place in about.places for one in place.polygons):
+        raise _refused("a polygon", "four points are needed, the last being the first")
     if about.year and not _YEAR.fullmatch(about.year):
         raise _refused(f"year {quote(about.year)}", "four digits are needed")
     return about
@@ -482,7 +502,7 @@ def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]
 def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Every text in a description, with the last two names that lead to it: `titles.kind`."""
     if isinstance(value, str):
-        if value:
+        if value or name in _NEEDED or name.endswith(_DEGREE_FIELDS):
             yield name, value
     elif isinstance(value, tuple):
         for one in value:
@@ -494,6 +514,8 @@ def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _check(name: str, value: str) -> None:
+    if name in _NEEDED and not value.strip():
+        raise _refused(name, "it is empty")
     if len(value) > LONGEST_TEXT:
         raise _refused(name, f"it is longer than {LONGEST_TEXT} characters")
     if _NOT_IN_XML.search(value):

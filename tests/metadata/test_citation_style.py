@@ -76,6 +76,6 @@ def test_no_item_makes_a_style_fail(name: str, item: dict[str, Any]) -> None:
 
 
 def test_what_a_substitution_wrote_is_not_written_again() -> None:
-    """ "to suppress such substituted variables in the rest of the output" (CSL 1.0.2, Substitute)."""
+    """ "substituted variables are suppressed in the rest of the output" (CSL 1.0.2, Substitute)."""
     item = {"type": "book", "title": "Nobody wrote this", "issued": {"date-parts": [[2001]]}}
     assert style("apa", "en-US").entry(item).count("Nobody wrote this") == 1

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import TooLarge, Unavailable
+from perdure.errors import InvalidMetadata, TooLarge, Unavailable
 from perdure.metadata.port import LARGEST, wrong
 
 _XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
@@ -82,6 +82,8 @@ def _check(data: bytes, format: str) -> None:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise wrong(format, expat.ErrorString(error.code), error.lineno) from None
+    except InvalidMetadata:
+        raise
     except (ValueError, LookupError) as error:  # an encoding that nobody knows
         raise wrong(format, error, 1) from None
 

@@ -1,0 +1,193 @@
+"""Records sent to do harm, or that are just wrong: refused, with line and reason."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from perdure import metadata
+from perdure.errors import InvalidMetadata, InvalidRequest, PerdureError, TooLarge
+from perdure.metadata import cmdi
+from perdure.metadata.port import LARGEST
+
+RECORD = """<?xml version="1.0"?>
+<resource xmlns="http://datacite.org/schema/kernel-4">
+  <identifier identifierType="DOI">10.1/x</identifier>
+  <creators><creator><creatorName>A</creatorName></creator></creators>
+  <titles><title>{title}</title></titles>
+  <publisher>P</publisher>
+  <publicationYear>2024</publicationYear>
+  <resourceType resourceTypeGeneral="Dataset"/>
+</resource>
+"""
+CMDI = b"""<?xml version="1.0"?>
+<cmd:CMD xmlns:cmd="http://www.clarin.eu/cmd/1" CMDVersion="1.2">\r
+ <cmd:Header><cmd:MdProfile>clarin.eu:cr1:p_1288172614023</cmd:MdProfile></cmd:Header>
+ <cmd:Resources/><cmd:Components/>
+</cmd:CMD>"""
+
+
+def with_prologue(prologue: str, title: str = "T") -> bytes:
+    return RECORD.format(title=title).replace("?>\n", f"?>\n{prologue}\n", 1).encode()
+
+
+def test_the_record_is_good() -> None:
+    assert metadata.read(RECORD.format(title="T").encode(), "datacite").title == "T"
+
+
+_LAUGHS = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "ha"}">' for n in range(10))
+
+
+@pytest.mark.parametrize("format", ["datacite", "dc"])
+@pytest.mark.parametrize(
+    "prologue",
+    [
+        f"<!DOCTYPE resource [{_LAUGHS}]>",
+        '<!DOCTYPE resource [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+        '<!DOCTYPE resource [<!ENTITY % x SYSTEM "http://127.0.0.1:9/x.dtd"> %x;]>',
+        '<!DOCTYPE resource SYSTEM "http://127.0.0.1:9/x.dtd">',
+        '<!DOCTYPE resource PUBLIC "-//A//B" "x.dtd">',
+        "<!DOCTYPE resource>",
+    ],
+    ids=["laughs", "file", "parameter", "external", "public", "bare"],
+)
+def test_a_document_type_declaration_is_refused(prologue: str, format: str) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        metadata.read(with_prologue(prologue, "&a9;" if "a9" in prologue else "T"), format)
+    assert caught.value.line == 2
+    assert "document type" in caught.value.reason
+
+
+def test_a_stylesheet_is_not_run_and_xinclude_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRET")
+    sheet = f'<?xml-stylesheet type="text/xsl" href="file://{secret}"?>'
+    assert metadata.read(with_prologue(sheet), "datacite").title == "T"
+    include = (
+        '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" '
+        f'href="file://{secret}" parse="text"/>'
+    )
+    with pytest.raises(InvalidMetadata) as caught:
+        metadata.read(RECORD.format(title=include).encode(), "datacite")
+    assert "SECRET" not in str(caught.value)
+
+
+def test_hints_where_schemas_lie_are_not_followed(tmp_path: Path) -> None:
+    """libxml2 would load a schema for any namespace that a record says has one."""
+    lax = tmp_path / "lax.xsd"
+    lax.write_text(
+        '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">'
+        '<xs:element name="nonsense"/></xs:schema>'
+    )
+    record = RECORD.format(title="T").replace(
+        "<resource ",
+        '<resource xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+        f'xsi:schemaLocation="urn:x file://{lax} '
+        'http://datacite.org/schema/kernel-4 file:///dev/zero" ',
+    )
+    assert metadata.read(record.encode(), "datacite").title == "T"
+
+
+@pytest.mark.parametrize(
+    ("broken", "line", "reason"),
+    [
+        (("Dataset", "Datset"), 8, "The value 'Datset' is not an element of the set"),
+        (("<publisher>P</publisher>", ""), 2, "Missing child element(s)"),
+        (("2024", "MMXXIV"), 7, "'MMXXIV' is not accepted by the pattern"),
+        (("</titles>", ""), 9, "mismatched tag"),
+        (("<title>T", "<titel>T"), 5, "mismatched tag"),
+        (("<titles>", "<headings/><titles>"), 5, "This element is not expected"),
+        (("kernel-4", "kernel-2.2"), 2, "the root is"),
+    ],
+)
+def test_what_is_invalid_is_refused_with_line_and_reason(
+    broken: tuple[str, str], line: int, reason: str
+) -> None:
+    with pytest.raises(InvalidMetadata) as caught:
+        metadata.read(RECORD.format(title="T").replace(*broken).encode(), "datacite")
+    assert caught.value.line == line
+    assert reason in caught.value.reason
+    assert f"at line {line}" in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["datacite", "dc", "jsonld", "csl", "json"])
+def test_fifty_megabytes_are_refused(format: str) -> None:
+    with pytest.raises(TooLarge):
+        metadata.read(b'{"a": "' + b"x" * (50 << 20) + b'"}', format)
+
+
+_NONSENSE = [
+    b"",
+    b"\x00",
+    b"\xff\xfe",
+    b"<",
+    b"<a",
+    b"<a/>",
+    b"[]",
+    b"{}",
+    b"null",
+    b'"text"',
+    b"[1]",
+    b"[" * 100_000,
+    b'{"@graph":[]}',
+    b'{"@type":[[[]]]}',
+    b'{"type":5}',
+    b'{"type":"book","author":"Doe"}',
+    b'{"type":"book","author":[5]}',
+    b'{"type":"book","issued":{"date-parts":[["x"]]}}',
+    b'{"type":"book","issued":{"date-parts":[[1e400]]}}',
+    b'{"type":"book","title":{"a":1}}',
+    b'{"type":"book","title":"\\ud800"}',
+    b'{"type":"book","title":"\\u0000"}',
+    b'{"@type":"Dataset","name":"a","license":"javascript:alert(1)"}',
+    b'{"@type":"Dataset","creator":{"sameAs":"javascript:alert(1)","name":"x"}}',
+    b'<?xml version="1.0" encoding="no-such"?><a/>',
+    b'<?xml version="1.0" encoding="utf-7"?><a/>',
+    b"<a>" * 100_000,
+    b'<a xmlns:x="urn:x"><x:b></a>',
+]
+
+
+@pytest.mark.parametrize("format", ["datacite", "dc", "jsonld", "csl", "json"])
+@pytest.mark.parametrize("data", _NONSENSE, ids=lambda one: repr(one[:40]))
+def test_nonsense_is_an_error_of_ours_or_a_description(data: bytes, format: str) -> None:
+    with contextlib.suppress(PerdureError):
+        metadata.read(data, format)
+
+
+def test_cmdi_is_kept_byte_for_byte() -> None:
+    one = cmdi.attachment(CMDI)
+    assert one.content == CMDI
+    assert one.schema == "clarin.eu:cr1:p_1288172614023"
+    assert metadata.guess(CMDI) == "cmdi"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<CMD/>",
+        CMDI.replace(b"cmd/1", b"cmd/9"),
+        CMDI.replace(b"<cmd:Components/>", b""),
+        CMDI[:-4],
+        b'<!DOCTYPE x [<!ENTITY y "z">]>' + CMDI[22:],
+    ],
+)
+def test_what_is_no_cmdi_is_not_attached(data: bytes) -> None:
+    with pytest.raises(InvalidMetadata):
+        cmdi.attachment(data)
+
+
+def test_cmdi_too_large_is_not_attached() -> None:
+    with pytest.raises(TooLarge):
+        cmdi.attachment(CMDI + b" " * LARGEST)
+
+
+def test_formats_that_are_written_only_are_not_read() -> None:
+    with pytest.raises(InvalidRequest):
+        metadata.read(b"@misc{a}", "bibtex")
+    with pytest.raises(InvalidRequest):
+        metadata.find("marc")
+    with pytest.raises(InvalidMetadata):
+        metadata.guess(b"@misc{a}")

@@ -1,0 +1,472 @@
+"""Formats of metadata: valid whatever was said, and read again without loss where there is room."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+from rdflib import Graph, Literal, URIRef
+
+from perdure import description, metadata
+from perdure.description import (
+    About,
+    Affiliation,
+    Agent,
+    Box,
+    Code,
+    Funding,
+    Place,
+    Point,
+    Polygon,
+    Publisher,
+    Related,
+    Relation,
+    Rights,
+    Subject,
+    Text,
+    When,
+)
+from perdure.ids import parse
+from perdure.metadata import resource_types, xml_text
+from perdure.metadata.port import Described
+from perdure.model import Record, Representation, Version
+
+URL = "https://pid.example.org/hdl:1839/00-1"
+CORNERS = tuple(
+    Point(longitude=x, latitude=y)
+    for x, y in (("4", "51"), ("6", "51"), ("6", "52"), ("4", "52"), ("4", "51"))
+)
+FULL = About(
+    titles=(
+        Text(value="Words & <Things>", language="en"),
+        Text(value="A corpus", kind="Subtitle"),
+        Text(value="Mots et choses", kind="TranslatedTitle", language="fr"),
+    ),
+    creators=(
+        Agent(
+            name="Doe, Jane",
+            given="Jane",
+            family="Doe",
+            kind="Personal",
+            codes=(Code(value="0000-0002-1825-0097", scheme="ORCID"),),
+            affiliations=(
+                Affiliation(
+                    name="MPI for Psycholinguistics",
+                    code=Code(value="https://ror.org/00671me87", scheme="ROR"),
+                ),
+            ),
+        ),
+        Agent(name="The Language Archive", kind="Organizational", language="en"),
+    ),
+    contributors=(Agent(name="Roe, Richard", given="Richard", family="Roe", role="Editor"),),
+    publisher=Publisher(
+        name="TLA", code=Code(value="https://ror.org/00671me87", scheme="ROR"), language="en"
+    ),
+    year="2024",
+    dates=(
+        When(value="2024-03-05", kind="Issued"),
+        When(value="1997/1999", kind="Collected", note="in the field"),
+    ),
+    language="en-GB",
+    resource_type="Dataset",
+    resource_kind="Speech corpus",
+    subjects=(
+        Subject(
+            value="phonetics",
+            scheme="LCSH",
+            scheme_uri="http://id.loc.gov/authorities/subjects",
+            uri="http://id.loc.gov/authorities/subjects/sh85100930",
+            language="en",
+        ),
+    ),
+    codes=(Code(value="TLA-7", scheme="local"),),
+    relations=(
+        Relation(value="10.1000/182", scheme="DOI", relation="IsDerivedFrom"),
+        Relation(
+            value="https://a.example/more.xml",
+            scheme="URL",
+            relation="HasMetadata",
+            metadata_scheme="CMDI",
+            scheme_uri="http://www.clarin.eu/cmd/1",
+            scheme_type="XSD",
+        ),
+    ),
+    sizes=("12 h",),
+    formats=("audio/wav", "application/xml"),
+    version="2.1",
+    rights=(
+        Rights(
+            value="Attribution 4.0",
+            uri="https://creativecommons.org/licenses/by/4.0/",
+            code="CC-BY-4.0",
+            scheme="SPDX",
+            scheme_uri="https://spdx.org/licenses/",
+            language="en",
+        ),
+    ),
+    descriptions=(
+        Text(value="What was said.\nAnd how.", kind="Abstract", language="en"),
+        Text(value="Recorded on DAT.", kind="TechnicalInfo"),
+    ),
+    places=(
+        Place(name="Nijmegen", point=Point(longitude="5.86", latitude="51.84")),
+        Place(box=Box(west="3.3", east="7.2", south="50.7", north="53.6")),
+        Place(polygons=(Polygon(points=CORNERS, inside=Point(longitude="5", latitude="51.5")),)),
+    ),
+    fundings=(
+        Funding(
+            funder="European Research Council",
+            code=Code(value="https://ror.org/0472cxd90", scheme="ROR"),
+            award="101",
+            award_uri="https://cordis.europa.eu/project/id/101",
+            award_title="Words",
+        ),
+    ),
+    related=(
+        Related(
+            relation="IsPublishedIn",
+            resource_type="Journal",
+            code=Code(value="1234-5678", scheme="ISSN"),
+            titles=(Text(value="Journal of Words"),),
+            creators=(Agent(name="Poe, P.", family="Poe", given="P."),),
+            contributors=(Agent(name="Moe, M.", role="Editor"),),
+            year="2024",
+            volume="12",
+            issue="3",
+            number="e7",
+            number_kind="Article",
+            first_page="37",
+            last_page="51",
+            publisher="Words Inc.",
+            edition="2",
+        ),
+    ),
+)
+
+
+def described(about: About | None, name: str = "hdl:1839/00-1", **record: Any) -> Described:
+    held = Record(about=about, at="2026-11-21T01:02:03Z", **record)
+    return metadata.described(parse(name), held, URL)
+
+
+def judged(data: bytes, schema: str) -> None:
+    """Raises where libxml2 finds the document not valid."""
+    xml_text.schema(schema).assertValid(etree.fromstring(data))
+
+
+# DataCite
+# --------
+
+
+def test_datacite_is_valid_and_loses_nothing() -> None:
+    written = metadata.write(described(FULL), "datacite")
+    judged(written, "datacite-4.6.xsd")
+    again = metadata.adopted(metadata.read(written, "datacite"), parse("hdl:1839/00-1"), URL)
+    contributors = (msgspec.structs.replace(FULL.contributors[0], kind="Personal"),)
+    assert again.contributors == contributors  # a family name makes a person
+    related = msgspec.structs.replace(
+        FULL.related[0],
+        creators=(msgspec.structs.replace(FULL.related[0].creators[0], kind="Personal"),),
+    )
+    assert again == msgspec.structs.replace(FULL, contributors=contributors, related=(related,))
+
+
+def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
+    """ "(:unav) value unavailable, possibly unknown" (DataCite 4.6, appendix 3)."""
+    written = metadata.write(described(None), "datacite")
+    judged(written, "datacite-4.6.xsd")
+    root = etree.fromstring(written)
+    texts = {etree.QName(one).localname: one.text for one in root.iter()}
+    assert texts["creatorName"] == texts["title"] == texts["publisher"] == "(:unav)"
+    assert texts["publicationYear"] == "2026"
+    again = metadata.read(written, "datacite")
+    assert (again.creators, again.publisher) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("doi:10.1000/182", ("10.1000/182", "DOI")),
+        ("hdl:1839/00-1", ("1839/00-1", "Handle")),
+        ("ark:12345/x6", ("ark:12345/x6", "ARK")),
+        ("urn:nbn:de:101", ("urn:nbn:de:101", "URN")),
+        ("pdi://oma.eop.gov.us/1997/9/1/1", ("pdi://oma.eop.gov.us/1997/09/01/1", "PDI")),
+    ],
+)
+def test_datacite_names_the_scheme_of_an_identifier(name: str, expected: tuple[str, str]) -> None:
+    root = etree.fromstring(metadata.write(described(FULL, name), "datacite"))
+    one = root.find("{*}identifier")
+    assert (one.text, one.get("identifierType")) == expected
+
+
+def test_datacite_has_the_actionable_form_too() -> None:
+    root = etree.fromstring(metadata.write(described(FULL), "datacite"))
+    codes = {
+        one.get("alternateIdentifierType"): one.text for one in root.iter("{*}alternateIdentifier")
+    }
+    assert codes == {"URL": URL, "local": "TLA-7"}
+
+
+def test_the_lists_of_the_schema_are_those_of_the_model() -> None:
+    root = etree.parse("src/perdure/metadata/schemas/datacite-4.6.xsd").getroot()
+    xs = "{http://www.w3.org/2001/XMLSchema}"
+    lists = {
+        one.get("name"): {value.get("value") for value in one.iter(f"{xs}enumeration")}
+        for one in root.findall(f"{xs}simpleType")
+    }
+    assert lists["TitleType"] == description.TITLES
+    assert lists["DescriptionType"] == description.DESCRIPTIONS
+    assert lists["ContributorType"] == description.ROLES
+    assert lists["DateType"] == description.DATES
+    assert lists["ResourceType"] == description.RESOURCE_TYPES
+    assert lists["RelatedIdentifierType"] == description.SCHEMES
+    assert lists["RelationType"] == description.RELATIONS
+    assert lists["FunderIdentifierType"] == description.FUNDER_SCHEMES
+    assert lists["NumberType"] == description.NUMBERS
+    assert {row.datacite for row in resource_types.ROWS} == description.RESOURCE_TYPES
+
+
+# examples in the documentation of the kernel: what each version of it brought
+_DATACITE = """<resource xmlns="http://datacite.org/schema/kernel-4">
+<identifier identifierType="DOI">10.82433/B09Z-4K37</identifier>
+<creators><creator><creatorName nameType="Personal">Example, Given</creatorName></creator>
+</creators><titles><title xml:lang="en">Example Title</title></titles>
+<publisher publisherIdentifier="https://ror.org/04z8jg394" publisherIdentifierScheme="ROR"
+ schemeURI="https://ror.org/">Example Publisher</publisher>
+<publicationYear>2022</publicationYear>
+<resourceType resourceTypeGeneral="Dataset">Example ResourceType</resourceType>
+{more}</resource>"""
+
+
+_MORE = """
+<dates><date dateType="Coverage" dateInformation="x">2022-10-23/2023</date></dates>
+<descriptions><description descriptionType="Abstract">a<br/>b</description></descriptions>
+<geoLocations><geoLocation><geoLocationPlace>Vancouver</geoLocationPlace><geoLocationPoint>\
+<pointLatitude>49.2827</pointLatitude><pointLongitude>-123.1207</pointLongitude>\
+</geoLocationPoint></geoLocation></geoLocations>
+<contributors><contributor contributorType="Translator"><contributorName>T</contributorName>\
+</contributor></contributors>
+<relatedIdentifiers><relatedIdentifier relatedIdentifierType="RRID" \
+relationType="HasTranslation">x</relatedIdentifier></relatedIdentifiers>
+<fundingReferences><fundingReference><awardTitle>T</awardTitle><funderName>F</funderName>\
+<funderIdentifier funderIdentifierType="Crossref Funder ID">https://doi.org/1</funderIdentifier>\
+</fundingReference></fundingReferences>
+<relatedItems><relatedItem relatedItemType="Book" relationType="IsPublishedIn"><titles>\
+<title>T</title></titles></relatedItem></relatedItems>
+<subjects><subject classificationCode="https://a.example/1">x</subject></subjects>
+<sizes/><formats/><dates/><language>en-us</language><version>1.0</version>
+"""
+
+
+@pytest.mark.parametrize("more", ["", *_MORE.strip().splitlines()])
+def test_datacite_of_others_is_read(more: str) -> None:
+    about = metadata.read(_DATACITE.format(more=more).encode(), "datacite")
+    assert about.title == "Example Title"
+    assert about.publisher is not None
+    assert about.publisher.code == Code(
+        value="https://ror.org/04z8jg394", scheme="ROR", scheme_uri="https://ror.org/"
+    )
+
+
+def test_a_line_break_in_a_datacite_description_is_one() -> None:
+    more = (
+        '<descriptions><description descriptionType="Abstract">a<br/>b</description></descriptions>'
+    )
+    about = metadata.read(_DATACITE.format(more=more).encode(), "datacite")
+    assert about.descriptions[0].value == "a\nb"
+
+
+# laws
+# ----
+
+_texts = st.text(
+    st.characters(
+        blacklist_categories=("Cs",),
+        blacklist_characters=[chr(one) for one in range(32) if one not in (9, 10, 13)]
+        + ["\ufffe", "\uffff"],
+    ),
+    max_size=20,
+)
+_words = _texts.filter(str.strip)
+_agents = st.builds(
+    Agent,
+    name=_texts,
+    given=_texts,
+    family=_texts,
+    kind=st.sampled_from(["", "Personal", "Organizational"]),
+    role=st.sampled_from(["", "Editor", "Other"]),
+    codes=st.lists(st.builds(Code, value=_texts, scheme=_texts), max_size=2).map(tuple),
+)
+_abouts = st.builds(
+    About,
+    titles=st.lists(
+        st.builds(Text, value=_texts, kind=st.sampled_from(["", "Subtitle"])), max_size=3
+    ).map(tuple),
+    creators=st.lists(_agents, max_size=3).map(tuple),
+    contributors=st.lists(_agents, max_size=2).map(tuple),
+    publisher=st.none() | st.builds(Publisher, name=_texts),
+    year=st.sampled_from(["", "1997"]),
+    dates=st.lists(
+        st.builds(When, value=_texts, kind=st.sampled_from(["Issued", "Created"])), max_size=2
+    ).map(tuple),
+    language=st.sampled_from(["", "en", "de-AT"]),
+    resource_type=st.sampled_from(["", *sorted(description.RESOURCE_TYPES)]),
+    resource_kind=_texts,
+    subjects=st.lists(st.builds(Subject, value=_texts), max_size=2).map(tuple),
+    rights=st.lists(st.builds(Rights, value=_texts), max_size=2).map(tuple),
+    descriptions=st.lists(st.builds(Text, value=_texts, kind=st.just("Abstract")), max_size=2).map(
+        tuple
+    ),
+    related=st.lists(
+        st.builds(
+            Related,
+            relation=st.just("IsPublishedIn"),
+            resource_type=st.just("Book"),
+            volume=_texts,
+            first_page=_texts,
+        ),
+        max_size=1,
+    ).map(tuple),
+)
+
+
+def allowed(about: About) -> bool:
+    try:
+        description.checked(about)
+    except ValueError:
+        return False
+    return True
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(_abouts.filter(allowed))
+def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
+    """ "XML encodings with a declared schema" (ISO 24619 section 5.3)."""
+    what = described(about)
+    judged(metadata.write(what, "datacite"), "datacite-4.6.xsd")
+    judged(metadata.write(what, "dc"), "oai_dc.xsd")
+    for name in ("jsonld", "csl", "json"):
+        json.loads(metadata.write(what, name))
+    Graph().parse(data=metadata.write(what, "turtle"), format="turtle")
+    ris = metadata.write(what, "ris").decode()
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9]  - .*", line) for line in re.split("\r\n", ris)[:-1])
+    bibtex = metadata.write(what, "bibtex").decode()
+    bare = re.sub(r"\\[{}]", "", bibtex)
+    assert bare.count("{") == bare.count("}")
+    assert metadata.read(metadata.write(what, "json"), "json") == about
+
+
+@settings(deadline=None)
+@given(_words)
+def test_a_script_element_holds_json_ld_as_it_is(title: str) -> None:
+    about = About(titles=(Text(value=f"</script><!--{title}"),))
+    if allowed(about):
+        written = metadata.write(described(about), "jsonld")
+        assert b"<" not in written
+        assert json.loads(written)["name"] == f"</script><!--{title}"
+
+
+# the others
+# ----------
+
+
+def test_dublin_core_is_valid_and_read_again() -> None:
+    written = metadata.write(described(FULL), "dc")
+    judged(written, "oai_dc.xsd")
+    assert b"<dc:identifier>hdl:1839/00-1</dc:identifier>" in written
+    assert f"<dc:identifier>{URL}</dc:identifier>".encode() in written
+    again = metadata.read(written, "dc")
+    assert again.title == FULL.title
+    assert [one.shown for one in again.creators] == ["Doe, Jane", "The Language Archive"]
+    assert (again.year, again.resource_type, again.language) == ("2024", "Dataset", "en-GB")
+
+
+def test_dcmi_terms_are_read_as_the_elements_that_they_refine() -> None:
+    record = b"""<metadata xmlns:dcterms="http://purl.org/dc/terms/">
+      <dcterms:title>T</dcterms:title><dcterms:alternative>A</dcterms:alternative>
+      <dcterms:issued>1999-12</dcterms:issued><dcterms:abstract>Short.</dcterms:abstract>
+      <dcterms:license>https://creativecommons.org/licenses/by/4.0/</dcterms:license></metadata>"""
+    about = metadata.read(record, "dc")
+    assert (about.title, about.year, about.date("Issued")) == ("T", "1999", "1999-12")
+    assert about.descriptions[0].kind == "Abstract"
+    assert about.rights[0].uri.startswith("https://creativecommons.org")
+
+
+def test_json_ld_is_schema_org_and_read_again() -> None:
+    node = json.loads(metadata.write(described(FULL), "jsonld"))
+    assert node["@context"] == "https://schema.org/"
+    assert (node["@type"], node["@id"]) == ("Dataset", URL)
+    assert node["creator"][0]["@id"] == "https://orcid.org/0000-0002-1825-0097"
+    assert node["license"] == ["https://creativecommons.org/licenses/by/4.0/"]
+    again = metadata.read(json.dumps(node).encode(), "jsonld")
+    assert again.creators[0].family == "Doe"
+    assert again.creators[0].codes[0].scheme == "ORCID"
+    assert again.container is not None
+    assert (again.container.volume, again.container.issue) == ("12", "3")
+    assert (again.container.first_page, again.container.last_page) == ("37", "51")
+
+
+def test_turtle_is_what_rdflib_reads() -> None:
+    graph = Graph().parse(data=metadata.write(described(FULL), "turtle"), format="turtle")
+    terms = "http://purl.org/dc/terms/"
+    said = {(str(p), o) for p, o in graph.predicate_objects(URIRef(URL))}
+    assert (f"{terms}title", Literal("Words & <Things>", lang="en")) in said
+    assert (f"{terms}identifier", Literal("hdl:1839/00-1")) in said
+    assert (f"{terms}source", URIRef("https://doi.org/10.1000/182")) in said
+    assert (f"{terms}creator", URIRef("https://orcid.org/0000-0002-1825-0097")) in said
+
+
+def test_csl_json_is_an_item_and_read_again() -> None:
+    item = json.loads(metadata.write(described(FULL), "csl"))
+    assert item["type"] == "dataset"
+    assert item["author"][0] == {"family": "Doe", "given": "Jane"}
+    assert item["issued"] == {"date-parts": [[2024, 3, 5]]}
+    assert (item["URL"], item["note"]) == (URL, "PID: hdl:1839/00-1")
+    again = metadata.read(json.dumps([item]).encode(), "csl")
+    assert (again.title, again.year) == ("Words & <Things>: A corpus", "2024")
+    assert again.creators[0] == Agent(name="Doe, Jane", family="Doe", given="Jane", kind="Personal")
+
+
+def test_bibtex_escapes_what_tex_would_take_for_itself() -> None:
+    about = About(titles=(Text(value=r"50% of {all} $ & # _ ^ ~ \ things"),), year="1999")
+    written = metadata.write(described(about), "bibtex").decode()
+    assert (
+        r"title = {50\% of \{all\} \$ \& \# \_ \textasciicircum{} \textasciitilde{} "
+        r"\textbackslash{} things}," in written
+    )
+
+
+def test_ris_begins_with_its_type_and_ends_with_er() -> None:
+    lines = metadata.write(described(FULL), "ris").decode().split("\r\n")
+    assert (lines[0], lines[-2:]) == ("TY  - DATA", ["ER  - ", ""])
+    assert {"AU  - Doe, Jane", f"UR  - {URL}", "ID  - hdl:1839/00-1"} <= set(lines)
+
+
+def test_what_the_registry_knows_is_said_too() -> None:
+    held = Representation(
+        format="html", media_type="text/html", length=99, sha512="0" * 128, segment=1, offset=0
+    )
+    record = Record(
+        versions=(Version(number=1, at="1997-09-01T00:00:00Z", representations=(held,)),)
+    )
+    what = metadata.described(parse("pdi://oma.eop.gov.us/1997/09/01/1"), record, URL)
+    written = metadata.write(what, "datacite").decode()
+    assert "<size>99 bytes</size>" in written
+    assert "<format>text/html</format>" in written
+    assert "<publicationYear>1997</publicationYear>" in written
+
+
+def test_plain_names_and_values_stand_in_for_a_description() -> None:
+    what = described(None, metadata={"creator": "Doe, Jane", "title": "T", "date": "1999"})
+    assert metadata.read(metadata.write(what, "datacite"), "datacite").title == "T"
+
+
+@pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl"])
+def test_the_format_of_a_record_is_told_from_it(name: str) -> None:
+    assert metadata.guess(metadata.write(described(FULL), name)) == name
