@@ -1,8 +1,8 @@
 """The grammars of the PWID drafts, to the letter.
 
-How it works: fifteen drafts have eight grammars. Each is a pattern for the text as written,
-whose dates and times `perdure.ids.pwid` has checked, and one for the item once its escapes are
-undone.
+How it works: fifteen drafts have eight grammars. Each is a row of patterns for the fields of the
+text as written, whose dates and times `perdure.ids.pwid` has checked, and one for the item once its
+escapes are undone. `satisfies` looks at the whole; `misfits` says which fields are to blame.
 
 What must stay true: nothing generous happens here. Where a draft's ABNF is no ABNF, its plain
 meaning is taken: `+( unreserved )` and `(1-9)*DIGIT` as `1*unreserved` and `1*9DIGIT`, which
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import NamedTuple
 
 # RFC 3986
 # URI       = scheme ":" hier-part [ "?" query ] [ "#" fragment ]
@@ -73,28 +74,44 @@ _DOMAIN = rf"{_LABEL}(?:\.{_LABEL})*"
 _ONLY_FIVE_ESCAPES = "(?!.*%(?!5B|5D|3F|23|25))"
 
 
-def _fields(*fields: str) -> str:
-    return ":".join(f"(?:{field})" for field in fields)
+class Grammar(NamedTuple):
+    """What each field of a PWID may be, as patterns; all fields joined by colons are the PWID."""
+
+    opening: str
+    archive: str
+    time: str
+    coverage: str | None
+    """None where it is glued to the time."""
+    item: str
+
+    @property
+    def whole(self) -> str:
+        return ":".join(f"(?:{field})" for field in self if field is not None)
 
 
 _ANY = ".+"
 # Draft-00 takes `page:` in `:page:http://a` for the scheme of a URI: what looks like that is later.
 _NO_COVERAGE = r"(?=:[A-Z][A-Z0-9+.\-]*://)"
-_DRAFT_00 = _fields(
+_DRAFT_00 = Grammar(
     "pwid",
     _ID,
     f"{_DATE}[T_]{_DOTTED}Z(?:_(?:page|part|coll|snapshot|rec|other)|{_NO_COVERAGE})",
+    None,
     f"{_URI}|{_ID}",
 )
-_DRAFT_01 = _fields("pwid", _ID, f"{_DATE}[T_]{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
-_DRAFT_04 = _fields("pwid", _ID, f"{_DATE}T{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
-_URN_00 = _fields("urn", "pwid", _ID, f"{_DATE}T{_COLONS}Z", _EIGHT, f"{_URI}|{_ID}")
-_URN_04 = _fields("urn", "pwid", _ID, f"(?-i:{_W3CDTF})", _EIGHT, f"{_URI_ESCAPED}|{_ID}")
-_URN_05 = _fields("urn", "pwid", _ID, _W3CDTF, _EIGHT, f"{_URI_ESCAPED}|{_ID}")
-_URN_06 = _fields(
-    "urn", "pwid", f"{_DOMAIN}|~{_ID}", _UTC, "[A-Z]+", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}|~{_ID}"
+_DRAFT_01 = Grammar("pwid", _ID, f"{_DATE}[T_]{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
+_DRAFT_04 = Grammar("pwid", _ID, f"{_DATE}T{_DOTTED}Z", _EIGHT, f"{_URI}|{_ID}")
+_URN_00 = Grammar("urn:pwid", _ID, f"{_DATE}T{_COLONS}Z", _EIGHT, f"{_URI}|{_ID}")
+_URN_04 = Grammar("urn:pwid", _ID, f"(?-i:{_W3CDTF})", _EIGHT, f"{_URI_ESCAPED}|{_ID}")
+_URN_05 = Grammar("urn:pwid", _ID, _W3CDTF, _EIGHT, f"{_URI_ESCAPED}|{_ID}")
+_URN_06 = Grammar(
+    "urn:pwid",
+    f"{_DOMAIN}|~{_ID}",
+    _UTC,
+    "[A-Z]+",
+    f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}|~{_ID}",
 )
-_URN_09 = _fields("urn", "pwid", _DOMAIN, _UTC, "part|page", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}")
+_URN_09 = Grammar("urn:pwid", _DOMAIN, _UTC, "part|page", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}")
 
 _GRAMMARS = {  # of the text as written, and of its item with the escapes undone
     "draft-00": (_DRAFT_00, _ANY),
@@ -120,7 +137,77 @@ DIALECTS = tuple(_GRAMMARS)
 def satisfies(dialect: str, written: str, item: str) -> bool:
     """Whether a PWID as written, and its item, have the grammar of this one of `DIALECTS`."""
     of_text, of_item = _GRAMMARS[dialect]
-    return bool(_compiled(of_text).fullmatch(written) and _compiled(of_item).fullmatch(item))
+    return bool(_compiled(of_text.whole).fullmatch(written) and _compiled(of_item).fullmatch(item))
+
+
+# what keeps a text from having a grammar
+# ---------------------------------------
+
+# A time has no "p", so that the first coverage behind a colon is the coverage.
+_SPLIT = (
+    f"(?P<opening>(?:urn:)?pwid):(?P<archive>[^:]*):(?P<time>.*?)(?P<coverage>_(?:page|part|coll|"
+    f"snapshot|rec|other)|:(?:{_EIGHT})|{_NO_COVERAGE}):(?P<item>.*)"
+)
+_PLAIN_ID = "letters, digits and -._~"
+_DATED = "2016, 2016-01, 2016-01-22 or with a time of day, 2016-01-22T11:20Z"
+_ANY_ITEM = f"a URI, or {_PLAIN_ID}"
+_GLUED = "_page _part _coll _snapshot _rec or _other behind the time, or nothing"
+_ONE_OF_EIGHT = f"a colon and {_EIGHT.replace('|', ', ')}"
+_IN_UTC = "2016-01-22Z or 2016-01-22T11:20:29Z"
+_FIVE = "a URI with [ ] ? # % escaped and nothing else"
+_FOUR = f"a URI with [ ] ? # escaped, or {_PLAIN_ID}"
+_EXPECTED = {
+    _DRAFT_00: ("pwid", _PLAIN_ID, "2016-01-22_11.20.29Z", _GLUED, _ANY_ITEM),
+    _DRAFT_01: ("pwid", _PLAIN_ID, "2016-01-22_11.20.29Z", _ONE_OF_EIGHT, _ANY_ITEM),
+    _DRAFT_04: ("pwid", _PLAIN_ID, "2016-01-22T11.20.29Z", _ONE_OF_EIGHT, _ANY_ITEM),
+    _URN_00: ("urn:pwid", _PLAIN_ID, "2016-01-22T11:20:29Z", _ONE_OF_EIGHT, _ANY_ITEM),
+    _URN_04: ("urn:pwid", _PLAIN_ID, f"{_DATED}, in capitals", _ONE_OF_EIGHT, _FOUR),
+    _URN_05: ("urn:pwid", _PLAIN_ID, _DATED, _ONE_OF_EIGHT, _FOUR),
+    _URN_06: (
+        "urn:pwid",
+        "a domain, or ~ and an id",
+        _IN_UTC,
+        "letters",
+        f"{_FIVE}, or ~ and an id",
+    ),
+    _URN_09: ("urn:pwid", "a domain", _IN_UTC, "a colon and part or page", _FIVE),
+}
+
+
+class Misfit(NamedTuple):
+    """A field that a grammar does not allow as it is written, and what it allows."""
+
+    field: str
+    found: str
+    expected: str
+
+
+def misfits(dialect: str, written: str, item: str) -> tuple[Misfit, ...]:
+    """What keeps a PWID as written from having this grammar; nothing where it has it."""
+    if satisfies(dialect, written, item):
+        return ()
+    of_text, of_item = _GRAMMARS[dialect]
+    fields = _compiled(_SPLIT).fullmatch(written)
+    if fields is None:  # perdure.ids.pwid reads nothing of which this is so
+        return (Misfit("PWID", written, of_text.whole),)
+    fits = {name: _has(pattern, fields[name]) for name, pattern in of_text._asdict().items()}
+    if of_text.coverage is None:  # draft-00
+        fits["coverage"] = not fields["coverage"].startswith(":")
+        glued = fields["coverage"] if fits["coverage"] else "_page"
+        fits["time"] = _has(of_text.time, fields["time"] + glued, behind="" if glued else ":a://")
+    else:
+        fits["coverage"] = _has(f":(?:{of_text.coverage})", fields["coverage"])
+    fits["item"] = fits["item"] and _has(of_item, item)
+    expected = dict(zip(Grammar._fields, _EXPECTED[of_text], strict=True))
+    return tuple(
+        Misfit(name, fields[name], expected[name]) for name in Grammar._fields if not fits[name]
+    )
+
+
+def _has(pattern: str | None, text: str, *, behind: str = "") -> bool:
+    """Whether a text has a pattern, where this stands behind it for the pattern to look at."""
+    whole = f"(?:{pattern}){re.escape(behind)}"
+    return pattern is not None and _compiled(whole).fullmatch(text + behind) is not None
 
 
 @cache  # compiled when first asked for: it takes longer than everything else in this package

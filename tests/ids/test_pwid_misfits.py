@@ -1,0 +1,59 @@
+"""Why a text does not have the grammar of a draft: the fields that are to blame."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids.pwid import parse
+from perdure.ids.pwid_dialects import DIALECTS, Grammar, misfits
+from perdure.testing import pwid as pwid_texts
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "fields"),
+    [
+        ("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", "draft-04", ""),
+        ("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", "draft-00", "coverage"),
+        ("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", "urn-09", "opening time"),
+        ("pwid:archive.org:2016-01-22_11.20.29Z:page:http://www.dr.dk", "draft-04", "time"),
+        ("pwid:archive.org:2016-01-22_11.20.29Z_page:http://www.dr.dk", "draft-00", ""),
+        ("pwid:archive.org:2016-01-22_11.20.29Z_page:http://www.dr.dk", "draft-01", "coverage"),
+        ("pwid:archive.org:2016-01-22_11.20.29Z:http://www.dr.dk", "draft-00", ""),
+        ("pwid:archive.org:2016:http://www.dr.dk", "draft-00", "time"),
+        ("urn:pwid:a_b:2016-01-22T11:20:29Z:site:http://a/%20", "urn-09", "archive coverage item"),
+        ("urn:pwid:archive.org:2016-10-20T22:26:35:page:https://www.doi.org/", "urn-09", "time"),
+        ("pwid:a%41:2016-01-22T11.20.29Z:page:http://a", "draft-04", "archive"),
+    ],
+)
+def test_the_fields_that_are_to_blame(text: str, dialect: str, fields: str) -> None:
+    found = misfits(dialect, text, parse(text).item)
+    assert " ".join(one.field for one in found) == fields
+
+
+@given(text=pwid_texts.texts(), dialect=st.sampled_from(DIALECTS))
+def test_there_is_a_fault_just_where_the_grammar_is_not_satisfied(text: str, dialect: str) -> None:
+    pwid = parse(text)
+    found = misfits(dialect, text, pwid.item)
+    assert bool(found) is not pwid.is_valid(dialect)
+    assert {one.field for one in found} <= set(Grammar._fields)
+
+
+@pytest.mark.corpus
+def test_the_pwids_found_in_the_wild() -> None:
+    path = Path(__file__).parents[3] / "shared/vectors/pwid-in-the-wild.json"
+    if not path.exists():
+        pytest.skip("the vectors lie beside the project")
+    for case in json.loads(path.read_text("utf-8"))["cases"]:
+        try:
+            pwid = parse(case["pwid"])
+        except MalformedIdentifier:
+            assert case["readable"] is False
+            continue
+        for mark, dialect in (("draft04", "draft-04"), ("urn03", "urn-03"), ("urn09", "urn-09")):
+            assert bool(misfits(dialect, pwid.written, pwid.item)) is not case[mark]
