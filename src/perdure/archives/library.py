@@ -133,7 +133,7 @@ class Library:
             flaws.append(Flaw(entry.base, f"{entry.name[:120]!a} is compressed in the package"))
             try:
                 inflated = self._inflated(path, entry)
-            except (zipfile.BadZipFile, EOFError) as error:
+            except zipfile.BadZipFile as error:
                 flaws.append(Flaw(entry.base, f"{entry.name[:120]!a}: {error}"))
             else:
                 added.append(self._add_one(Place(path=str(inflated)), name, watch))

@@ -11,9 +11,11 @@ was recorded, byte for byte; look-ups cost the same however many captures a URL 
 
 from __future__ import annotations
 
+import os
+import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -114,19 +116,29 @@ def storage_errors(what: str) -> Iterator[None]:
 
 
 def create(root: Path) -> None:
-    """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed."""
+    """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed.
+
+    It gets its name when it is whole, for readers look for it all the time.
+    """
+    target = root / FILE
+    if target.exists():
+        return
+    beside = root / f".{FILE}.{secrets.token_hex(8)}"
     with storage_errors("the index of captures"):
         root.mkdir(parents=True, exist_ok=True)
-        connection = apsw.Connection(str(root / FILE))
         try:
-            connection.set_busy_timeout(_BUSY)
-            connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
-            with connection:
-                if not connection.execute("PRAGMA user_version").get:
+            connection = apsw.Connection(str(beside))
+            try:
+                connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+                with connection:
                     connection.execute(_SCHEMA)
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
+            finally:
+                connection.close()
+            with suppress(FileExistsError):  # somebody else was faster
+                os.link(beside, target)
         finally:
-            connection.close()
+            beside.unlink(missing_ok=True)
 
 
 class SqliteCaptures:

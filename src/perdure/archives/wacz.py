@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +30,7 @@ _LOCAL_HEADER = 30
 _PIECE = 1 << 20
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
 _PACKAGE = "datapackage.json"
+_DAMAGED = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error)
 _DIGEST = "datapackage-digest.json"
 
 
@@ -86,8 +88,11 @@ def read(path: Path, suffixes: tuple[str, ...]) -> Package:
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as package:
             entries = list(_entries(package, file, path.stat().st_size, flaws))
-            _check(package, {entry.name: entry for entry in entries}, flaws)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
+            try:
+                _check(package, {entry.name: entry for entry in entries}, flaws)
+            except _DAMAGED as error:
+                flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
+    except _DAMAGED as error:
         flaws.append(Flaw(0, f"no ZIP file that can be read: {error}"))
         return Package(flaws=tuple(flaws))
     archives = [
@@ -225,7 +230,7 @@ def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     try:
         for piece in pieces():
             digest.update(piece)
-    except (zipfile.BadZipFile, EOFError, OSError) as error:
+    except (*_DAMAGED, OSError) as error:
         return f"it cannot be read: {error}"
     found = digest.hexdigest()
     return "" if found == digits.lower() else f"its {algorithm} is {found}, not {digits[:128]}"
@@ -245,5 +250,8 @@ def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
 
 def extract(path: Path, entry: Entry, target: BinaryIO) -> None:
     """Writes an entry that is compressed to a file. Raises BadZipFile or OSError."""
-    with zipfile.ZipFile(path) as package:
-        target.writelines(contents(package, entry))
+    try:
+        with zipfile.ZipFile(path) as package:
+            target.writelines(contents(package, entry))
+    except _DAMAGED as error:
+        raise zipfile.BadZipFile(str(error)) from error
