@@ -234,9 +234,9 @@ def read_toml(text: str, where: object) -> tuple[Archive, ...]:
     if set(table) - {"archive"}:
         raise _bad(where, f"there are no tables but [[archive]]: {sorted(set(table))}")
     for entry in entries:
-        problem = _problem(entry)
-        if problem:
-            raise _bad(where, f"archive {entry.id}: {problem}")
+        wrong = problem(entry)
+        if wrong:
+            raise _bad(where, f"archive {entry.id}: {wrong}")
     return entries
 
 
@@ -251,8 +251,8 @@ def _candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate | None
     return Candidate(pwid=pwid, archive=archive, collection=played.collection)
 
 
-def _problem(entry: Archive) -> str | None:
-    """What is wrong with an entry, in words."""
+def problem(entry: Archive) -> str | None:
+    """What is wrong with an entry that somebody wrote, in words; None where nothing is."""
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
         return "an id is a domain in lower case"
     both, item = frozenset(("time", "uri")), frozenset(("uri",))
@@ -263,9 +263,9 @@ def _problem(entry: Archive) -> str | None:
     forms += [(entry.resolver, frozenset(("pwid",)))] if entry.resolver else []
     forms += [(entry.cdx, frozenset())] if entry.cdx else []
     for form, needed in forms:
-        problem = playback.fault(form, needed=needed)
-        if problem:
-            return f"{form}: {problem}"
+        wrong = playback.fault(form, needed=needed)
+        if wrong:
+            return f"{wrong}: {form}"
     return None
 
 

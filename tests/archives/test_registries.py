@@ -1,0 +1,113 @@
+"""Registries of others: MemGator's JSON and the `pwid#` Turtle, read and written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rdflib
+
+from perdure.archives.known import Archive, Archives, load, packaged
+from perdure.archives.registries import from_turtle, read, to_toml, to_turtle
+from perdure.errors import InvalidMetadata
+from perdure.ids.pwid import parse
+from perdure.settings import Settings
+
+MEMGATOR = """[
+  {"id": "web.archive.example", "name": "Example", "probability": 0.9,
+   "timemap": "https://web.archive.example/web/timemap/link/",
+   "timegate": "https://web.archive.example/web/"},
+  {"id": "Old.example", "name": "Old", "timegate": "http://old.example/timegate/", "ignore": true}
+]"""
+
+# the shape of the registry of the German National Library's resolver
+TURTLE = """
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix pwid: <https://w3id.org/pwid#> .
+
+<https://webarchiv.onb.ac.at/selfdescription/#wa> a pwid:WebArchive ;
+    rdfs:label "Webarchiv Österreich"@de, "Austrian Webarchive"@en ;
+    pwid:archiveId "webarchiv.onb.ac.at" ;
+    pwid:replay <https://webarchiv.onb.ac.at/web/> ;
+    pwid:resolver <https://webarchiv.onb.ac.at/resolve.jsp> ;
+    pwid:cdxEndpoint <https://webarchiv.onb.ac.at/web/cdx> .
+
+<https://webarchiv.onb.ac.at/web/> a pwid:ReplayGateway ;
+    pwid:exampleIri <https://webarchiv.onb.ac.at/web/20131203170303/http://m.onb.ac.at/a.htm> ;
+    pwid:baseUrl "https://webarchiv.onb.ac.at/web/" ;
+    pwid:pathPattern "{{utc-year}}{{utc-month}}{{utc-day}}{{utc-hour}}{{utc-minute}}{{utc-sec}}/{{archived-uri}}" .
+
+<https://webarchiv.onb.ac.at/resolve.jsp> a pwid:Resolver ;
+    pwid:baseUrl "https://webarchiv.onb.ac.at/" ;
+    pwid:pathPattern "resolve.jsp?pwid={{pwid}}" .
+"""  # noqa: E501  (as it is written there)
+
+
+def test_memgator_knows_timegates_and_no_playback() -> None:
+    one, old = read(MEMGATOR)
+    archives = Archives((one, old))
+    pwid = parse("pwid:web.archive.example:2016-01-22T11.20.29Z:page:http://a/")
+    assert archives.timegate(pwid) == "https://web.archive.example/web/http://a/"
+    assert archives.timemap(pwid) == "https://web.archive.example/web/timemap/link/http://a/"
+    assert archives.playback(pwid) is None
+    assert (old.id, old.status) == ("old.example", "unverified")
+
+
+def test_turtle_is_read() -> None:
+    (one,) = read(TURTLE)
+    assert (one.id, one.name) == ("webarchiv.onb.ac.at", "Austrian Webarchive")
+    pwid = parse("pwid:webarchiv.onb.ac.at:2013-12-03T17.03.03Z:page:http://m.onb.ac.at/a.htm")
+    archives = Archives((one,))
+    assert one.example is not None
+    assert parse(one.example.pwid) == pwid
+    assert archives.playback(pwid) == one.example.url
+    assert (archives.resolver(pwid) or "").startswith(
+        "https://webarchiv.onb.ac.at/resolve.jsp?pwid=urn:pwid:webarchiv.onb.ac.at:2013-12-03T17:03"
+    )
+    assert one.cdx == "https://webarchiv.onb.ac.at/web/cdx"
+
+
+def test_what_is_written_in_turtle_is_read_back() -> None:
+    ours = {one.id: one for one in packaged()}
+    written = to_turtle(packaged())
+    graph = rdflib.Graph().parse(data=written, format="turtle")
+    replays = graph.query(
+        "PREFIX pwid: <https://w3id.org/pwid#> SELECT ?id ?base ?path WHERE {"
+        " ?a a pwid:WebArchive ; pwid:archiveId ?id ; pwid:replay [ pwid:baseUrl ?base ; pwid:pathPattern ?path ] }"
+    )
+    assert len(list(replays)) == len([one for one in ours.values() if one.current]) - 1
+    back = {one.id: one for one in from_turtle(written)}
+    assert set(back) == set(ours)
+    known = Archives(back.values())
+    for one in ours.values():
+        assert back[one.id].name == one.name
+        assert (back[one.id].cdx, back[one.id].timegate) == (one.cdx, one.timegate)
+        assert back[one.id].resolver == one.resolver
+        if one.current and one.example:
+            assert known.playback(parse(one.example.pwid)) == one.example.url
+            assert back[one.id].example is not None
+
+
+def test_what_is_written_in_toml_is_read_back(tmp_path: Path) -> None:
+    assert read(to_toml(packaged())) == packaged()
+    odd = Archive(id="a.example", name='"\\\u007f\u2028é\n', note="[[archive]]")
+    (tmp_path / "own.toml").write_text(to_toml((odd,)), "utf-8")
+    assert load(Settings(archives_file="own.toml"), tmp_path).find("a.example") == odd
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[ 1 ]", "Expected"),
+        ('[ {"name": "a"} ]', "id"),
+        ("[ ", "Expecting"),
+        ('[ {"id": "a", "timegate": "javascript:"} ]', "archive a"),
+        ('[ {"id": "a", "timegate": "http://a{uri}/"} ]', "archive a"),
+        ("@prefix a", "Bad syntax"),
+        (TURTLE.replace("{{utc-sec}}", "{{utc-second}}"), "slot"),
+        (TURTLE.replace('"webarchiv.onb.ac.at"', '""'), "domain"),
+    ],
+)
+def test_what_cannot_be_is_an_error(text: str, reason: str) -> None:
+    with pytest.raises(InvalidMetadata, match=reason):
+        read(text)
