@@ -43,6 +43,7 @@ from perdure.rules import wanted
 from perdure.settings import Settings
 from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords
+from perdure.unfolding import Unfolding
 
 DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
@@ -113,6 +114,11 @@ class Registry:
             sha512=held.sha512,
             name=str(identifier.whole),
         )
+
+    @property
+    def unfolding(self) -> Unfolding:
+        """What names that are not registered are parts of."""
+        return Unfolding(self.records.record, self.settings.templates)
 
     def selector(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
         """What a part text selects, or the part that the identifier itself names.

@@ -155,3 +155,9 @@ def test_the_api_tells_the_values_that_a_template_makes(site: Deployment) -> Non
     assert found["handle"] == "TEST.1/PYH2@part9"
     data = [(one["type"], one["data"]["value"]) for one in found["values"]]
     assert data == [("URL", "http://oserver/pyh2?part=part9")]
+
+
+def test_thttp_leads_to_the_part_too(site: Deployment) -> None:
+    """RFC 2169 section 3.1: "it MUST be returned in a Location: header"."""
+    answer = site.get("/uri-res/N2L?hdl:1839/A@time(100s,200s)")
+    assert (answer.status, answer.headers["location"]) == (303, "http://oserver/objectA#t=100,200")

@@ -38,7 +38,7 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
 from perdure.rules import bindable
-from perdure.server import handle_admins, handle_codes, handle_search, methods, templating
+from perdure.server import handle_admins, handle_codes, handle_search, methods
 from perdure.server.answers import Answer, empty
 from perdure.server.handle_codes import METHODS, Code, Form
 from perdure.server.request import Request
@@ -273,10 +273,11 @@ def _shown(identifier: Handle | Pdi, record: Record, base: str) -> tuple[Value, 
 
 def _made(service: Service, identifier: Handle | Pdi) -> tuple[Value, ...] | None:
     """The values of a handle that a template makes of one that is registered."""
-    found = templating.unfold(service, identifier)
+    found = service.unfolding.unfold(identifier)
     if found is None or not isinstance(found.whole, Handle):
         return None
-    return templating.made_values(service, found.whole, found.record, found.delimiter, found.part)
+    whole, part = found.whole, found.part
+    return service.unfolding.made_values(whole, found.record, found.delimiter, part)
 
 
 def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:

@@ -39,14 +39,14 @@ from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation, Want
 from perdure.parts import Member, Selector
-from perdure.server import bodies, digests, held, lists, members, problems, templating
+from perdure.server import bodies, digests, held, lists, members, problems
 from perdure.server.answers import Answer, Fields, link, links, uri
 from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
 from perdure.server.redirects import described_by, redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import part_path, part_uri, path_of
-from perdure.server.templating import Unfolded
+from perdure.unfolding import Unfolded
 
 _DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent to those who ask for it
 
@@ -75,8 +75,8 @@ async def part(
         case Redirect(location=location):
             written = text or str(identifier).removeprefix(str(identifier.whole)).lstrip("#")
             before = delimiter or ("?part=" if text else "#")
-            there = templating.part_location(
-                service, identifier.whole, record or Record(), before, written, location.uri
+            there = service.unfolding.part_location(
+                identifier.whole, record or Record(), before, written, location.uri
             )
             if there is not None:
                 return redirect(step.to(there), fresh=service.settings.fresh_seconds)

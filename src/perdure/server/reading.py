@@ -32,7 +32,7 @@ from perdure.model import (
 )
 from perdure.revisions import changes
 from perdure.rules import wanted
-from perdure.server import auth, held, members, metadata, parts, problems, templating
+from perdure.server import auth, held, members, metadata, parts, problems
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -86,7 +86,7 @@ async def resource(
     if identifier.whole is not identifier or part is not None:
         return await parts.part(service, request, identifier, part)
     record = service.record(identifier)
-    if record is None and (unfolded := templating.unfold(service, identifier)) is not None:
+    if record is None and (unfolded := service.unfolding.unfold(identifier)) is not None:
         return await parts.unfolded(service, request, identifier, unfolded)
     step = _step(request, identifier, record)
     if members.suits(request, identifier, step):

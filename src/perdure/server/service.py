@@ -17,6 +17,7 @@ from perdure.server.bearers import Bearers
 from perdure.server.metrics import Metrics
 from perdure.server.passwords import Passwords
 from perdure.settings import Settings
+from perdure.unfolding import Unfolding
 
 _CUTTERS = 4  # threads; the work itself is mostly done by other processes
 
@@ -40,6 +41,10 @@ class Service:
     @property
     def resolver(self) -> Resolver:
         return self.registry.resolver
+
+    @property
+    def unfolding(self) -> Unfolding:
+        return self.registry.unfolding
 
     def record(self, identifier: Identifier) -> Record | None:
         return self.registry.records.record(identifier.key)

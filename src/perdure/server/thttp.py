@@ -75,7 +75,8 @@ async def answer(service: Service, request: Request) -> Answer:
 def _n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
     identifier = _single(operand)
-    found = urls(service, request, identifier)
+    part = None if service.record(identifier) else service.unfolding.location(identifier)
+    found = (part,) if part else urls(service, request, identifier)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     if not found:

@@ -1,0 +1,135 @@
+"""Parts of things held elsewhere: which template says where one lies, and which whole it is of.
+
+How it works: an identifier that is registered is what it is. One that is not may be a part of one
+that is: `unfold` looks for the longest registered beginning, cut off at a delimiter of its scheme
+(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK). Templates are asked in this order:
+those that lie with the record, those of the settings, and for Handles the HS_NAMESPACE values of
+the record and of its prefix. The rest of an ARK is passed through as it is, as ARKs have it.
+
+What must stay true: at most 16 records are looked up for one name, each by its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from urllib.parse import quote as escape
+
+import msgspec
+
+from perdure import rules, templates
+from perdure.decide import decide
+from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.handles import names, namespace
+from perdure.handles.values import TEMPLATE, URL, values_of
+from perdure.ids import Identifier, parse
+from perdure.ids.ark import Ark
+from perdure.ids.handle import Handle
+from perdure.model import Query, Record, Redirect, Value, Want
+from perdure.templates import Template
+
+_DELIMITERS: dict[type[Identifier], str] = {Handle: "#@", Ark: "/."}
+_KEPT = "/:;,@!$&'()*+=-._~?"
+
+
+class Unfolded(msgspec.Struct, frozen=True):
+    """A name that was not registered, as a part of one that is."""
+
+    whole: Identifier
+    record: Record
+    delimiter: str
+    part: str
+
+
+class Unfolding:
+    """Finds what names that are not registered are parts of, and where those lie.
+
+    `record` gives the record with a key, `general` are the templates of the settings.
+    """
+
+    def __init__(self, record: Callable[[str], Record | None], general: tuple[str, ...]) -> None:
+        self._record = record
+        self._general = general
+
+    def unfold(self, identifier: Identifier) -> Unfolded | None:
+        """The longest registered beginning of an identifier that is not registered itself."""
+        delimiters = _DELIMITERS.get(type(identifier))
+        if delimiters is None:
+            return None
+        for text, delimiter, part in templates.splits(str(identifier), delimiters):
+            try:
+                whole = parse(text)
+            except MalformedIdentifier:
+                continue
+            record = self._record(whole.key)
+            if record is not None and part:
+                return Unfolded(whole, record, delimiter, part)
+        return None
+
+    def location(self, identifier: Identifier) -> str | None:
+        """Where the part lies that an identifier is which is not registered; None where nothing
+        says so. Raises what `part_location` raises."""
+        found = self.unfold(identifier)
+        if found is None:
+            return None
+        step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
+        if not isinstance(step, Redirect):
+            return None
+        place = step.location.uri
+        return self.part_location(found.whole, found.record, found.delimiter, found.part, place)
+
+    def part_location(
+        self, whole: Identifier, record: Record, delimiter: str, part: str, location: str
+    ) -> str | None:
+        """Where a part lies of what lies at a location; None where nothing says so.
+
+        Raises InvalidRequest where it would be no location, or on another server.
+        """
+        found = self._from_templates(str(whole), record, delimiter, part, location)
+        if found is None and isinstance(whole, Ark):
+            found = templates.appended(location, delimiter + escape(part, safe=f"{_KEPT}%"))
+        if found is None and isinstance(whole, Handle):
+            made = self.made_values(whole, record, delimiter, part)
+            found = next((one.data for one in made or () if one.type == URL), None)
+        if found is not None:
+            rules.check_uri(found)
+        return found
+
+    def _from_templates(
+        self, name: str, record: Record, delimiter: str, part: str, location: str
+    ) -> str | None:
+        own = list(_read(one.data for one in record.values if one.type == TEMPLATE))
+        for listed in (own, map(templates.read, self._general)):
+            for template in templates.applying(listed, name, delimiter):
+                filled = template.fill(name, part, location)
+                if filled is not None:
+                    return filled
+        return None
+
+    def made_values(
+        self, whole: Handle, record: Record, delimiter: str, part: str
+    ) -> tuple[Value, ...] | None:
+        """The values of a handle that a template of the Handle System makes of another one; None
+        where none does."""
+        of_prefix = self._record(names.of_prefix(whole.prefix).key)
+        sources = (record.values, of_prefix.values if of_prefix is not None else ())
+        for value in (one for values in sources for one in values if one.type == namespace.TYPE):
+            try:
+                template = namespace.Namespace.read(value.data)
+            except InvalidRequest:  # it came by a way on which nobody looks at values
+                continue
+            if template.delimiter == delimiter:
+                base = names.spelled(whole)
+                held = values_of(record)
+                made = template.values(f"{base}{delimiter}{part}", base, part, held)
+                if made is not None:
+                    return made
+        return None
+
+
+def _read(texts: Iterator[str]) -> Iterator[Template]:
+    """Templates of a record, without what is none."""
+    for text in texts:
+        try:
+            yield templates.of_record(text)
+        except InvalidRequest:  # it came by a way on which nobody looks at values
+            continue
