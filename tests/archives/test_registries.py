@@ -73,7 +73,8 @@ def test_what_is_written_in_turtle_is_read_back() -> None:
     graph = rdflib.Graph().parse(data=written, format="turtle")
     replays = graph.query(
         "PREFIX pwid: <https://w3id.org/pwid#> SELECT ?id ?base ?path WHERE {"
-        " ?a a pwid:WebArchive ; pwid:archiveId ?id ; pwid:replay [ pwid:baseUrl ?base ; pwid:pathPattern ?path ] }"
+        " ?a a pwid:WebArchive ; pwid:archiveId ?id ; pwid:replay ["
+        " pwid:baseUrl ?base ; pwid:pathPattern ?path ] }"
     )
     assert len(list(replays)) == len([one for one in ours.values() if one.current]) - 1
     back = {one.id: one for one in from_turtle(written)}

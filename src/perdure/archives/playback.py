@@ -130,7 +130,7 @@ def fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
     slots = _SLOT.findall(pattern)
     if host is None or not pattern.isascii() or not pattern.isprintable() or " " in pattern:
         return "it is no http(s) address with a host before its first slot"
-    if _SLOT.sub("", pattern).strip("{}") != _SLOT.sub("", pattern) or not set(slots) <= SLOTS:
+    if set("{}") & set(_SLOT.sub("", pattern)) or not set(slots) <= SLOTS:
         return f"a slot is one of {', '.join(sorted(f'{{{slot}}}' for slot in SLOTS))}"
     if len(set(slots)) < len(slots):
         return "a slot stands in it twice"
