@@ -32,11 +32,19 @@ class FastCounts(Protocol):
     sent: int
 
 
+class MintCounts(Protocol):
+    """What `perdure.server.fastmint` counts in plain integers."""
+
+    minted: int
+    received: int
+
+
 class Metrics:
     """The counters of one worker."""
 
     def __init__(self) -> None:
         self._fast_path: FastCounts | None = None
+        self._fast_mint: MintCounts | None = None
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "perdure_requests",
@@ -83,14 +91,10 @@ class Metrics:
         if sent:
             self._sent.inc(sent)
 
-    def minted(self) -> None:
-        """A document was minted without ASGI."""
-        self._fast.labels("mint").inc()
-        self.written("mint", Outcome.CREATED)
-
-    def watch(self, fast_path: FastCounts) -> None:
+    def watch(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
         """Say where answers are counted without ASGI."""
         self._fast_path = fast_path
+        self._fast_mint = fast_mint
 
     def gather(self) -> None:
         """Take over what was counted without ASGI since the last call; on the event loop only."""
@@ -101,6 +105,12 @@ class Metrics:
         self._fast.labels("bytes").inc(fast.bodies)
         self._sent.inc(fast.sent)
         fast.redirects = fast.bodies = fast.sent = 0
+        mint = self._fast_mint
+        if mint is not None and mint.minted:
+            self._fast.labels("mint").inc(mint.minted)
+            self._writes.labels("mint", Outcome.CREATED.value).inc(mint.minted)
+            self._received.inc(mint.received)
+            mint.minted = mint.received = 0
 
     def _count(self, method: str, status: int) -> None:
         pair = (method if method in _METHODS else "other", status)

@@ -55,7 +55,7 @@ class Worker:
         self._application = Application(self._service)
         self.fast = FastPath(self._registry, self._generation)
         self.fast_put = FastMint(self._service)
-        self._service.metrics.watch(self.fast)
+        self._service.metrics.watch(self.fast, self.fast_put)
 
     async def __call__(self, scope: Scope, receive: Receive, to: Send) -> None:
         if scope["type"] == "http":
