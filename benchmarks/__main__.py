@@ -16,6 +16,7 @@ NAMES = (
     "minting",
     "http_minting",
     "loading",
+    "authorisation",
     "listing",
     "redirects",
     "handles",
