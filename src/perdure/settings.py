@@ -85,6 +85,9 @@ class Settings:
     withdrawal_persons: int = _setting(
         1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
     )
+    capture_index: str = _setting(
+        "", "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too"
+    )
     captures_in_sqlite: int = _setting(
         10_000_000, "captures of web archives; beyond this they go to ZipNum runs"
     )
@@ -133,6 +136,10 @@ class Settings:
                 setting="replay_origin",
                 value=self.replay_origin,
                 reason="http(s)://host[:port] in lower case, other than base_url, is needed",
+            )
+        if self.capture_index and not re.fullmatch(r"https?://[!-~]+", self.capture_index):
+            raise BadSettings(
+                setting="capture_index", value=self.capture_index, reason="http(s) URL is needed"
             )
         if self.base_url and not re.fullmatch(r"https?://[!-~]+[^/]", self.base_url):
             raise BadSettings(

@@ -21,10 +21,10 @@ from perdure.archives.port import Capture
 class _Fields(msgspec.Struct, omit_defaults=True):
     url: str = ""
     mime: str = ""
-    status: str = ""
+    status: str | int = ""
     digest: str = ""
-    length: str = ""
-    offset: str = ""
+    length: str | int = ""
+    offset: str | int = ""
     filename: str = ""
     kind: str = ""
     date: str = ""
@@ -65,7 +65,10 @@ def read(line: bytes) -> Capture:
     unless it is a registered name.
     """
     key, time, text = line.rstrip(b"\r\n").split(b" ", 2)
-    fields = _decode(text)
+    try:
+        fields = _decode(text)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
     second = time.decode("ascii")
     revisit = fields.mime == _REVISIT
     return Capture(
@@ -75,7 +78,7 @@ def read(line: bytes) -> Capture:
         uri=fields.url,
         kind="revisit" if revisit else fields.kind or "response",
         media_type=fields.payload_mime if revisit else fields.mime,
-        status=int(fields.status) if fields.status.isdigit() else None,
+        status=int(fields.status) if str(fields.status).isdigit() else None,
         digest=fields.digest,
         file=fields.filename,
         offset=int(fields.offset or 0),

@@ -80,9 +80,12 @@ class Library:
         self._settings = settings
         self._index = SqliteCaptures(self._root)
         # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
-        self.captures: Captures = MergedCaptures(
-            [self._index, RunCaptures(self._root, self._index)]
-        )
+        sources: list[Captures] = [self._index, RunCaptures(self._root, self._index)]
+        if settings.capture_index:
+            from perdure.archives.remote import RemoteCaptures
+
+            sources.append(RemoteCaptures(settings.capture_index))
+        self.captures: Captures = MergedCaptures(sources)
         self.files = RegisteredFiles(self._index)
 
     def registered(self) -> list[ArchiveFile]:
