@@ -21,6 +21,8 @@ import msgspec
 
 from perdure import parts
 from perdure import settings as setting
+from perdure.archives import known
+from perdure.archives.known import Archives
 from perdure.archives.library import Library
 from perdure.blobs import ocfl
 from perdure.blobs.durable import write_durably
@@ -88,6 +90,11 @@ class Registry:
     def archive(self) -> Library:
         """The web archive files of this registry; opened when first asked for."""
         return Library(self.root, self.settings)
+
+    @cached_property
+    def web_archives(self) -> Archives:
+        """The web archives of the world, as far as they are known here."""
+        return known.load(self.settings, self.root)
 
     def _lead(self) -> Committer:
         return Committer(Registrar(self.root, self.settings, clock=self.clock))

@@ -206,6 +206,39 @@ class NoSuchVersion(NotFound):
         return f"versions known: {known}"
 
 
+class NotCaptured(NotFound):
+    """No capture is what the PWID names; something near to it may be there."""
+
+    code = "not-captured"
+    fields = ("identifier", "verdict", "offered")
+    verdict: str
+    offered: tuple[dict[str, object], ...]
+    """Captures that are near to it, the nearest first."""
+
+    def problem(self) -> str:
+        return f"{self.verdict}: no capture is {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        if not self.offered:
+            return "nothing with this address was captured"
+        near = self.offered[0]
+        return f"the nearest is {quote(near['uri'])} of {near['date']}: ask with 'nearest' for it"
+
+
+class UnknownArchive(NotFound):
+    """Nothing is told of this web archive."""
+
+    code = "unknown-archive"
+    fields = ("archive",)
+    archive: str
+
+    def problem(self) -> str:
+        return f"nothing is told here of the web archive {quote(self.archive)}"
+
+    def repair(self) -> str:
+        return "check its id with 'perdure pwid archives'"
+
+
 class UnknownAuthority(PerdureError, LookupError):
     """No series, naming authority or shoulder of this name is owned here: nothing to mint under."""
 
@@ -402,6 +435,20 @@ class Forbidden(PerdureError, PermissionError):
 
     def repair(self) -> str:
         return f"a token with the scope {self.needed} is needed"
+
+
+class ArchiveClosed(Forbidden):
+    """The web archive is known, and only readable on its own premises."""
+
+    code = "archive-closed"
+    fields = ("archive",)
+    archive: str
+
+    def problem(self) -> str:
+        return f"closed but known: the web archive {quote(self.archive)} cannot be read from here"
+
+    def repair(self) -> str:
+        return "ask that archive for access to its reading room"
 
 
 class Conflict(PerdureError):

@@ -60,6 +60,12 @@ def test_the_same_key_is_not_the_same_uri(other: str) -> None:
     assert (given_.verdict, given_.capture, given_.delta) == (Verdict.OTHER_URI, held, 0)
 
 
+def test_a_blank_is_written_as_an_escape() -> None:
+    held = capture("http://a.dk/b c", "2016-01-22T11:20:29Z")
+    found = verdict("pwid:a.org:2016-01-22T11.20.29Z:part:http://a.dk/b%20c", held)
+    assert (found.verdict, found.capture) == (Verdict.EXACT, held)
+
+
 def test_the_uri_asked_for_wins_over_others_of_its_second() -> None:
     first, second = (capture(uri, "2016-01-22T11:20:29Z") for uri in ("http://dr.dk/", DR))
     assert verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", first, second).capture == second
@@ -146,6 +152,7 @@ def test_coverage_chooses_the_kind_of_record() -> None:
     assert verdict(name.format("snapshot"), page, note).verdict is Verdict.ABSENT
     assert verdict(name.format("recording"), page, image, note).verdict is Verdict.ABSENT
     assert verdict(name.format("part"), note).verdict is Verdict.ABSENT
+    assert verdict(name.format("part"), page, image, note).fits == (page,)
     assert verdict(name.format("other"), note).fits == (note,)
 
 

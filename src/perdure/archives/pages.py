@@ -151,11 +151,19 @@ def _named(
 # ------
 
 
-def scope(wanted: Asked) -> Stretch:
-    """Where a `subsite` (all below its folder) or a `site` (all of its host) lies in the index."""
-    if wanted.coverage == "subsite":
-        return stretch(folder(wanted.uri), "prefix")
-    return stretch(wanted.uri, "host")
+def scope(wanted: Asked) -> tuple[Stretch, ...]:
+    """Where a `subsite` (all in and below its folder) or a `site` (all of its host) lies.
+
+    Keys have no slash at the end, so the page of a folder itself lies before what is in it.
+    """
+    if wanted.coverage != "subsite":
+        return (stretch(wanted.uri, "host"),)
+    place = folder(wanted.uri)
+    below = stretch(place, "prefix")
+    bare = below.low.removesuffix("/")
+    if bare.endswith(")"):
+        return (below,)
+    return Stretch(f"{bare} ", f"{bare}!"), below, Stretch(f"{bare}?", f"{bare}@")
 
 
 def members(
@@ -165,19 +173,18 @@ def members(
 
     Gives at most `limit`, and the key to go on behind; None where that was all.
     """
-    low, high = scope(wanted)
-    if after:
-        low = max(low, f"{after}!")
     found: list[Member] = []
-    while len(found) < limit:
-        first = captures.scan(low, high, limit=1)
-        if not first:
-            return found, None
-        nearest = _nearest(captures, first[0], wanted)
-        if nearest is not None:
-            found.append(nearest)
-        low = f"{first[0].key}!"
-    return found, (found[-1].capture.key if captures.scan(low, high, limit=1) else None)
+    for low, high in scope(wanted):
+        if after:
+            low = max(low, f"{after}!")
+        while low < high and (first := captures.scan(low, high, limit=1)):
+            if len(found) == limit:
+                return found, found[-1].capture.key
+            nearest = _nearest(captures, first[0], wanted)
+            if nearest is not None:
+                found.append(nearest)
+            low = f"{first[0].key}!"
+    return found, None
 
 
 def _nearest(captures: Captures, first: Capture, wanted: Asked) -> Member | None:

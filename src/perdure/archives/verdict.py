@@ -17,6 +17,7 @@ from __future__ import annotations
 import calendar
 import enum
 import re
+from urllib.parse import quote
 
 import msgspec
 
@@ -180,19 +181,24 @@ def same_uri(wanted: str, recorded: str) -> bool:
     """Whether both are one URI, letter by letter.
 
     `http://www.dr.dk` and `http://www.dr.dk/` are: HTTP cannot ask for an empty path, so that the
-    former can only be recorded as the latter (RFC 9110 section 4.2.3).
+    former can only be recorded as the latter (RFC 9110 section 4.2.3). And a blank that was
+    recorded as it is can stand in a PWID as `%20` only.
     """
-    return wanted == recorded or _with_path(wanted) == _with_path(recorded)
+    return wanted == recorded or _spelt(wanted) == _spelt(recorded)
 
 
 _NO_PATH = re.compile(r"(https?://[^/?#]+)(?=[?#]|\Z)", re.IGNORECASE)
 
 
-def _with_path(uri: str) -> str:
-    return _NO_PATH.sub(r"\1/", uri, count=1)
+_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def _spelt(uri: str) -> str:
+    return quote(_NO_PATH.sub(r"\1/", uri, count=1), safe=_VISIBLE, errors="surrogatepass")
 
 
 _CONTENT = ("response", "resource", "conversion", "revisit")
+_RANKS = {"response": 0, "revisit": 0, "resource": 1, "conversion": 2}
 _COVERS: dict[str, re.Pattern[str]] = {
     "snapshot": re.compile(r"image/.*|application/pdf"),
     "recording": re.compile(
@@ -252,10 +258,20 @@ def _digits(date: str) -> int:
 
 
 def _best_dated(wanted: Asked, fits: list[Capture]) -> list[Capture]:
-    """Those whose date says just what was asked for, where there are any; in order."""
-    same = [one for one in fits if _digits(one.date) == _digits(wanted.date)]
-    verbatim = [one for one in same or fits if one.uri == wanted.uri]
-    return sorted(verbatim or same or fits, key=_order)
+    """Those whose date says just what was asked for, of the best kind of record, where the URI is
+    the same to the letter: as far as there are any. In order.
+
+    A page as it was transferred is preferred to an image that somebody made of it.
+    """
+    found = [one for one in fits if _digits(one.date) == _digits(wanted.date)] or fits
+    if found and wanted.coverage != "other":
+        best = min(map(_rank, found))
+        found = [one for one in found if _rank(one) == best]
+    return sorted([one for one in found if one.uri == wanted.uri] or found, key=_order)
+
+
+def _rank(capture: Capture) -> int:
+    return _RANKS.get(capture.kind, len(_RANKS))
 
 
 def _order(capture: Capture) -> tuple[str, int, str, str, int]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _accept = click.option(
     "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
 )
+_nearest = click.option(
+    "--nearest", is_flag=True, help="Of a PWID: a capture near to the one that it names will do."
+)
 _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 
@@ -35,12 +38,14 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
 @click.option("--part", metavar="SPEC", help="A part of what has no parts in its own syntax.")
 @click.option("--follow", is_flag=True, help="Fetch from its location what is not held here.")
+@_nearest
 @_accept
 def get(
     identifier: Identifier,
     output: str,
     resolver: str | None,
     follow: bool,
+    nearest: bool,
     part: str | None,
     accept: tuple[str, ...],
 ) -> None:
@@ -50,7 +55,7 @@ def get(
     leave no file. With --json a description of what was written goes to stdout, so that --output is
     needed.
     """
-    from perdure.cli import fetching
+    from perdure.cli import archived, fetching
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
@@ -59,6 +64,12 @@ def get(
         _deliver(found, output)
         return
     with here().registry() as registry:
+        pwid = archived.archived(registry, identifier)
+        if pwid is not None and part is None:
+            found, judgement = archived.delivery(registry, pwid, nearest=nearest, follow=follow)
+            here().note(judgement.sentence)
+            _deliver(found, output)
+            return
         query = fetching.query(identifier, accept)
         _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
 
@@ -91,19 +102,29 @@ def _deliver(delivery: Delivery, output: str) -> None:
     metavar="SERVICE",
     help="Service of RFC 2483, I2R if not given; may be repeated.",
 )
+@_nearest
 @_accept
-def resolve(identifier: Identifier, want: tuple[str, ...], accept: tuple[str, ...]) -> None:
+def resolve(
+    identifier: Identifier, want: tuple[str, ...], nearest: bool, accept: tuple[str, ...]
+) -> None:
     """Tell what IDENTIFIER leads to.
 
     \b
     I2L   one location            I2R   what a reader would be given
     I2Ls  all locations           I2Rs  all that a reader could choose
     I2C   what is known about it  I2Ns  all names of the same resource
+
+    Of a PWID: a verdict and the capture that it is about; of a page all resources, of a site all
+    captures in it, each with a verdict of its own.
     """
-    from perdure.cli import fetching, steps
+    from perdure.cli import archived, fetching, steps
     from perdure.model import Want
 
     with here().registry() as registry:
+        pwid = archived.archived(registry, identifier)
+        if pwid is not None:
+            here().answer(*archived.resolution(registry, pwid, nearest=nearest))
+            return
         for one in map(Want, want):
             step = registry.resolver.resolve(fetching.query(identifier, accept, one))
             if one is Want.NAMES:

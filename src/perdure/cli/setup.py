@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -54,13 +55,26 @@ def init(
     metavar="LEVEL",
     help="What to log: debug, info, warning or error.",
 )
-def serve(host: str | None, port: int | None, workers: int | None, log_level: str | None) -> None:
+@click.option(
+    "--replay-origin",
+    metavar="ORIGIN",
+    help="Origin that archived pages are shown on: another host name for this server.",
+)
+def serve(
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    log_level: str | None,
+    replay_origin: str | None,
+) -> None:
     """Serve the registry over HTTP until interrupted.
 
     What is not given comes from perdure.toml. Commands that write go on working meanwhile.
     """
     from perdure.server.serve import run
 
+    if replay_origin is not None:  # a setting like others, for this process and its workers
+        os.environ["PERDURE_REPLAY_ORIGIN"] = replay_origin
     run(here().root, host=host, port=port, workers=workers, log_level=log_level)
 
 

@@ -38,6 +38,8 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # look elsewhere
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.NoSuchVersion: HTTPStatus.NOT_FOUND,
+    errors.NotCaptured: HTTPStatus.NOT_FOUND,
+    errors.UnknownArchive: HTTPStatus.NOT_FOUND,
     errors.UnknownAuthority: HTTPStatus.NOT_FOUND,
     errors.NotAcceptable: HTTPStatus.NOT_ACCEPTABLE,
     errors.PartNotFound: HTTPStatus.NOT_FOUND,
@@ -52,6 +54,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     # rights and conflicts
     errors.Unauthenticated: HTTPStatus.UNAUTHORIZED,
     errors.Forbidden: HTTPStatus.FORBIDDEN,
+    errors.ArchiveClosed: HTTPStatus.UNAVAILABLE_FOR_LEGAL_REASONS,
     errors.Conflict: HTTPStatus.CONFLICT,
     errors.PreconditionFailed: HTTPStatus.PRECONDITION_FAILED,
     # the bytes are wrong

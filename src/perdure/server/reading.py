@@ -19,6 +19,7 @@ from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
 from perdure.model import (
     Choices,
     Description,
@@ -32,7 +33,7 @@ from perdure.model import (
 )
 from perdure.revisions import changes
 from perdure.rules import wanted
-from perdure.server import auth, held, members, metadata, parts, problems
+from perdure.server import auth, held, members, metadata, parts, problems, pwids
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -52,6 +53,8 @@ async def get(service: Service, request: Request) -> Answer:
         return await listing(service, request, identifier, question)
     if metadata.asked(question):
         return await metadata.answer(service, request, identifier, question)
+    if isinstance(identifier, Pwid) and service.record(identifier) is None:
+        return await pwids.answer(service, request, identifier, question)
     match question.verb:
         case "info":
             return description(service, request, identifier)
@@ -78,6 +81,8 @@ async def resource(
     """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
         return description(service, request, identifier)
+    if isinstance(identifier, Pwid) and service.record(identifier) is None:
+        return await pwids.answer(service, request, identifier)
     if metadata.wishes(request.accept):
         record = service.record(identifier)
         found = await metadata.negotiated(service, request, identifier, record, part)

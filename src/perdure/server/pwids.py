@@ -1,0 +1,242 @@
+"""PWIDs over HTTP: every answer with a verdict, in `Perdure-Verdict` and in words.
+
+    GET <pwid>              what it names: the bytes of a part, the list of a page or a site
+    GET <pwid>?nearest      or else the capture next to it in time
+    GET <pwid>?info         the verdict and what it is about, as JSON or as a page
+
+How it works: a PWID that was registered here is an identifier like all others and never gets here.
+A PWID of the archive that is kept here, or of one of its aliases, is looked up among the captures;
+one of another archive leads to where that archive plays it back, which nobody has looked at. By
+default the answer is exact, or an honest no that says what there is.
+
+What must stay true: a redirect leads to an address of the registry of archives and nowhere else;
+nothing is fetched; bytes are given as in `perdure.server.replay`, never so that they run here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote as escape
+
+import msgspec
+
+from perdure.archives import answering, pages
+from perdure.archives.answering import Elsewhere
+from perdure.archives.port import Capture
+from perdure.archives.verdict import Judgement, Verdict, asked
+from perdure.errors import ArchiveClosed, NotCaptured, NotFound
+from perdure.ids.pwid import Pwid
+from perdure.server import memento, problems, replay
+from perdure.server import pages as templates
+from perdure.server.answers import Answer, Fields, links, plain, uri
+from perdure.server.describing import TYPES
+from perdure.server.negotiate import choose, prefers
+from perdure.server.request import Request
+from perdure.server.service import Service
+from perdure.server.targets import Question, path_of
+
+_OFFERS = ("application/json", "text/html")
+_VARY = (b"vary", b"accept")
+_LISTS = ("subsite", "site")
+
+
+async def answer(
+    service: Service, request: Request, pwid: Pwid, question: Question | None = None
+) -> Answer:
+    """The answer to GET or HEAD of a PWID that was not registered here."""
+    question = question or Question()
+    if answering.is_ours(service.settings, pwid):
+        return await _local(service, request, pwid, question)
+    return _elsewhere(service, request, pwid, question)
+
+
+# kept here
+# ---------
+
+
+async def _local(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
+    captures = service.registry.archive.captures
+    try:
+        judgement = await asyncio.to_thread(
+            answering.local, captures, pwid, nearest=question.nearest
+        )
+    except NotCaptured as error:
+        return _not_captured(service, request, pwid, error)
+    capture = judgement.capture
+    assert capture is not None  # noqa: S101  (else NotCaptured was raised)
+    if judgement.is_ambiguous and not question.nearest and pwid.coverage not in _LISTS:
+        return _document(service, request, pwid, judgement, status=HTTPStatus.MULTIPLE_CHOICES)
+    if question.verb == "info":
+        return _document(service, request, pwid, judgement)
+    if pwid.coverage in _LISTS:
+        return await _listing(service, request, pwid, judgement, question)
+    if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
+        files = service.registry.archive.files
+        page = await asyncio.to_thread(pages.resources, captures, files, capture)
+        more = answering.page_fields(pwid, page)
+        return _document(service, request, pwid, judgement, more)
+    if prefers(request.accept, TYPES) and "json" not in capture.media_type:
+        return _document(service, request, pwid, judgement)
+    return await _bytes(service, request, pwid, judgement, capture)
+
+
+async def _bytes(
+    service: Service, request: Request, pwid: Pwid, judgement: Judgement, capture: Capture
+) -> Answer:
+    """The payload, whatever status it was archived with."""
+    archived = await asyncio.to_thread(replay.opened, service, capture)
+    described = b'<%s>; rel="describedby"; type="application/json"' % uri(f"/{path_of(pwid)}?info")
+    fields = replay.bytes_of(service, request, archived, described)
+    fields.append(memento.verdict_field(judgement))
+    if archived.status is not None:
+        fields.append((b"x-archive-orig-status", b"%d" % archived.status))
+    return Answer(HTTPStatus.OK, [*fields, _VARY], stream=replay.body_of(request, archived))
+
+
+async def _listing(
+    service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
+) -> Answer:
+    """The captures in the scope of a site, page by page."""
+    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    found, after = await asyncio.to_thread(
+        pages.members,
+        service.registry.archive.captures,
+        asked(pwid),
+        after=question.cursor or "",
+        limit=limit,
+    )
+    following = None
+    if after is not None:
+        nearest = "nearest&" if question.nearest else ""
+        cursor = escape(after, safe="")
+        following = f"/{path_of(pwid)}?{nearest}cursor={cursor}&limit={limit}"
+    members = [answering.member_fields(pwid, one) for one in found]
+    more = {"members": members, "next": following}
+    return _document(service, request, pwid, judgement, more)
+
+
+def _not_captured(service: Service, request: Request, pwid: Pwid, error: NotCaptured) -> Answer:
+    """Nothing is given, and what there is instead."""
+    verdict = next(one for one in Verdict if one.value == error.verdict)
+    told = Judgement(verdict=verdict)
+    fields: Fields = [
+        memento.verdict_field(told),
+        *links(memento.about_original(service, request, pwid.item)),
+    ]
+    if choose(request.accept, _OFFERS) == "text/html":
+        document = answering.verdict_fields(pwid, told) | {
+            "detail": str(error),
+            "offered": [_placed(service, one) for one in error.offered],
+        }
+        return _page(HTTPStatus.NOT_FOUND, document, fields)
+    problem = problems.of_error(error)
+    return problems.answer(
+        msgspec.structs.replace(problem, fields=(*problem.fields, *fields)), request
+    )
+
+
+# kept elsewhere
+# --------------
+
+
+def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
+    archives = service.registry.web_archives
+    try:
+        found = answering.elsewhere(archives, service.settings, pwid)
+    except ArchiveClosed as error:
+        return _refused(request, error, Verdict.CLOSED)
+    except NotFound as error:
+        known = archives.find(pwid.archive) is not None and error.code == "not-found"
+        return _refused(request, error, Verdict.UNVERIFIED if known else None)
+    if question.verb == "info" or prefers(request.accept, TYPES):
+        document = answering.elsewhere_fields(archives, pwid, found)
+        fields: Fields = [memento.verdict_field(found.judgement)]
+        return _written(request, HTTPStatus.OK, document, fields)
+    return _redirect(service, pwid, found)
+
+
+def _redirect(service: Service, pwid: Pwid, found: Elsewhere) -> Answer:
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
+    return plain(
+        HTTPStatus.FOUND,
+        "text/plain; charset=utf-8",
+        said.encode("utf-8", "replace"),
+        (b"location", uri(found.url)),
+        memento.verdict_field(found.judgement),
+        (b"cache-control", fresh),
+        (b"referrer-policy", b"no-referrer"),
+        _VARY,
+    )
+
+
+def _refused(request: Request, error: NotFound | ArchiveClosed, verdict: Verdict | None) -> Answer:
+    problem = problems.of_error(error)
+    if verdict is not None:
+        told = memento.verdict_field(Judgement(verdict=verdict))
+        members = problem.members | {"verdict": verdict.value}
+        problem = msgspec.structs.replace(problem, fields=(*problem.fields, told), members=members)
+    return problems.answer(problem, request)
+
+
+# documents
+# ---------
+
+
+def _document(
+    service: Service,
+    request: Request,
+    pwid: Pwid,
+    judgement: Judgement,
+    more: dict[str, Any] | None = None,
+    *,
+    status: int = HTTPStatus.OK,
+) -> Answer:
+    """The verdict and what it is about, with addresses."""
+    document = answering.verdict_fields(pwid, judgement) | (more or {})
+    for name in ("fits", "resources", "members"):
+        if name in document:
+            document[name] = [_placed(service, one) for one in document[name]]
+    fields: Fields = [memento.verdict_field(judgement)]
+    told = memento.about_original(service, request, pwid.item)
+    if judgement.capture is not None:
+        document["capture"] = _placed(service, document["capture"])
+        told.append(
+            b'<%s>; rel="memento"; datetime="%s"'
+            % (
+                uri(memento.memento(service, request, judgement.capture)),
+                memento.http_datetime(judgement.capture.time).encode(),
+            )
+        )
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    fields += [*links(told), (b"cache-control", fresh)]
+    return _written(request, status, document, fields)
+
+
+def _placed(service: Service, fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a capture, or of what has one, with where its bytes are and where it is shown."""
+    if "capture" in fields:
+        inner = fields["capture"]
+        return fields | {"capture": inner and _placed(service, inner)}
+    if not fields.get("time"):
+        return fields
+    place = memento.in_path(fields["uri"])
+    origin = service.settings.replay_origin
+    return fields | {
+        "raw": f"/replay/{fields['time']}id_/{place}",
+        "replay": f"{origin}/replay/{fields['time']}/{place}" if origin else None,
+    }
+
+
+def _written(request: Request, status: int, document: dict[str, Any], fields: Fields) -> Answer:
+    if choose(request.accept, _OFFERS) == "text/html":
+        return _page(status, document, fields)
+    body = msgspec.json.encode(document)
+    return plain(status, "application/json", body, *fields, _VARY)
+
+
+def _page(status: int, document: dict[str, Any], fields: Fields) -> Answer:
+    body = templates.render("verdict.html", told=document)
+    return templates.page(status, body, *fields, _VARY)

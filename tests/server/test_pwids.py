@@ -1,0 +1,292 @@
+"""PWIDs over HTTP: each of the seven verdicts, each coverage, and no way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.archives.warcs import Warc
+from tests.server.conftest import Answer
+from tests.server.deployment import Deployment, deployed
+
+from perdure.ids import parse
+
+OURS = "archive.example.org"
+AT = "2016-01-22T11.20.29Z"
+DR = "http://www.dr.dk/"
+DRAFTS_OWN = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
+PAGE = b"""<!doctype html><link rel=stylesheet href=s.css><img src=a.png><img src=gone.png>"""
+SETTINGS: dict[str, Any] = {
+    "archive_id": OURS,
+    "archive_aliases": "old.example.org",
+    "replay_origin": "http://r.test",
+}
+HTML = "Accept: text/html"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    place = tmp_path_factory.mktemp("pwids")
+    warc = Warc(place / "a.warc.gz")
+    date = "2016-01-22T11:20:29Z"
+    warc.response(DR, date, PAGE)
+    warc.response(f"{DR}s.css", "2016-01-22T11:20:31Z", b"p{}", media_type="text/css")
+    warc.response(f"{DR}a.png", date, b"\x89PNG", media_type="image/png")
+    warc.response(f"{DR}gone", date, b"not here", status="404 Not Found")
+    warc.response(f"{DR}list", date, b"pwid:a.org:2016:page:http://a/", media_type="text/plain")
+    for path in ("x?a=1&b=2", "50%25 off", "a#b", "?info", "?nearest", "%3Cscript%3E"):
+        warc.response(f"{DR}crooked/{path}", date, path.encode())
+    warc.response(f"{DR}twice", date, b"one")
+    warc.response(f"{DR}twice", date, b"two")
+    warc.response("https://www.dr.dk/secure", date, b"https")
+    warc.resource(f"{DR}", date, b"\x89PNG of a page", "image/png")
+    warc.resource(f"{DR}film", date, b"film", "video/mp4")
+    with deployed(place / "registry", **SETTINGS) as running:
+        running.registry.archive.add(warc.finish())
+        yield running
+
+
+def name(coverage: str, uri: str = DR, at: str = AT, archive: str = OURS) -> str:
+    return f"pwid:{archive}:{at}:{coverage}:{uri}"
+
+
+def verdict(answer: Answer) -> str | None:
+    return answer.headers.get("perdure-verdict")
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(answer.body)
+    return found
+
+
+# the verdicts
+# ------------
+
+
+def test_exact(site: Deployment) -> None:
+    for uri in (DR, "http://www.dr.dk"):
+        for form in (
+            name("part", uri),
+            f"urn:{name('part', uri)}",
+            f"PWID:{OURS}:2016-01-22T112029Z:Part:{uri}",
+        ):
+            answer = site.get(f"/{form}")
+            assert (answer.status, verdict(answer), answer.body) == (200, "exact", PAGE)
+            assert answer.headers["memento-datetime"] == "Fri, 22 Jan 2016 11:20:29 GMT"
+
+
+def test_an_alias_is_ours_too(site: Deployment) -> None:
+    assert verdict(site.get(f"/{name('part', archive='old.example.org')}")) == "exact"
+
+
+def test_absent_is_an_honest_no_that_says_what_there_is(site: Deployment) -> None:
+    answer = site.get(f"/{name('part', at='2016-01-22T11.20.28Z')}")
+    assert (answer.status, verdict(answer)) == (404, "absent")
+    problem = told(answer)
+    assert (problem["code"], problem["verdict"]) == ("not-captured", "absent")
+    (near, *_) = problem["offered"]
+    assert (near["pwid"], near["delta"]) == (name("part"), 1)
+    page = site.get(f"/{name('part', at='2016-01-22T11.20.28Z')}", HTML)
+    assert page.status == 404
+    assert b"What there is instead" in page.body
+    nothing = told(site.get(f"/{name('part', 'http://nobody.example/')}"))
+    assert (nothing["verdict"], nothing["offered"]) == ("absent", [])
+
+
+def test_nearest_is_given_only_where_it_was_asked_for(site: Deployment) -> None:
+    for form in ("", "urn:"):
+        answer = site.get(f"/{form}{name('part', at='2016-01-22T11.20.20Z')}?nearest")
+        assert (answer.status, verdict(answer), answer.body) == (200, "nearest;delta=9", PAGE)
+        assert answer.headers["memento-datetime"] == "Fri, 22 Jan 2016 11:20:29 GMT"
+    document = told(site.get(f"/{name('part', at='2016-01-22T11.20.20Z')}?nearest&info"))
+    assert (document["verdict"], document["sentence"]) == ("nearest", "nearest +00:00:09")
+
+
+def test_same_second_other_uri(site: Deployment) -> None:
+    answer = site.get(f"/{name('part', 'http://www.dr.dk/secure')}")
+    assert (answer.status, verdict(answer)) == (404, "same-second-other-uri")
+    assert told(answer)["offered"][0]["uri"] == "https://www.dr.dk/secure"
+    given = site.get(f"/{name('part', 'http://www.dr.dk/secure')}?nearest")
+    assert (given.status, verdict(given)) == (200, "same-second-other-uri")
+
+
+def test_unverified_is_what_another_archive_may_have(site: Deployment) -> None:
+    """ "access https address: https://web.archive.org/web/20160122112029/http://www.dr.dk" """
+    answer = site.get(f"/{DRAFTS_OWN}")
+    assert (answer.status, verdict(answer)) == (302, "unverified")
+    assert (
+        answer.headers["location"] == "https://web.archive.org/web/20160122112029/http://www.dr.dk"
+    )
+    document = told(site.get(f"/urn:{DRAFTS_OWN}?info"))
+    assert document["verdict"] == "unverified"
+    assert document["addresses"]["raw"] == (
+        "https://web.archive.org/web/20160122112029id_/http://www.dr.dk"
+    )
+    assert b"unverified" in site.get(f"/urn:{DRAFTS_OWN}?info", HTML).body
+    part = site.get(f"/{DRAFTS_OWN.replace('page', 'part')}")
+    assert "20160122112029id_" in part.headers["location"]
+
+
+def test_moved(site: Deployment) -> None:
+    answer = site.get(f"/{name('page', archive='webarchive.proni.gov.uk')}")
+    assert (answer.status, verdict(answer)) == (302, "moved")
+    assert answer.headers["location"].startswith("https://wayback.archive-it.org/")
+
+
+def test_closed_but_known(site: Deployment) -> None:
+    answer = site.get(f"/{name('page', archive='netarkivet.dk')}")
+    assert (answer.status, verdict(answer)) == (451, "closed-but-known")
+    assert told(answer)["code"] == "archive-closed"
+    assert "location" not in answer.headers
+
+
+def test_unknown_archives_are_not_guessed(site: Deployment) -> None:
+    answer = site.get(f"/{name('page', archive='evil.example')}")
+    assert (answer.status, told(answer)["code"]) == (404, "unknown-archive")
+    assert "location" not in answer.headers
+
+
+def test_what_the_operator_can_choose(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = tmp_path_factory.mktemp("choice")
+    closed, unknown = (name("page", archive=one) for one in ("netarkivet.dk", "evil.example"))
+    with deployed(place / "a", closed_archives="404", unknown_archives="refuse") as running:
+        bodies = [
+            running.get(f"/{one}").body.replace(b"netarkivet.dk", b"evil.example")
+            for one in (closed, unknown)
+        ]
+        assert bodies[0] == bodies[1]  # nothing tells the one from the other
+        assert verdict(running.get(f"/{closed}")) is None
+    with deployed(
+        place / "b", closed_archives="local", unknown_archives="standard-form"
+    ) as running:
+        answer = running.get(f"/{closed}")
+        assert (answer.status, verdict(answer)) == (302, "closed-but-known")
+        assert answer.headers["location"].startswith("http://kb-prod-wayback.kb.dk:8080/")
+        answer = running.get(f"/{unknown}?a=1&b")
+        assert (answer.status, verdict(answer)) == (302, "unverified")
+        assert answer.headers["location"] == (
+            "https://evil.example/pwid?time=2016-01-22T11:20:29Z&coverage=page"
+            "&item=http%3A%2F%2Fwww.dr.dk%2F%3Fa%3D1%26b"
+        )
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        "evil.example%2F@archive.org",
+        "archive.org%2F..%2F..",
+        "archive.org.evil.example",
+        "127.0.0.1",
+        "localhost",
+    ],
+)
+def test_no_archive_id_leads_out_of_the_registry(site: Deployment, archive: str) -> None:
+    answer = site.get(f"/{name('page', archive=archive)}")
+    assert answer.status in (400, 404)
+    assert "location" not in answer.headers
+
+
+# the coverages
+# -------------
+
+
+def test_a_page_is_told_with_its_resources(site: Deployment) -> None:
+    answer = site.get(f"/{name('page')}")
+    assert (answer.status, verdict(answer)) == (200, "exact")
+    document = told(answer)
+    assert document["capture"]["raw"] == f"/replay/20160122112029id_/{DR}"
+    assert document["capture"]["replay"] == f"http://r.test/replay/20160122112029/{DR}"
+    found = [(one["uri"], one["sentence"]) for one in document["resources"]]
+    assert found == [
+        (f"{DR}s.css", "nearest +00:00:02"),
+        (f"{DR}a.png", "exact"),
+        (f"{DR}gone.png", "absent"),
+    ]
+    assert site.get(document["capture"]["raw"]).body == PAGE
+    page = site.get(f"/{name('page')}", HTML).body.decode()
+    assert f'href="http://r.test/replay/20160122112029/{DR}"' in page
+    assert "nearest +00:00:02" in page
+    assert (
+        document["capture"]["digest"] in page
+    )  # so that a page that knows it is replayed is known
+    pictured = site.get(f"/{name('page', f'{DR}a.png')}")
+    assert (pictured.status, pictured.body) == (200, b"\x89PNG")
+
+
+def test_a_site_is_listed(site: Deployment) -> None:
+    document = told(site.get(f"/{name('subsite', f'{DR}crooked/?info')}?nearest"))
+    assert len(document["members"]) == 6
+    assert {one["verdict"] for one in document["members"]} == {"exact"}
+    whole = told(site.get(f"/urn:{name('site')}?limit=4"))
+    assert len(whole["members"]) == 4
+    seen = [one["capture"]["uri"] for one in whole["members"]]
+    while whole["next"]:
+        whole = told(site.get(whole["next"]))
+        seen += [one["capture"]["uri"] for one in whole["members"]]
+    assert len(seen) == len(set(seen))
+    assert f"{DR}film" in seen
+
+
+def test_the_other_coverages(site: Deployment) -> None:
+    for coverage, uri, body in (
+        ("snapshot", DR, b"\x89PNG of a page"),
+        ("recording", f"{DR}film", b"film"),
+        ("collection", f"{DR}list", b"pwid:a.org:2016:page:http://a/"),
+        ("part", f"{DR}gone", b"not here"),
+    ):
+        answer = site.get(f"/{name(coverage, uri)}")
+        assert (answer.status, verdict(answer), answer.body) == (200, "exact", body), coverage
+    assert site.get(f"/{name('recording')}").status == 404
+    assert site.get(f"/{name('part', f'{DR}gone')}").headers["x-archive-orig-status"] == "404"
+
+
+def test_what_fits_twice_is_a_choice(site: Deployment) -> None:
+    answer = site.get(f"/{name('part', f'{DR}twice')}")
+    assert (answer.status, verdict(answer)) == (300, "exact;fits=2")
+    assert len(told(answer)["fits"]) == 2
+    assert site.get(f"/{name('part', f'{DR}twice')}?nearest").status == 200
+    day = site.get(f"/{name('part', f'{DR}list', at='2016-01-22')}")
+    assert (day.status, verdict(day)) == (200, "exact")
+
+
+# items and answers
+# -----------------
+
+
+@pytest.mark.parametrize(
+    "path", ["x?a=1&b=2", "50%25 off", "a#b", "?info", "?nearest", "%3Cscript%3E"]
+)
+def test_crooked_items(site: Deployment, path: str) -> None:
+    item = f"{DR}crooked/{path}".replace(" ", "%20")
+    escaped = item.replace("%", "%25").replace("?", "%3F").replace("#", "%23")
+    answer = site.get(f"/urn:pwid:{OURS}:2016-01-22T11:20:29Z:part:{escaped}")
+    assert (answer.status, verdict(answer), answer.body) == (200, "exact", path.encode())
+    if path != "?nearest":
+        assert site.get(f"/{name('part', item)}").body == path.encode()
+
+
+def test_bytes_of_others_cannot_run_here(site: Deployment) -> None:
+    answer = site.get(f"/{name('part')}")
+    assert answer.headers["content-disposition"] == "attachment"
+    assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    page = site.get(f"/{name('page', f'{DR}%3Cscript%3Ealert(1)%3C/script%3E')}", HTML)
+    assert b"<script" not in page.body
+
+
+def test_a_registered_pwid_is_an_identifier_like_others(site: Deployment) -> None:
+    mine = name("page", "http://registered.example/")
+    assert site.get(f"/{mine}").status == 404
+    site.bind(mine, "https://elsewhere.example/")
+    answer = site.get(f"/{mine}")
+    assert (answer.status, answer.headers["location"]) == (302, "https://elsewhere.example/")
+    assert verdict(answer) is None
+
+
+def test_thttp_and_head(site: Deployment) -> None:
+    assert site.get(f"/uri-res/N2R?urn:{name('part')}").body == PAGE
+    head = site.ask("HEAD", f"/{name('part')}")
+    assert (head.status, verdict(head), head.body) == (200, "exact", b"")
+    assert parse(name("part")) == parse(f"urn:{name('part')}")
