@@ -4,12 +4,18 @@ How it works: the identifier says which version and format it names, the record 
 held here come before locations elsewhere. A version left open means the highest one; a format left
 open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone.
 
+Of several locations those are taken that are valid today, and of these the one that is alive, that
+the reader accepts most (format and language), that serves the reader's region, that weighs most,
+in this order. A location that is known to be dead comes last and stays in: the check may be wrong,
+and where there is no other it is still the best answer.
+
 What must stay true: the answer to a query that names version and format never changes, except to a
 tombstone; nothing that was withdrawn is ever fetched.
 """
 
 from __future__ import annotations
 
+from perdure import formats
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import Identifier
 from perdure.model import (
@@ -42,7 +48,7 @@ def decide(query: Query, record: Record | None) -> Step:
         return Description(identifier=identifier, record=record)
     if record.tombstone:
         return Gone(identifier=identifier, tombstone=record.tombstone)
-    candidates = _candidates(identifier, record)
+    candidates = _candidates(query, record)
     if isinstance(candidates, Tombstone):
         return Gone(identifier=identifier, tombstone=candidates)
     fetches, locations = candidates
@@ -117,9 +123,10 @@ def _location(
 
 
 def _candidates(
-    identifier: Identifier, record: Record
+    query: Query, record: Record
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
     """Representations and locations that the identifier can mean, best first."""
+    identifier = query.identifier
     named, format = wanted(identifier)
     highest = _highest(record)
     number = highest if named is None else named
@@ -151,13 +158,52 @@ def _candidates(
         for location in elsewhere
         if not location.format or format in (None, "*") or same_format(location.format, str(format))
     ]
-    matching.sort(key=lambda location: -location.weight)
+    if len(matching) > 1:
+        matching.sort(key=lambda location: _rank(location, query))
     if (held or elsewhere) and not (fetches or matching):
         offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
         raise NotAcceptable(
             identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )
-    return tuple(fetches), tuple(matching)
+    return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
+
+
+def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
+    """What a location is sorted by, the least first."""
+    return (
+        location.uri in query.dead,
+        -_welcome(location, query),
+        -_nearness(location.region, query.region),
+        -location.weight,
+    )
+
+
+def _welcome(location: Location, query: Query) -> float:
+    """How welcome what lies at a location is, 0 to 1: format times language.
+
+    A format that nobody has said might be any; its location loses against one that fits.
+    """
+    quality = 1.0
+    if query.accept:
+        known = formats.media_type(location.format) if location.format else None
+        quality = media_quality(query.accept, known.essence) if known else 0.001
+    if query.languages:
+        asked = language_quality(query.languages, location.language) if location.language else 0.002
+        quality *= max(asked, 0.001)
+    return quality
+
+
+def _nearness(region: str | None, asked: str | None) -> int:
+    """2 for a location of the reader's region, 1 for one of no region, 0 for one of another."""
+    if region is None or asked is None:
+        return 1
+    ours, theirs = region.lower(), asked.lower()
+    return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
+
+
+def depends_on_reader(locations: tuple[Location, ...]) -> bool:
+    """Whether the choice among these is another one for another reader."""
+    return len({(one.format, one.language, one.region) for one in locations}) > 1
 
 
 def _highest(record: Record) -> int | None:

@@ -93,6 +93,15 @@ class Location(Stored, frozen=True, kw_only=True):
     region: str | None = None
     role: str | None = None
     weight: int = 1
+    size: int | None = None
+    """Bytes, where that was said; a check of links holds the location to it."""
+    valid_from: str | None = None
+    valid_until: str | None = None
+    """First and last day (`2026-11-21`, UTC) on which readers are sent there."""
+
+    def is_valid(self, day: str) -> bool:
+        """Whether readers are sent there on this day; always, where no day is given."""
+        return not day or (self.valid_from or "") <= day <= (self.valid_until or "9999-12-31")
 
 
 class Value(Stored, frozen=True, kw_only=True):
@@ -388,6 +397,12 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     want: Want = Want.RESOURCE
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
+    region: str | None = None
+    """The part of the world that the reader is in, as locations have it."""
+    day: str = ""
+    """Today (`2026-11-21`, UTC); empty: whenever."""
+    dead: frozenset[str] = frozenset()
+    """URIs that are known to lead nowhere."""
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ returns a record with fewer versions, fewer representations or other digests tha
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import cache, lru_cache
 
 import msgspec
@@ -354,9 +355,30 @@ def _checked(location: Location) -> Location:
         raise InvalidRequest(what=what, reason=reason, rule=None)
     for name in ("language", "region", "role"):
         _check_token(name, getattr(location, name))
+    _check_validity(what, location)
     if location.format is None:
         return location
     return msgspec.structs.replace(location, format=canonical_format(location.format))
+
+
+def _check_validity(what: str, location: Location) -> None:
+    """Raises InvalidRequest for days that are none, or in the wrong order, and a negative size."""
+    if location.size is not None and not 0 <= location.size < 1 << 63:
+        raise InvalidRequest(what=what, reason="a size is a number of bytes", rule=None)
+    for day in (location.valid_from, location.valid_until):
+        if day is not None and not _is_day(day):
+            reason = f"{day[:40]!a} is no day, such as 2026-11-21"
+            raise InvalidRequest(what=what, reason=reason, rule=None)
+    if not location.is_valid(location.valid_from or location.valid_until or ""):
+        reason = "its last day lies before its first"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _check_token(name: str, value: str | None) -> None:

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     metavar="NUMBER",
     help="Higher comes first; 1 if not given.",
 )
+@click.option(
+    "--size", type=click.IntRange(min=0), metavar="BYTES", help="What lies there has this size."
+)
+@click.option("--valid-from", metavar="DAY", help="First day on which readers are sent there.")
+@click.option("--valid-until", metavar="DAY", help="Last day on which they are.")
 @options.expect
 def bind(
     identifier: Identifier,

@@ -67,6 +67,9 @@ class _Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     region: str | None = None
     role: str | None = None
     weight: int = 1
+    size: int | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
 
 
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

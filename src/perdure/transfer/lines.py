@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from perdure.errors import InvalidRequest
-from perdure.model import Location
+from perdure.model import Location, Value
 from perdure.rules import canonical_format
 
 RULE = "docs/reference/jsonl.md"
@@ -27,6 +27,7 @@ Moment = Annotated[
     str, Meta(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z\Z")
 ]
 Word = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
+Day = Annotated[str, Meta(pattern=r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")]
 
 
 class _Strict(
@@ -46,6 +47,9 @@ class Place(_Strict, frozen=True, kw_only=True):
     region: Word | None = None
     role: Word | None = None
     weight: Annotated[int, Meta(ge=0)] = 1
+    size: Annotated[int, Meta(ge=0)] | None = None
+    valid_from: Day | None = None
+    valid_until: Day | None = None
 
     def location(self) -> Location:
         """Raises MalformedIdentifier where the format cannot be one."""
@@ -90,6 +94,8 @@ class Line(_Strict, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     aliases: tuple[str, ...] = ()
     minted: str = ""
+    values: tuple[Value, ...] = ()
+    """As a handle. Those of type `URL` are locations too, named there or not."""
     withdrawn: tuple[Withdrawn, ...] = ()
 
     @property
