@@ -9,6 +9,7 @@ What must stay true: no other module constructs adapters; opening a registry cha
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -19,7 +20,7 @@ from typing import Self
 
 import msgspec
 
-from perdure import parts
+from perdure import formats, parts
 from perdure import settings as setting
 from perdure.archives import known
 from perdure.archives.known import Archives
@@ -30,6 +31,7 @@ from perdure.blobs.segments import Segments, segment_path
 from perdure.blobs.spool import Spool
 from perdure.committer import Committer
 from perdure.description import About
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.extraction import Extraction
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
@@ -47,7 +49,22 @@ from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords
 from perdure.unfolding import Unfolding
 
+_MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 DIRECTORIES = ("segments", "archive", "incoming", "aside")
+
+
+def _selected(identifier: Identifier, record: Record, part: str | None) -> Selector:
+    """What a part selects of what is not held here: by the media type that its locations have, or
+    by the first kind of medium that has such parts. Raises MalformedPart or PartNotSupported."""
+    known = (formats.media_type(one.format) for one in record.locations if one.format)
+    kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
+    for kind in kinds:
+        found = parts.select(identifier, kind)
+        if found is not None:
+            return found
+        with contextlib.suppress(MalformedPart, PartNotSupported):
+            return parts.parse(part or "", kind)
+    return parts.parse(part or "", kinds[0])  # which says what is wrong with it
 
 
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
@@ -153,10 +170,9 @@ class Registry:
             held = described(identifier, record, url, self._derived(source))
         if identifier.whole is identifier and part is None:
             return held
-        kind = source or Source(
-            path=self.root, offset=0, length=0, media_type="application/octet-stream"
-        )
-        return with_part(held, self.selector(identifier, kind, part))
+        if source is not None:
+            return with_part(held, self.selector(identifier, source, part))
+        return with_part(held, _selected(identifier, record, part))
 
     def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
         """The bytes that an identifier means, the first of several formats."""

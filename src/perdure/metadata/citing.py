@@ -81,6 +81,8 @@ def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
         return metadata.write(_named(what), known).decode()
     language, tag = _locale(locale)
     cited = {name: one for name, one in item(_named(what)).items() if name not in _UNCITED}
+    if not _is_doi(what):  # styles would give it instead of the address that we are asked to give
+        cited.pop("DOI", None)
     entry = _compiled(known, language, tag).entry(cited)
     return f"{entry}{_behind(entry, what, language)}"
 
@@ -157,12 +159,17 @@ def _behind(entry: str, what: Described, language: str) -> str:
         moment = what.identifier.time.replace("T", " ").replace("Z", " UTC")
         pattern = _ARCHIVED.get(language, _ARCHIVED["en"])
         notes.append(pattern.format(what.identifier.archive, moment))
-    actionable = what.url in entry or _DOI in entry
+    actionable = what.url in entry or (_is_doi(what) and _DOI in entry)
     notes.append(str(what.identifier))
     if not actionable:
         notes.append(what.url)
-    stop = "" if entry.endswith((".", "?", "!")) or what.url in entry[-len(what.url) - 1 :] else "."
+    last = entry.rpartition(" ")[2]
+    stop = "" if last.startswith("http") or last.endswith((".", "?", "!")) else "."
     return f"{stop} ({'; '.join(notes)})"
+
+
+def _is_doi(what: Described) -> bool:
+    return str(what.identifier).startswith("doi:")
 
 
 def is_available() -> bool:

@@ -10,16 +10,19 @@ the same.
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET  # writes only; nothing foreign is parsed here
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
-from perdure import parts
+from perdure import metadata, parts
+from perdure.description import Attachment
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
+from perdure.metadata import datacite
+from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import Location, Record, Representation, Tombstone, Version
 from perdure.parts import annotation
 from perdure.rules import qualified
@@ -70,7 +73,10 @@ def describe(
         return plain(status, "text/plain; charset=utf-8", erc(shown), *fields)
     if kind == "application/json":
         return plain(status, kind, msgspec.json.encode(shown), *fields)
-    return plain(status, kind, xml(shown), *fields)
+    said = ""
+    if record.about is not None:
+        said = datacite.resource(metadata.described(identifier, record, str(shown["url"])))
+    return plain(status, kind, xml(shown, said), *fields)
 
 
 def etag(record: Record, kind: str) -> bytes:
@@ -95,6 +101,8 @@ def public(record: Record, identifier: Identifier, base: str) -> dict[str, Any]:
         "revision": record.revision,
         "at": record.at,
         "metadata": dict(record.metadata),
+        "about": None if record.about is None else msgspec.to_builtins(record.about),
+        "attached": [_attached(one) for one in record.attached],
         "aliases": list(record.aliases),
         "versions": [_version(one, identifier, base) for one in record.versions],
         "locations": [_location(one) for one in record.locations],
@@ -136,6 +144,10 @@ def _representation(held: Representation, identifier: Identifier, base: str) -> 
     }
 
 
+def _attached(one: Attachment) -> dict[str, str]:
+    return {"format": one.format, "media_type": one.media_type, "schema": one.schema}
+
+
 def _location(location: Location) -> dict[str, Any]:
     return {name: getattr(location, name) for name in Location.__struct_fields__}
 
@@ -154,38 +166,45 @@ _ONE_OF = {
     "versions": "version",
     "representations": "representation",
     "locations": "location",
+    "attached": "record",
 }
 
 
-def xml(shown: dict[str, Any]) -> bytes:
-    """The public form as XML: members are elements, lists hold one element per entry."""
-    root = ET.Element("record")
-    _fill(root, shown)
-    ET.indent(root)
-    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written
+def xml(shown: dict[str, Any], about: str = "") -> bytes:
+    """The public form as XML: members are elements, lists hold one element per entry.
+
+    `about` is what is said about the resource, as an element of DataCite.
+    """
+    inner = "".join(_members(shown, "\n  "))
+    if about:
+        inner += f"\n  <about>{about}</about>"
+    return f"{DECLARATION}<record>{inner}\n</record>\n".encode()
 
 
-def _fill(parent: ET.Element, members: dict[str, Any]) -> None:
+def _members(members: dict[str, Any], gap: str) -> Iterator[str]:
+    """The members of a mapping as elements, each on a line of its own that begins with `gap`."""
     for name, value in members.items():
-        if value is None:
+        if value is None or name == "about":
             continue
-        element = ET.SubElement(parent, name)
         if name == "metadata":
-            for key, text in value.items():
-                entry = ET.SubElement(element, "entry", {"name": _in_xml(key)})
-                entry.text = _in_xml(text)
+            inner = "".join(
+                f"{gap}  <entry{attributes({'name': _in_xml(key)})}>{text(_in_xml(one))}</entry>"
+                for key, one in value.items()
+            )
         elif isinstance(value, dict):
-            _fill(element, value)
+            inner = "".join(_members(value, f"{gap}  "))
         elif isinstance(value, list):
-            for one in value:
-                member = ET.SubElement(element, _ONE_OF[name])
-                if isinstance(one, dict):
-                    _fill(member, one)
-                else:
-                    member.text = _in_xml(one)
+            inner = "".join(_entry(_ONE_OF[name], one, f"{gap}  ") for one in value)
         else:
-            element.text = _in_xml(value)
+            yield f"{gap}<{name}>{text(_in_xml(value))}</{name}>"
+            continue
+        yield f"{gap}<{name}>{inner}{gap}</{name}>" if inner else f"{gap}<{name}/>"
+
+
+def _entry(name: str, one: Any, gap: str) -> str:
+    if isinstance(one, dict):
+        return f"{gap}<{name}>{''.join(_members(one, gap + '  '))}{gap}</{name}>"
+    return f"{gap}<{name}>{text(_in_xml(one))}</{name}>"
 
 
 def _in_xml(value: object) -> str:

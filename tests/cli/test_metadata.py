@@ -1,0 +1,104 @@
+"""`cite`, `metadata` and `pwid cite`: what others are told about a thing, and take from us."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.conftest import SERIES
+from tests.metadata.test_bad_records import CMDI, RECORD
+
+PLAIN = "https://pid.example.org/"
+
+
+@pytest.fixture
+def named(shell: Shell, place: Path) -> str:
+    (place / "a.txt").write_bytes(b"To whom it may concern, and to all others who read this.\r\n")
+    (place / "record.xml").write_text(RECORD.format(title="Remarks"))
+    name = shell.lines("mint", "--series", SERIES, "a.txt")[0]
+    shell.run("metadata", "set", name, "record.xml", "--by", "a librarian")
+    return name
+
+
+def test_what_is_said_is_cited(shell: Shell, named: str) -> None:
+    (line,) = shell.lines("cite", named, "--url", PLAIN)
+    assert line == f"A. (2024). Remarks [Dataset]. P. {PLAIN} ({named})"
+    assert shell.json("cite", named, "--url", PLAIN)["citation"] == line
+
+
+def test_a_part_is_cited_with_its_extent(shell: Shell, named: str) -> None:
+    (line,) = shell.lines("cite", f"{named}#char=37,51", "--locale", "fr", "--url", PLAIN)
+    assert line.endswith(f"{PLAIN} (caractères 37–51; {named}#char=37,51)")
+
+
+def test_styles_and_languages(shell: Shell, named: str) -> None:
+    french = shell.lines("cite", named, "--style", "iso690", "--locale", "fr")[0]
+    assert french.startswith("A, 2024. Remarks [en\xa0ligne]. 2024. P.")
+    assert shell.lines("cite", named, "--style", "bibtex")[0] == "@misc{A2024,"
+    assert shell.error("cite", named, "--style", "vancouver", code=4)["code"] == "invalid-request"
+
+
+def test_what_was_never_described_is_cited_by_its_name(shell: Shell) -> None:
+    name = shell.lines("mint", "--series", SERIES)[0]
+    assert name in shell.lines("cite", name, "--url", PLAIN)[0]
+
+
+def test_a_page_is_cited_by_what_it_says_of_itself(shell: Shell, place: Path) -> None:
+    (place / "a.html").write_text("<html lang=en><title>A page</title><meta name=author content=B>")
+    name = shell.lines("mint", "--series", SERIES, "a.html")[0]
+    assert shell.lines("cite", name, "--url", PLAIN)[0].startswith("B. (")
+    written = shell.run("metadata", "get", name).stdout
+    assert "Derived: read out of the document itself (HTML)" in written
+
+
+@pytest.mark.parametrize("form", ["datacite", "dc", "jsonld", "csl", "json"])
+def test_what_is_got_can_be_set(shell: Shell, named: str, place: Path, form: str) -> None:
+    shell.run("metadata", "get", named, "--format", form, "-o", "out")
+    other = shell.lines("mint", "--series", SERIES, "a.txt")[0]
+    shell.run("metadata", "set", other, "out")
+    assert "Remarks" in shell.run("cite", other).stdout
+
+
+def test_an_attached_record_comes_back_as_it_was(shell: Shell, named: str, place: Path) -> None:
+    (place / "cmdi.xml").write_bytes(CMDI)
+    shell.run("metadata", "set", named, "cmdi.xml")
+    shell.run("metadata", "get", named, "--format", "cmdi", "-o", "back.xml")
+    assert (place / "back.xml").read_bytes() == CMDI
+    assert "Remarks" in shell.run("cite", named).stdout  # beside, not instead
+
+
+def test_history_says_who(shell: Shell, named: str) -> None:
+    told = shell.run("describe", named, "--history", "--json").stdout.splitlines()
+    first, second = (json.loads(one)["record"] for one in told)
+    assert "about" not in first
+    assert second["about"]["titles"] == [{"value": "Remarks"}]
+    assert second["by"] == "a librarian"
+
+
+def test_what_is_invalid_is_told_with_its_line(shell: Shell, named: str, place: Path) -> None:
+    (place / "bad.xml").write_text(RECORD.format(title="T").replace("Dataset", "Datset"))
+    told = shell.error("metadata", "set", named, "bad.xml", code=55)
+    assert (told["code"], told["line"]) == ("invalid-metadata", 8)
+    result = shell.run("metadata", "validate", "record.xml", "bad.xml", code=1)
+    good, bad = result.stdout.splitlines()
+    assert good == "record.xml: datacite, valid"
+    assert "at line 8" in bad
+
+
+def test_what_is_too_large_is_not_read(shell: Shell, named: str, place: Path) -> None:
+    with (place / "large.json").open("wb") as file:
+        file.write(b'{"type": "book", "title": "')
+        file.truncate(50 << 20)
+    assert shell.error("metadata", "set", named, "large.json", code=52)["code"] == "too-large"
+
+
+def test_an_expected_revision_keeps_writers_apart(shell: Shell, named: str) -> None:
+    told = shell.error("metadata", "set", named, "record.xml", "--expect", "1", code=41)
+    assert told["code"] == "precondition-failed"
+
+
+def test_formats_are_listed(shell: Shell) -> None:
+    names = [line.split()[0] for line in shell.lines("metadata", "formats")]
+    assert {"datacite", "dc", "jsonld", "turtle", "csl", "bibtex", "ris", "cmdi"} <= set(names)

@@ -1,0 +1,162 @@
+"""Citations: what stands around the entry of a style, whatever is cited."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from tests.metadata.test_formats import FULL, URL
+
+from perdure import metadata
+from perdure.description import About, Code, Text
+from perdure.errors import InvalidRequest
+from perdure.ids import Identifier, parse
+from perdure.metadata.citation.extents import extent
+from perdure.metadata.citing import STYLES, cite
+from perdure.metadata.port import Described
+from perdure.model import Record
+from perdure.parts import Selector
+from perdure.parts.selectors import (
+    ByteRange,
+    Cells,
+    CharRange,
+    Crop,
+    Instant,
+    Interval,
+    Media,
+    NameRange,
+    Octets,
+    Page,
+    Rect,
+    TagRange,
+    TextRange,
+    Time,
+)
+from perdure.testing import values
+
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
+PLAYED = "https://web.archive.org/web/20160122112029/http://www.dr.dk"
+LOCALES = ("en", "fr", "de")
+
+
+def described(name: str = "hdl:1839/00-1", about: About = FULL, url: str = URL) -> Described:
+    return metadata.described(parse(name), Record(about=about, at="2026-11-21T01:02:03Z"), url)
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("style", STYLES)
+def test_the_identifier_and_its_actionable_form_both_appear(style: str, locale: str) -> None:
+    """ "the identifier … should in addition to a PID conforming to the PID scheme syntax also be
+    presented in a urlified form" (ISO 24619 section 5.3)."""
+    text = cite(described("ark:12345/x6", url="https://pid.example.org/a"), style, locale)
+    assert "ark:12345/x6" in text
+    assert "https://pid.example.org/a" in text
+
+
+@settings(deadline=None, max_examples=60)
+@given(values())
+def test_so_they_do_for_every_identifier(identifier: Identifier) -> None:
+    what = Described(identifier=identifier, about=About(), url="https://pid.example.org/x")
+    for style in ("apa", "mla", "iso690"):
+        text = cite(what, style)
+        assert str(identifier) in text
+        assert "https://pid.example.org/x" in text or "https://doi.org/" in text
+        assert "\n" not in text
+
+
+def test_a_doi_is_actionable_as_dois_are() -> None:
+    text = cite(described("doi:10.1000/182"), "apa")
+    assert text.endswith("https://doi.org/10.1000/182 (doi:10.1000/182)")
+
+
+def test_the_doi_of_something_else_does_not_take_the_place_of_the_identifier() -> None:
+    about = msgspec.structs.replace(FULL, codes=(Code(value="10.1/other", scheme="DOI"),))
+    assert "10.1/other" not in cite(described(about=about), "apa")
+
+
+def test_styles_in_three_languages() -> None:
+    book = About(
+        titles=(Text(value="The book of names"),),
+        creators=FULL.creators[:1],
+        year="1987",
+        resource_type="Book",
+    )
+    told = {(s, lang): cite(described(about=book), s, lang) for s in STYLES[:4] for lang in LOCALES}
+    end = f"{URL} (hdl:1839/00-1)"
+    assert told["apa", "en"] == f"Doe, J. (1987). The book of names. {end}"
+    assert told["mla", "en"] == f"Doe, Jane. The Book of Names. 1987, {URL}. (hdl:1839/00-1)"
+    assert told["iso690", "de"].startswith("DOE, Jane, 1987. The book of names [online]. ")
+    assert f"Verfügbar unter: {end}" in told["iso690", "de"]
+    assert f"Verfügbar unter: {end}" in told["iso690-numeric", "de"]
+    assert f"Disponible à l’adresse\xa0: {end}" in told["iso690", "fr"]
+    assert told["iso690-numeric", "en"].startswith("1. DOE, Jane. The book of names. Online. ")
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+@pytest.mark.parametrize("style", STYLES[:4])
+def test_archived_web_material_names_its_archive_and_time(style: str, locale: str) -> None:
+    what = metadata.described(parse(PWID), Record(), PLAYED)
+    text = cite(what, style, locale)
+    assert "archive.org" in text.replace(PLAYED, "").replace(PWID, "")
+    assert "2016-01-22 11:20:29 UTC" in text
+    assert PLAYED in text
+    assert PWID in text
+    assert "http://www.dr.dk" in text.replace(PLAYED, "").replace(PWID, "")
+
+
+def test_archived_web_material_in_formats() -> None:
+    what = metadata.described(parse(PWID), Record(), PLAYED)
+    assert f"UR  - {PLAYED}" in cite(what, "ris")
+    assert "@misc{" in cite(what, "bibtex")
+    assert PWID in cite(what, "bibtex")
+
+
+SECONDS = Interval(Fraction(23), Fraction(57))
+PIXELS = Rect(5, 10, 25, 30)
+
+
+@pytest.mark.parametrize(
+    ("part", "english", "french", "german"),
+    [
+        (CharRange(37, 51), "characters 37–51", "caractères 37–51", "Zeichen 37–51"),
+        (SECONDS, "23–57 s", "23–57 s", "23–57 s"),
+        (Interval(Fraction(1, 2), Fraction(3)), "0.5–3 s", "0,5–3 s", "0,5–3 s"),
+        (Instant(Fraction(50)), "50 s", "50 s", "50 s"),
+        (Media(Time(Fraction(5), None)), "from 5 s", "à partir de 5 s", "ab 5 s"),
+        (TagRange(3, 7), "tags 3–7", "balises 3–7", "Tags 3–7"),
+        (NameRange("a", "b"), "names “a” to “b”", "noms “a” à “b”", "Namen “a” bis “b”"),
+        (ByteRange(0, 99), "octets 0–99", "octets 0–99", "Oktette 0–99"),
+        (Octets(5, None), "octets 5–the end", "octets 5–la fin", "Oktette 5–Ende"),
+        (PIXELS, "pixels (5, 10)–(25, 30)", "pixels (5, 10)–(25, 30)", "Pixel (5, 10)–(25, 30)"),
+        (
+            Crop(SECONDS, PIXELS),
+            "23–57 s, pixels (5, 10)–(25, 30)",
+            "23–57 s, pixels (5, 10)–(25, 30)",
+            "23–57 s, Pixel (5, 10)–(25, 30)",
+        ),
+        (TextRange("line", 10, 20), "lines 10–20", "lignes 10–20", "Zeilen 10–20"),
+        (Page(3), "p. 3", "p. 3", "S. 3"),
+        (Cells("row", (((5,), (7,)),)), "rows 5–7", "lignes 5–7", "Zeilen 5–7"),
+        (Media(id="chapter"), "part id=chapter", "partie id=chapter", "Teil id=chapter"),
+    ],
+)
+def test_extents(part: Selector, english: str, french: str, german: str) -> None:
+    assert [extent(part, one) for one in (*LOCALES, "nl")] == [english, french, german, english]
+
+
+def test_the_extent_stands_with_the_part() -> None:
+    what = msgspec.structs.replace(described(), part=SECONDS)
+    assert cite(what, "apa", "de").endswith(f"{URL} (23–57 s; hdl:1839/00-1)")
+
+
+@pytest.mark.parametrize("locale", ["", "x", "english", "fr\r\nX: 1", "../../x", "tlh", "en-ZZ-1"])
+def test_a_locale_that_is_none(locale: str) -> None:
+    with pytest.raises(InvalidRequest):
+        cite(described(), "apa", locale)
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "fr-CA", "fr_FR", "DE", "de-AT", "nl", "pt-BR", "ja"])
+def test_other_locales_of_csl(locale: str) -> None:
+    assert URL in cite(described(), "apa", locale)

@@ -1,0 +1,321 @@
+"""Metadata and citations over HTTP, from a real server over a real socket."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from lxml import etree
+from tests.metadata.test_bad_records import CMDI, RECORD
+from tests.metadata.test_formats import FULL
+from tests.server.conftest import Answer
+from tests.server.deployment import Deployment, deployed, resource, text
+
+from perdure import metadata
+from perdure.ids import parse
+from perdure.metadata import xml_text
+from perdure.metadata.port import Described
+from perdure.model import Describe
+
+TYPES = {
+    "datacite": "application/vnd.datacite.datacite+xml",
+    "dc": "application/vnd.oai.dc+xml",
+    "jsonld": "application/ld+json",
+    "turtle": "text/turtle",
+    "csl": "application/vnd.citationstyles.csl+json",
+    "bibtex": "application/x-bibtex",
+    "ris": "application/x-research-info-systems",
+}
+UNKNOWN = "pdi://oma.eop.gov.us/1990/01/01/1"
+SOURCE = b"To whom it may concern: nothing of what follows has been said by anybody.\r\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("metadata") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def named(site: Deployment) -> str:
+    """A described document, by its full name."""
+    name = site.mint(text(SOURCE, charset="us-ascii"))
+    site.do(Describe(identifier=parse(name), about=FULL))
+    return name
+
+
+@pytest.fixture
+def blank(site: Deployment) -> str:
+    return site.mint(text(SOURCE, charset="us-ascii"))
+
+
+def problem(answer: Answer, status: int, code: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(answer.body)
+    assert (answer.status, found["code"]) == (status, code), found
+    return found
+
+
+# giving
+# ------
+
+
+@pytest.mark.parametrize(("name", "media_type"), TYPES.items())
+def test_every_format_has_an_address_and_a_media_type(
+    site: Deployment, named: str, name: str, media_type: str
+) -> None:
+    by_address = site.get(f"/{named}?metadata={name}")
+    by_accept = site.get(f"/{resource(named)}", f"Accept: {media_type}")
+    for answer in (by_address, by_accept):
+        assert answer.status == 200
+        assert answer.headers["content-type"].partition(";")[0] == media_type
+        assert b"Words" in answer.body
+        assert answer.headers["etag"] == f'"r2-{name}"'
+    assert "accept" in by_accept.headers["vary"]
+    assert site.get(f"/{named}?metadata={name}", f'If-None-Match: "r2-{name}"').status == 304
+
+
+def test_what_is_given_has_both_forms_of_the_identifier(site: Deployment, named: str) -> None:
+    """ "the identifier … should in addition to a PID … also be presented in a urlified form"
+    (ISO 24619 section 5.3)."""
+    root = etree.fromstring(site.get(f"/{named}?metadata=datacite").body)
+    (identifier,) = root.iter("{*}identifier")
+    assert identifier.text == named
+    assert f"{site.base}/{named}" in {one.text for one in root.iter("{*}alternateIdentifier")}
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("application/ld+json", "application/ld+json"),
+        ("application/ld+json, text/plain", "text/plain"),
+        ("application/ld+json;q=0.5, text/plain;q=0.4", "application/ld+json"),
+        ("application/ld+json;q=0.4, text/plain;q=0.5", "text/plain"),
+        ("text/plain;q=0.1, text/turtle;q=0.2, application/x-bibtex;q=0.3", "application/x-bibtex"),
+        ("application/ld+json, */*;q=0.1", "application/ld+json"),
+        ("text/turtle;q=0, */*", "text/plain"),
+        ("*/*", "text/plain"),
+        ("text/*", "text/plain"),
+        ("application/*;q=0.9, text/*;q=0.1", "text/plain"),
+        ("application/vnd.datacite.datacite+xml", "application/vnd.datacite.datacite+xml"),
+        ("text/x-bibliography", "text/x-bibliography"),
+        ("text/x-bibliography; style=apa; q=0.2, text/plain; q=0.3", "text/plain"),
+    ],
+)
+def test_quality_decides_between_the_thing_and_its_metadata(
+    site: Deployment, named: str, accept: str, expected: str
+) -> None:
+    answer = site.get(f"/{resource(named)}", f"Accept: {accept}")
+    assert answer.status == 200
+    assert answer.headers["content-type"].partition(";")[0] == expected
+
+
+def test_a_name_with_its_format_means_the_thing(site: Deployment, named: str) -> None:
+    assert site.get(f"/{named}", "Accept: application/ld+json").body == SOURCE
+
+
+def test_what_is_elsewhere_has_metadata_here(site: Deployment) -> None:
+    name = site.mint()
+    site.bind(name, "https://a.example/1")
+    site.do(Describe(identifier=parse(name), about=FULL))
+    assert site.get(f"/{resource(name)}").status == 302
+    assert site.get(f"/{resource(name)}", "Accept: */*").status == 302
+    answer = site.get(f"/{resource(name)}", "Accept: application/x-bibtex")
+    assert (answer.status, answer.body[:6]) == (200, b"@misc{")
+
+
+# citing
+# ------
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("cite=apa", "(2024). Words & <Things>: A corpus"),
+        ("cite=mla&locale=de", "„Words & <Things>: A Corpus“"),
+        ("cite=iso690&locale=fr", "Disponible à l’adresse"),
+        ("cite=iso690-numeric&locale=de", "Verfügbar unter: "),
+        ("cite", "Doe, J. &"),
+    ],
+)
+def test_a_citation_has_an_address(site: Deployment, named: str, question: str, words: str) -> None:
+    answer = site.get(f"/{named}?{question}")
+    line = answer.body.decode()
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/x-bibliography; charset=utf-8"
+    assert words in line
+    assert f"{site.base}/{named}" in line
+    assert f"({named})" in line
+
+
+def test_a_citation_is_asked_for_as_of_dois(site: Deployment, named: str) -> None:
+    field = "Accept: text/x-bibliography; style=iso690; locale=fr"
+    answer = site.get(f"/{resource(named)}", field)
+    assert "Disponible à l’adresse" in answer.body.decode()
+    assert answer.headers["content-language"] == "fr"
+    accept = "Accept: text/x-bibliography"
+    again = site.get(f"/{resource(named)}", accept, "Accept-Language: nl, de;q=0.5")
+    assert again.headers["content-language"] == "de"
+
+
+def test_bibtex_and_ris_are_styles_too(site: Deployment, named: str) -> None:
+    assert site.get(f"/{named}?cite=bibtex").body.startswith(b"@misc{Doe2024,")
+    assert site.get(f"/{named}?cite=ris").body.startswith(b"TY  - DATA\r\n")
+
+
+@pytest.mark.parametrize(
+    ("locale", "extent"),
+    [("en", "characters 37–51"), ("fr", "caractères 37–51"), ("de", "Zeichen 37–51")],
+)
+def test_a_part_cites_its_extent(site: Deployment, named: str, locale: str, extent: str) -> None:
+    line = site.get(f"/{named}%23char=37,51?cite=apa&locale={locale}").body.decode()
+    assert f"({extent}; {named}#char=37,51)" in line
+    assert f"{site.base}/{named}%23char=37,51" in line
+
+
+def test_a_part_that_is_asked_for_apart_cites_its_extent(site: Deployment) -> None:
+    name = "hdl:1839/00-0000-0000-0000-0000-4"
+    secret = site.token("registers")
+    site.post(f"/{name}?register", {"locations": ["https://a.example/1"]}, token=secret)
+    line = site.get(f"/{name}?part=t=23,57&cite=apa").body.decode()
+    assert f"(23–57 s; {name})" in line
+    assert f"{site.base}/{name}?part=t=23,57" in line
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["cite=chicago", "cite=apa&locale=x", "cite=apa&locale=../../etc/passwd", "cite=apa&locale=tlh",
+     "metadata=marc", "metadata=../secret", "cite=apa%0d%0aX:1"],
+)  # fmt: skip
+def test_what_is_not_known_is_a_bad_request(site: Deployment, named: str, question: str) -> None:
+    problem(site.get(f"/{named}?{question}"), 400, "invalid-request")
+
+
+def test_metadata_of_the_unknown_is_not_found(site: Deployment) -> None:
+    problem(site.get(f"/{UNKNOWN}?metadata"), 404, "not-found")
+
+
+def test_what_was_withdrawn_can_still_be_cited(site: Deployment, blank: str) -> None:
+    secret = site.token("withdraws")
+    assert site.post(f"/{blank}?withdraw", {"reason": "a mistake"}, token=secret).status == 200
+    assert site.get(f"/{blank}?cite=apa").status == 200
+    assert site.get(f"/{blank}").status == 410
+
+
+# taking
+# ------
+
+
+def put(
+    site: Deployment,
+    name: str,
+    body: bytes,
+    kind: str,
+    *more: str,
+    token: str | None,
+    query: str = "",
+) -> Answer:
+    target = f"/{name}?metadata{query}"
+    return site.put(target, body, f"Content-Type: {kind}", *more, token=token)
+
+
+@pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl", "json"])
+def test_metadata_are_put_and_come_back(site: Deployment, blank: str, name: str) -> None:
+    kind = metadata.FORMATS[name].media_types[0]
+    what = Described(identifier=parse(blank), about=FULL, url=f"{site.base}/{blank}")
+    record = metadata.write(what, name)
+    answer = put(site, blank, record, kind, token=site.token(f"describes {name}"))
+    assert answer.status == 200, answer.body
+    assert json.loads(answer.body)["outcome"] == "changed"
+    given = json.loads(site.get(f"/{blank}?metadata=csl").body)
+    assert given["title"].startswith("Words & <Things>")
+    again = put(site, blank, record, kind, token=site.token(f"repeats {name}"))
+    assert json.loads(again.body)["outcome"] == "unchanged"
+
+
+def test_history_says_who_described_it_and_what_was_there_before(
+    site: Deployment, blank: str
+) -> None:
+    for title in ("First", "Second"):
+        body = RECORD.format(title=title).encode()
+        put(site, blank, body, TYPES["datacite"], token=site.token(f"says {title}"))
+    past = json.loads(site.get(f"/{blank}?history").body)["revisions"]
+    titles = [(one.get("about") or {}).get("titles", [{}])[0].get("value") for one in past]
+    assert titles == [None, "First", "Second"]
+
+
+def test_cmdi_is_attached_byte_for_byte(site: Deployment, blank: str) -> None:
+    answer = put(site, blank, CMDI, "application/x-cmdi+xml", token=site.token("attaches"))
+    assert answer.status == 200
+    for found in (
+        site.get(f"/{blank}?metadata=cmdi"),
+        site.get(f"/{resource(blank)}", "Accept: application/x-cmdi+xml"),
+    ):
+        assert (found.status, found.body) == (200, CMDI)
+        assert found.headers["content-type"] == "application/x-cmdi+xml"
+
+
+def test_an_attached_record_that_is_not_there_is_not_acceptable(
+    site: Deployment, named: str
+) -> None:
+    problem(site.get(f"/{named}?metadata=cmdi"), 406, "not-acceptable")
+
+
+def test_who_may_not_describe_changes_nothing(site: Deployment, blank: str) -> None:
+    body = RECORD.format(title="T").encode()
+    problem(put(site, blank, body, TYPES["datacite"], token=None), 401, "unauthenticated")
+    other = site.token("commits only", operations=("commit", "bind"))
+    problem(put(site, blank, body, TYPES["datacite"], token=other), 403, "forbidden")
+    assert site.registry.records.record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
+
+
+def test_if_match_keeps_two_writers_apart(site: Deployment, blank: str) -> None:
+    body, secret = RECORD.format(title="T").encode(), site.token("matches")
+    first = put(site, blank, body, TYPES["datacite"], 'If-Match: "r1-datacite"', token=secret)
+    assert first.status == 200
+    late = RECORD.format(title="Late").encode()
+    answer = put(site, blank, late, TYPES["datacite"], 'If-Match: "r1-datacite"', token=secret)
+    problem(answer, 412, "precondition-failed")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "code"),
+    [
+        (RECORD.replace("Dataset", "Datset").encode(), "datacite", 422, "invalid-metadata"),
+        (b"<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "datacite", 422, "invalid-metadata"),
+        (b"{", "jsonld", 422, "invalid-metadata"),
+        (b"x" * (1 << 20) + b"xx", "csl", 413, "too-large"),
+        (b"@misc{a}", "bibtex", 400, "invalid-request"),
+    ],
+)
+def test_what_is_invalid_changes_nothing(
+    site: Deployment, blank: str, body: bytes, kind: str, status: int, code: str
+) -> None:
+    answer = put(site, blank, body, TYPES[kind], token=site.token(f"errs {status} {len(body)}"))
+    problem(answer, status, code)
+    assert site.registry.records.record(parse(blank).key).revision == 1  # type: ignore[union-attr]  # it was just minted
+
+
+def test_a_licence_that_browsers_would_run_is_no_link(site: Deployment, blank: str) -> None:
+    body = b'{"@type":"Book","name":"x","license":"javascript:x"}'
+    put(site, blank, body, TYPES["jsonld"], token=site.token("is evil"))
+    assert b"<javascript:" not in site.get(f"/{blank}?metadata=turtle").body
+    assert "license" not in json.loads(site.get(f"/{blank}?metadata=jsonld").body)
+
+
+def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str) -> None:
+    """ "a metadata record in XML format and compliant with a declared schema … Citation information
+    should be included in the metadata record" (ISO 24619 section 5.3)."""
+    answer = site.get(f"/uri-res/N2C?{named}", "Accept: application/xml")
+    root = etree.fromstring(answer.body)
+    said = root.find("about/{http://datacite.org/schema/kernel-4}resource")
+    assert said is not None
+    xml_text.schema("datacite-4.6.xsd").assertValid(etree.fromstring(etree.tostring(said)))
+    shown = json.loads(site.get(f"/{named}?info", "Accept: application/json").body)
+    assert shown["about"]["titles"][0]["value"] == "Words & <Things>"
+
+
+def test_a_type_that_is_no_metadata_is_a_bad_request(site: Deployment, blank: str) -> None:
+    found = put(site, blank, b"x", "text/plain", token=site.token("sends text"))
+    problem(found, 400, "invalid-request")
