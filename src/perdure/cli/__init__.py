@@ -28,6 +28,7 @@ from perdure.cli import (
     minting,
     moving,
     parts,
+    pwid,
     reading,
     setup,
     tokens,
@@ -43,7 +44,7 @@ _SECTIONS = (
     (metadata.cite, metadata.metadata),
     (parts.part, parts.parts, parts.verify_part),
     (keeping.verify, keeping.rebuild, keeping.backup),
-    (archive.archive,),
+    (archive.archive, pwid.pwid),
     (moving.import_, moving.export, moving.dedupe),
     (about.version, about.completion),
 )

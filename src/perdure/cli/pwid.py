@@ -1,0 +1,363 @@
+"""PWIDs: `make` them, `check` them, `resolve-url` to where an archive plays them back, `archives`.
+
+None of these asks an archive anything. They need no registry directory; where there is one, its
+settings name further archives and the id of one's own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, Group, here
+
+if TYPE_CHECKING:
+    from perdure.archives.known import Archive, Archives
+    from perdure.archives.port import Capture
+    from perdure.ids import Identifier
+    from perdure.ids.pwid import Pwid
+    from perdure.settings import Settings
+
+_COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "snapshot", "other")
+
+
+@click.group(cls=Group)
+def pwid() -> None:
+    """References to what web archives keep (PWID): make, check, resolve them."""
+
+
+@pwid.command(cls=Command)
+@click.argument("url", required=False)
+@click.option("--archive", metavar="ID", help="Id of the archive, such as archive.org.")
+@click.option(
+    "--at", metavar="TIME", help="When it was archived: 2016-01-22T11:20:29Z or 14 digits."
+)
+@click.option(
+    "--coverage",
+    type=click.Choice(_COVERAGES),
+    metavar="NAME",
+    help="part, page … of the eight; else page, of a record or an address of a file part.",
+)
+@click.option(
+    "--dialect",
+    metavar="NAME",
+    help="draft-00 to draft-04, urn-00 to urn-09, urn (the registered one); else canonical.",
+)
+@click.option(
+    "--warc",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Of a record in this archive file, which --offset or --record names.",
+)
+@click.option(
+    "--offset", type=click.IntRange(min=0), metavar="BYTES", help="Where the record begins."
+)
+@click.option("--record", metavar="ID", help="Its WARC-Record-ID.")
+def make(
+    url: str | None,
+    archive: str | None,
+    at: str | None,
+    coverage: str | None,
+    dialect: str | None,
+    warc: Path | None,
+    offset: int | None,
+    record: str | None,
+) -> None:
+    """Make a PWID of URL, archived by --archive --at a time, or of an archive file's record.
+
+    URL alone is the address at which an archive plays something back:
+    https://web.archive.org/web/20160122112029/http://www.dr.dk
+    """
+    from perdure.archives.making import make as made
+    from perdure.archives.making import write
+
+    settings = _settings()
+    collection = ""
+    if warc is not None:
+        if url or at or (offset is None) == (record is None):
+            raise click.UsageError("--warc needs --offset or --record, and no URL or --at")
+        capture = _record(warc, offset, record)
+        own = archive or settings.archive_id
+        if not own:
+            raise click.UsageError("--archive or the setting archive_id is needed")
+        found = made(own, capture.date, coverage or "part", capture.uri)
+    elif url and (archive or at):
+        if not at or not (archive or settings.archive_id):
+            raise click.UsageError("--archive and --at belong together")
+        found = made(archive or settings.archive_id, at, coverage or "page", url)
+    elif url:
+        found, collection = _from_playback(url, coverage)
+    else:
+        raise click.UsageError("a URL or --warc is needed")
+    text = write(found, dialect) if dialect else str(found)
+    if not dialect and not found.is_valid("draft-04"):  # a fraction of a second, or none
+        here().note("its time is read by perdure, and not what the grammar of draft-04 has")
+    here().answer({"pwid": text, "collection": collection or None} | _fields(found), text)
+
+
+@pwid.command(cls=Command)
+@click.argument("texts", nargs=-1, required=True, metavar="TEXT…")
+def check(texts: tuple[str, ...]) -> None:
+    """Tell which grammars each TEXT satisfies, and what keeps it from the others.
+
+    Every dialect that was ever published is read. Ends with 1 where a TEXT is no PWID in any.
+    """
+    from perdure.errors import MalformedIdentifier
+    from perdure.ids.pwid import parse
+
+    wrong = 0
+    for text in texts:
+        try:
+            found = parse(text)
+        except MalformedIdentifier as error:
+            wrong += 1
+            fields = error.as_dict() | {"pwid": None, "message": str(error)}
+            here().answer(fields, f"no PWID: {error}")
+        else:
+            _tell_grammars(found)
+    if wrong:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@pwid.command("resolve-url", cls=Command)
+@click.argument("identifier", metavar="PWID", type=options.IDENTIFIER)
+@click.option("--raw", is_flag=True, help="The address of the record as it was recorded.")
+@click.option("--local", is_flag=True, help="The address within the archive's own network.")
+@click.option("--collection", metavar="NAME", default="", help="Of an archive that is divided.")
+def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: str) -> None:
+    """Tell the address at which the archive of PWID plays it back. The archive is not asked.
+
+    With --json, also where its TimeGate, TimeMap, CDX server and own resolver of PWIDs are.
+    """
+    from perdure.errors import InvalidRequest
+    from perdure.ids.pwid import Pwid
+
+    if not isinstance(identifier, Pwid):
+        raise InvalidRequest(what=str(identifier)[:200], reason="it is no PWID", rule=None)
+    known = _archives()
+    addresses = {
+        "playback": known.playback(identifier, collection=collection),
+        "raw": known.raw(identifier, collection=collection),
+        "local": known.local(identifier),
+        "timegate": known.timegate(identifier),
+        "timemap": known.timemap(identifier),
+        "cdx": known.cdx(identifier),
+        "resolver": known.resolver(identifier),
+    }
+    chosen = addresses["raw" if raw else "local" if local else "playback"]
+    archive = known.find(identifier.archive)
+    if chosen is None:
+        raise InvalidRequest(
+            what=f"playing back {str(identifier)[:200]}",
+            reason=_why_not(identifier, archive),
+            rule="docs/reference/web-archives.md",
+        )
+    about = {name: getattr(archive, name, None) for name in ("access", "status", "moved_to")}
+    here().answer({"pwid": str(identifier)} | addresses | about, chosen)
+
+
+@pwid.command(cls=Command)
+@click.argument("ids", nargs=-1, metavar="[ID…]")
+@click.option(
+    "--import",
+    "source",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Add what is new in MemGator's archives.json, in Turtle or TOML to archives_file.",
+)
+@click.option(
+    "--export",
+    "form",
+    type=click.Choice(("turtle", "toml")),
+    metavar="FORM",
+    help="Write the registry for other programs: turtle or toml.",
+)
+def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> None:
+    """List the web archives that are known, or those called ID: id, access, status, name."""
+    from perdure.archives import registries
+    from perdure.errors import NotFound
+
+    if source is not None:
+        _import(source)
+        return
+    known = _archives()
+    chosen = []
+    for one in ids:
+        found = known.find(one)
+        if found is None:
+            raise NotFound(identifier=f"web archive {one[:100]}")
+        chosen.append(found)
+    listed = chosen or list(known)
+    if form is not None:
+        write = registries.to_turtle if form == "turtle" else registries.to_toml
+        click.echo(write(listed), nl=False)
+        return
+    for archive in listed:
+        here().answer(archive, f"{archive.id}\t{archive.access}\t{archive.status}\t{archive.name}")
+
+
+def _settings() -> Settings:
+    """Those of the registry directory; where there is none, the defaults and the environment."""
+    import os
+
+    from perdure import settings
+
+    root = here().root
+    if (root / settings.FILE).exists():
+        return settings.load(root, os.environ)
+    return settings.from_table({}, os.environ)
+
+
+def _archives() -> Archives:
+    from perdure.archives.known import load
+
+    return load(_settings(), here().root)
+
+
+def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
+    """The PWID that a playback address means, and the archive's collection in it."""
+    from perdure.archives.making import make as made
+    from perdure.errors import InvalidRequest, quote
+
+    found = _archives().from_playback(url)
+    if not found:
+        raise InvalidRequest(
+            what=f"a PWID of {quote(url)}",
+            reason="no archive that is known plays anything back there (with 14 digits of time);"
+            " say what was archived, --archive and --at",
+            rule="docs/reference/web-archives.md",
+        )
+    for other in found[1:]:
+        here().note(f"it can also mean {other.pwid}")
+    best = found[0].pwid
+    if coverage:
+        best = made(best.archive, best.time, coverage, best.item)
+    return best, found[0].collection
+
+
+def _record(path: Path, offset: int | None, id: str | None) -> Capture:
+    """The record that begins at an offset, or has an id. Raises NotFound."""
+    from perdure.archives.careful import Shared
+    from perdure.archives.port import Capture
+    from perdure.archives.scanning import Place, scan
+    from perdure.cli.progress import progress
+    from perdure.errors import NotFound, quote
+
+    wanted, size, start = (id or "").strip("<>"), path.stat().st_size, offset or 0
+    for place in (
+        Place(path=str(path), base=start, size=max(0, size - start)),
+        Place(path=str(path), shared=True),
+    ):
+        sought = offset if place.shared else 0
+        try:
+            with progress("reading", total=None if place.shared else size) as bar:
+                for met in scan(place, path.name):
+                    bar(met.offset)
+                    if isinstance(met, Capture) and (
+                        met.id == wanted if id is not None else met.offset == sought
+                    ):
+                        return met
+                    if id is None and met.offset > (sought or 0):
+                        break
+        except Shared:
+            continue
+        break
+    which = f"record {quote(id)}" if id is not None else f"record at {offset}"
+    raise NotFound(identifier=f"{which} of {path.name}")
+
+
+def _fields(found: Pwid) -> dict[str, object]:
+    return {
+        "archive": found.archive,
+        "time": found.time,
+        "coverage": found.coverage,
+        "item": found.item,
+    }
+
+
+def _tell_grammars(found: Pwid) -> None:
+    """Which drafts a text satisfies; of those that it does not, what is in the way."""
+    from perdure.ids.pwid_dialects import DIALECTS, Misfit, misfits
+
+    faults: dict[tuple[Misfit, ...], list[str]] = {}
+    for dialect in DIALECTS:
+        faults.setdefault(misfits(dialect, found.written, found.item), []).append(dialect)
+    satisfied = faults.pop((), [])
+    warning = "a time of day without its Z was read as UTC" if found.assumed_utc else None
+    lines = [f"{found.written}: {', '.join(satisfied) or 'the grammar of no draft'}"]
+    if found.written != str(found):
+        lines.append(f"  canonical: {found}")
+    lines += [f"  warning: {warning}"] if warning else []
+    for wrong, dialects in faults.items():
+        reasons = (f"{one.field} {one.found!r}, expected {one.expected}" for one in wrong)
+        lines.append(f"  not {', '.join(dialects)}: {'; '.join(reasons)}")
+    here().answer(
+        {
+            "pwid": str(found),
+            "urn": found.urn,
+            "written": found.written,
+            "satisfies": satisfied,
+            "warnings": [warning] if warning else [],
+            "misfits": {
+                dialect: [one._asdict() for one in wrong]
+                for wrong, dialects in faults.items()
+                for dialect in dialects
+            },
+        }
+        | _fields(found),
+        "\n".join(lines),
+    )
+
+
+def _why_not(identifier: Pwid, archive: Archive | None) -> str:
+    """Why a PWID has no address, in words."""
+    from perdure.archives.playback import digits, is_uri
+
+    if archive is None:
+        return f"the archive {identifier.archive[:100]} is not known; see 'perdure pwid archives'"
+    if not is_uri(identifier.item):
+        return "its item is the archive's own name for something, not a URI"
+    if digits(identifier) is None:
+        return "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
+    if archive.access == "closed":
+        return "the archive is closed; --local tells the address in its own network"
+    if archive.current and "{collection}" in archive.current.url:
+        return "the archive is divided: --collection is needed"
+    return "the archive is not known to have such addresses"
+
+
+def _import(source: Path) -> None:
+    """Adds the archives of a file that are not known to the operator's own file."""
+    from perdure.archives import registries
+    from perdure.archives.known import read_toml
+    from perdure.blobs.durable import write_durably
+    from perdure.errors import InvalidMetadata, InvalidRequest
+
+    settings, root = _settings(), here().root
+    if not settings.archives_file:
+        raise InvalidRequest(
+            what=f"importing {source.name}",
+            reason="there is no file to keep archives in",
+            rule="setting archives_file",
+        )
+    try:
+        text = source.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidMetadata(format="UTF-8", line=None, reason=str(error)) from error
+    path = root / settings.archives_file
+    had = path.read_text("utf-8") if path.exists() else ""
+    own = read_toml(had, path)
+    from perdure.archives.known import Archives, packaged
+
+    known = Archives((*packaged(), *own))
+    read = registries.read(text)
+    new = [one for one in read if not any(known.find(name) for name in one.names)]
+    if new:
+        added = registries.to_toml(new)
+        write_durably(path, f"{had.rstrip()}\n\n{added}".lstrip().encode())
+    for one in new:
+        here().answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
+    here().note(f"{len(new)} of {len(read)} archives added to {path}; the others are known")
