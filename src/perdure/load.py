@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from perdure import rules, stored
 from perdure.errors import Conflict, InvalidRequest
+from perdure.handles import changes
 from perdure.ids import Identifier
 from perdure.ledger import Ledger
 from perdure.model import (
@@ -246,6 +247,8 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     new = tuple(one for one in more.locations if one not in held.locations)
     if new:
         record, _ = rules.bind(identifier, record, new)
+    if more.values != held.values:
+        record = changes.joined(identifier, record, more.values)
     for version in more.versions:
         record = _with_version(identifier, record, version)
     return replace(

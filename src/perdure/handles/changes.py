@@ -49,12 +49,7 @@ def assign(
     identifier: Identifier, record: Record, new: tuple[Value, ...], at: str
 ) -> tuple[Record, Outcome]:
     """The record with exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
-    values.check(new)
-    for one in new:
-        if one.type == values.TEMPLATE:
-            templates.of_record(one.data)
-        elif one.type == namespace.TYPE:
-            namespace.Namespace.read(one.data)
+    _check(new)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
     changed = _located(identifier, record, _places(new), at)
@@ -62,6 +57,39 @@ def assign(
     changed = msgspec.structs.replace(changed, values=dated)
     same = changed.locations == record.locations and dated == values.values_of(record)
     return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
+
+
+def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
+    """The record with these values besides its own, and the locations that they name.
+
+    Raises Conflict where one index has two values, and what `assign` raises.
+    """
+    held = {one.index: one for one in record.values}
+    for one in more:
+        before = held.setdefault(one.index, one)
+        if (before.type, before.format, before.data) != (one.type, one.format, one.data):
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the value {one.index} is another one already",
+                current=f"{before.type}",
+            )
+    new = tuple(held[index] for index in sorted(held))
+    _check(new)
+    known = {one.uri for one in record.locations}
+    added = tuple(place for uri, place in _places(new).items() if uri not in known)
+    if added:
+        record, _ = rules.bind(identifier, record, added)
+    return msgspec.structs.replace(record, values=new)
+
+
+def _check(new: tuple[Value, ...]) -> None:
+    """Raises InvalidRequest or TooLarge for values that cannot be kept or carried out."""
+    values.check(new)
+    for one in new:
+        if one.type == values.TEMPLATE:
+            templates.of_record(one.data)
+        elif one.type == namespace.TYPE:
+            namespace.Namespace.read(one.data)
 
 
 def _places(new: tuple[Value, ...]) -> dict[str, Location]:

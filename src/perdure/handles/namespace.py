@@ -150,7 +150,7 @@ class _Writer:
         text = told.get(one.get("value", ""), ("",))[0]
         expression = one.get("expression", "")
         if one.get("test") == "equals":
-            groups = (text,) if text == expression else None
+            groups: tuple[str, ...] | None = (text,) if text == expression else None
         else:
             self._matches += 1
             if self._matches > _MOST_MATCHES:

@@ -116,15 +116,47 @@ def number(text: int | str) -> int:
     return text
 
 
+def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
+    """Values that come from a file of an operator, as they are kept; secrets that are not sealed
+    are. Without a time of their own they are of `at`. Raises InvalidRequest or TooLarge."""
+    found = []
+    for one in given:
+        what = f"value {number(one.index)}"
+        _check_outside(what, one.type, one.ttl, one.permissions)
+        if not _FORMAT.fullmatch(one.format):
+            raise _refused(what, "a format is up to 20 small letters and digits")
+        if one.format not in _TEXTUAL:
+            _check_json(what, one.data)
+        data, format = one.data, one.format
+        if is_secret(one) and format != sealing.FORMAT:
+            format, data = _secret(what, format, data)
+        changed = msgspec.structs.replace(one, format=format, data=data, at=one.at or at)
+        found.append(changed)
+    check(tuple(found))
+    return tuple(sorted(found, key=lambda one: one.index))
+
+
+def _check_json(what: str, text: str) -> None:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _refused(what, f"its data is no JSON: {error}") from error
+
+
+def _check_outside(what: str, kind: str, ttl: object, permissions: str) -> None:
+    """Raises InvalidRequest for what no value can have around its data."""
+    if not _TYPE.fullmatch(kind):
+        raise _refused(what, "a type is 1 to 255 visible ASCII characters")
+    if not isinstance(ttl, int) or not 0 <= ttl < _LONGEST_TTL:
+        raise _refused(what, "ttl is a number of seconds")
+    if not _PERMISSIONS.fullmatch(permissions):
+        raise _refused(what, "permissions are four digits, 0 or 1")
+
+
 def _value(sent: _Sent) -> Value:
     index = number(sent.index)
     what = f"value {index}"
-    if not _TYPE.fullmatch(sent.type):
-        raise _refused(what, "a type is 1 to 255 visible ASCII characters")
-    if not isinstance(sent.ttl, int) or not 0 <= sent.ttl < _LONGEST_TTL:
-        raise _refused(what, "ttl is a number of seconds")
-    if not _PERMISSIONS.fullmatch(sent.permissions):
-        raise _refused(what, "permissions are four digits, 0 or 1")
+    _check_outside(what, sent.type, sent.ttl, sent.permissions)
     format, data = _data(what, sent.data)
     if sent.type.upper() == SECKEY:
         format, data = _secret(what, format, data)
@@ -135,7 +167,7 @@ def _value(sent: _Sent) -> Value:
         type=sent.type,
         format=format,
         data=data,
-        ttl=sent.ttl,
+        ttl=int(sent.ttl),
         permissions=sent.permissions,
     )
 

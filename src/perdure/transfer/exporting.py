@@ -66,6 +66,7 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
         metadata=record.metadata,
         aliases=record.aliases,
         minted=record.minted,
+        values=record.values,
         withdrawn=tuple(_withdrawn(record)),
     )
 

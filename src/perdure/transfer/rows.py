@@ -23,6 +23,7 @@ from perdure.blobs.spool import IN_MEMORY, Spool, content
 from perdure.detect import detect
 from perdure.errors import DigestMismatch, InvalidRequest, quote
 from perdure.formats import python_codec
+from perdure.handles import changes, values
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
@@ -117,6 +118,8 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
     )
     if line.locations:
         record, _ = rules.bind(identifier, record, tuple(map(_location, line.locations)))
+    if line.values:
+        record = changes.joined(identifier, record, values.kept(line.values, terms.now))
     for other in line.aliases:
         record, _ = rules.alias(identifier, record, rules.bindable(parse(other)))
     refers = tuple(reference_hash(reference) for reference in sorted(rules.references(record)))
@@ -158,7 +161,7 @@ def _minted(line: Line, format: str | None) -> str:
     """The format of a name that has neither bytes nor locations yet."""
     if line.minted:
         return rules.canonical_format(line.minted)
-    reserved = not (line.locations or line.content or line.contents)
+    reserved = not (line.locations or line.content or line.contents or line.values)
     return format if reserved and format and format != "*" else ""
 
 

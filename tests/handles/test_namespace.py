@@ -1,0 +1,90 @@
+"""Templates of the Handle System, with the example of its manual and with some that mean harm."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.errors import InvalidRequest
+from perdure.handles.namespace import Namespace
+from perdure.model import Value
+
+# Handle.Net technical manual version 9, section 11
+MANUAL = r"""<namespace>
+  <template delimiter="@">
+    <foreach>
+      <if value="type" test="equals" expression="URL">
+        <if value="extension" test="matches" parameter="x"
+            expression="box\(([^,]*),([^,]*),([^,]*),([^,]*)\)">
+          <value data="${data}?wh=${x[4]}x${x[3]}&amp;tl=${x[2]}x${x[1]}" />
+        </if>
+        <else>
+          <value data="${data}?part=${extension}" />
+        </else>
+      </if>
+      <else><value /></else>
+    </foreach>
+  </template>
+</namespace>"""
+HELD = (
+    Value(index=1, type="URL", data="http://example.org/data/1"),
+    Value(index=2, type="EMAIL", data="a@example.org"),
+    Value(index=3, type="HS_SECKEY", format="sealed", data="scrypt$"),
+)
+
+
+def made(text: str, extension: str) -> list[tuple[int, str, str]] | None:
+    template = Namespace.read(text)
+    found = template.values(f"1/b@{extension}", "1/b", extension, HELD)
+    return None if found is None else [(one.index, one.type, one.data) for one in found]
+
+
+def test_the_example_of_the_manual() -> None:
+    assert made(MANUAL, "box(10,20,30,40)") == [
+        (1, "URL", "http://example.org/data/1?wh=40x30&tl=20x10"),
+        (2, "EMAIL", "a@example.org"),
+    ]
+    assert made(MANUAL, "ch 1&x") == [
+        (1, "URL", "http://example.org/data/1?part=ch%201%26x"),
+        (2, "EMAIL", "a@example.org"),
+    ]
+
+
+def test_negation_and_notfound() -> None:
+    text = """<namespace><template delimiter="@">
+      <if value="extension" test="matches" expression="[0-9]+" negate="true"><notfound/></if>
+      <value index="5" type="URL" data="http://example.org/${base}/${extension}"/>
+    </template></namespace>"""
+    assert made(text, "12") == [(5, "URL", "http://example.org/1/b/12")]
+    assert made(text, "x") is None
+
+
+def test_delimiters() -> None:
+    template = Namespace.read(MANUAL)
+    assert template.delimiter == "@"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<namespace/>",
+        "<namespace><template/></namespace>",
+        '<namespace><template delimiter="@"><script/></template></namespace>',
+        '<namespace><template delimiter="@"><if test="near"/></template></namespace>',
+        '<namespace><template delimiter="@"><if test="matches"/><if/></template></namespace>',
+        '<namespace><template delimiter="@"><if test="equals"><x/></if></template></namespace>',
+        '<namespace><template delimiter="@">' + "<foreach>" * 30 + "</foreach>" * 30
+        + "</template></namespace>",
+        '<namespace><template delimiter="@">' + "<value/>" * 300 + "</template></namespace>",
+        '<!DOCTYPE n><namespace><template delimiter="@"/></namespace>',
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        Namespace.read(text)
+
+
+def test_nested_loops_end() -> None:
+    """Each value for each value for each value …: more than a handle has."""
+    inner = "<foreach>" * 15 + "<value/>" + "</foreach>" * 15
+    text = f'<namespace><template delimiter="@">{inner}</template></namespace>'
+    assert made(text, "x") is None

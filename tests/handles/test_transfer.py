@@ -1,0 +1,55 @@
+"""Handle values leave a registry and come into another one with everything else."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+from tests.conftest import SERIES, Clock, Desk
+
+from perdure.app import initialise
+from perdure.handles import sealing
+from perdure.handles.values import values_of
+from perdure.ids import parse
+from perdure.model import Assign, Value
+from perdure.transfer.exporting import export_lines
+from perdure.transfer.importing import Source, import_lines
+
+NAME = "hdl:21.T14999/x"
+
+
+def copied(lines: bytes, place: Path) -> Desk:
+    initialise(place, series=(SERIES,))
+    copy = Desk(place, Clock())
+    *_, end = import_lines(copy.registry, Source(io.BytesIO(lines), place), processes=0)
+    assert end.refused == 0
+    return copy
+
+
+def test_import_is_the_inverse_of_export(desk: Desk, place: Path) -> None:
+    values = (
+        Value(index=1, type="URL", data="http://a.example/", ttl=60),
+        Value(index=2, type="DESC", data="Ä\r\n", permissions="1100"),
+        Value(index=100, type="HS_ADMIN", format="admin", data='{"handle":"x/y","index":300}'),
+    )
+    desk.registry.door.execute(Assign(identifier=parse(NAME), values=values))
+    lines = b"".join(export_lines(desk.registry))
+    copy = copied(lines, place / "copy")
+    assert values_of(copy.record(NAME)) == values_of(desk.record(NAME))
+    assert b"".join(export_lines(copy.registry)) == lines
+
+
+def test_what_comes_from_a_handle_server(place: Path) -> None:
+    """URLs become locations, secrets are sealed on the way in."""
+    values = [
+        {"index": 1, "type": "URL", "data": "http://a.example/", "at": "2015-06-09T12:34:06Z"},
+        {"index": 300, "type": "HS_SECKEY", "data": "s3cret"},
+    ]
+    line = json.dumps({"id": NAME, "values": values}).encode()
+    copy = copied(line, place / "copy")
+    record = copy.record(NAME)
+    assert [one.uri for one in record.locations] == ["http://a.example/"]
+    first, secret = values_of(record)
+    assert first.at == "2015-06-09T12:34:06Z"
+    assert sealing.matches("s3cret", secret.data)

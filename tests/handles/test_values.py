@@ -1,0 +1,124 @@
+"""Handle values: from JSON and back, from a record and back. Laws quote the specification."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure.errors import Conflict, InvalidRequest, TooLarge
+from perdure.handles import changes, values
+from perdure.handles.values import read, values_of, written
+from perdure.ids import parse
+from perdure.model import Location, Outcome, Record, Value
+
+HANDLE = parse("hdl:21.T14999/x")
+AT, LATER = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z"
+INDEXES = st.integers(1, values.COMPUTED - 1)
+HOSTS = st.sampled_from([f"http://{name}.example/" for name in "abcdef"])
+TEXTS = st.text(max_size=20)
+
+
+@st.composite
+def some_values(draw: st.DrawFn) -> tuple[Value, ...]:
+    """Values with different indexes, some of them locations."""
+    indexes = draw(st.lists(INDEXES, unique=True, max_size=6))
+    found = []
+    for index in sorted(indexes):
+        url = draw(st.booleans())
+        kind = "URL" if url else draw(st.sampled_from(("DESC", "EMAIL", "X.Y")))
+        found.append(Value(index=index, type=kind, data=draw(HOSTS if url else TEXTS)))
+    return tuple(found)
+
+
+def assigned(new: tuple[Value, ...], record: Record | None = None, at: str = AT) -> Record:
+    return changes.assign(HANDLE, record or Record(at=AT), new, at)[0]
+
+
+@given(some_values())
+def test_what_was_assigned_is_told(new: tuple[Value, ...]) -> None:
+    """RFC 3651 section 3.1: "Each handle value … is assigned with a unique index"."""
+    told = values_of(assigned(new))
+    assert [(one.index, one.type, one.data) for one in told] == [
+        (one.index, one.type, one.data) for one in new
+    ]
+    assert {one.at for one in told} <= {AT}
+
+
+@given(some_values(), st.lists(HOSTS, unique=True))
+def test_locations_of_other_ways_have_values_too(new: tuple[Value, ...], more: list[str]) -> None:
+    record = assigned(new)
+    known = {one.uri for one in record.locations}
+    added = tuple(Location(uri=uri) for uri in more if uri not in known)
+    told = values_of(msgspec.structs.replace(record, locations=record.locations + added))
+    indexes = [one.index for one in told]
+    assert indexes == sorted(set(indexes))
+    assert {one.data for one in told if one.type == "URL"} == known | set(more)
+
+
+@given(some_values(), some_values())
+def test_a_value_that_did_not_change_keeps_its_time(
+    first: tuple[Value, ...], second: tuple[Value, ...]
+) -> None:
+    before = assigned(first)
+    after, outcome = changes.assign(HANDLE, before, second, LATER)
+    same = {(one.index, one.type, one.data) for one in first}
+    for one in values_of(after):
+        assert one.at == (AT if (one.index, one.type, one.data) in same else LATER)
+    unchanged = same == {(one.index, one.type, one.data) for one in second}
+    assert (outcome is Outcome.UNCHANGED) == unchanged
+
+
+@given(some_values())
+def test_values_written_are_read_again(new: tuple[Value, ...]) -> None:
+    body = msgspec.json.encode({"values": written(new, to_admin=True)})
+    assert read(body) == new
+
+
+@given(st.binary(max_size=200))
+def test_no_body_but_json_with_values_is_read(body: bytes) -> None:
+    try:
+        found = read(body)
+    except (InvalidRequest, TooLarge):
+        return
+    assert all(0 < one.index < values.COMPUTED for one in found)
+
+
+def test_secrets_are_sealed_before_anybody_sees_them() -> None:
+    body = b'{"values":[{"index":300,"type":"HS_SECKEY","data":"s3cret"}]}'
+    (one,) = read(body)
+    assert one.format == "sealed"
+    assert "s3cret" not in one.data
+    assert written((one,), to_admin=False) == []
+    assert b"scrypt" not in msgspec.json.encode(written((one,), to_admin=True))
+
+
+def test_too_many_secrets_take_too_long() -> None:
+    many = [{"index": n, "type": "hs_seckey", "data": "x"} for n in range(1, 6)]
+    with pytest.raises(TooLarge):
+        read(msgspec.json.encode({"values": many}))
+
+
+def test_limits() -> None:
+    many = [{"index": n, "type": "A", "data": ""} for n in range(1, values.MOST_VALUES + 2)]
+    with pytest.raises(TooLarge):
+        read(msgspec.json.encode({"values": many}))
+    half = "x" * (values.LARGEST // 2 + 1)
+    with pytest.raises(TooLarge):
+        assigned(tuple(Value(index=n, type="A", data=half) for n in (1, 2)))
+
+
+def test_a_location_that_was_broken_takes_its_value_along() -> None:
+    record = assigned((Value(index=7, type="URL", data="http://a.example/"),))
+    assert values_of(msgspec.structs.replace(record, locations=())) == ()
+
+
+def test_joining_keeps_what_is_there() -> None:
+    record = assigned((Value(index=1, type="DESC", data="a"),))
+    more = (Value(index=2, type="URL", data="http://a.example/"),)
+    both = changes.joined(HANDLE, record, more)
+    assert [one.index for one in values_of(both)] == [1, 2]
+    assert [one.uri for one in both.locations] == ["http://a.example/"]
+    with pytest.raises(Conflict):
+        changes.joined(HANDLE, record, (Value(index=1, type="DESC", data="b"),))

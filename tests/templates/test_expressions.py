@@ -1,0 +1,103 @@
+"""Expressions: they match what Python's own engine matches, and never take long."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perdure.errors import InvalidRequest
+from perdure.templates import expressions
+from perdure.templates.expressions import Expression
+
+ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\.", "[a-c0-9]", r"\W"])
+
+
+def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    signs = st.sampled_from(["", "*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{0,2}?"])
+    return st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda two: f"({two[0]}|{two[1]})"),
+        st.tuples(inner, signs).map(lambda two: f"(?:{two[0]}){two[1]}"),
+        inner.map(lambda one: f"({one})"),
+    )
+
+
+@settings(max_examples=300)
+@given(st.recursive(ATOMS, _grown, max_leaves=6), st.text("ab1.\n", max_size=8))
+def test_it_matches_what_python_matches(pattern: str, text: str) -> None:
+    try:
+        expression = Expression.read(pattern)
+    except InvalidRequest:
+        return  # too large
+    found = expression.match(text)
+    expected = re.compile(pattern, re.ASCII).fullmatch(text)
+    assert (found is None) == (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"box\(([^,]*),([^,]*)\)", "box(1,2)"),
+        (r"(a*)(a*)", "aaa"),
+        (r"(a*?)(a*)", "aaa"),
+        (r"(a|ab)(c|bcd)(d*)", "abcd"),
+        (r"x{2,3}(y?)", "xxxy"),
+        (r"^(\w+)@(\w+)$", "me@home"),
+        (r"([^/]+)/(?:page|p)=([0-9]{1,3})", "book/p=12"),
+    ],
+)
+def test_groups_are_those_of_python(pattern: str, text: str) -> None:
+    expected = re.fullmatch(pattern, text)
+    assert expected is not None
+    groups = (expected[0], *(group or "" for group in expected.groups()))
+    assert Expression.read(pattern).match(text) == groups
+
+
+# https://owasp.org/www-community/attacks/Regular_expression_Denial_of_Service_-_ReDoS
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+", "([a-zA-Z]+)*", "(a|aa)+", "(a|a?)+", "(.*a){12}", "(a*)*(a*)*(a*)*"]
+)
+def test_evil_expressions_take_no_longer_than_others(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps are counted: at most instructions times characters."""
+    expression = Expression.read(pattern)
+    tested = 0
+
+    class Counted:
+        def __init__(self, test: expressions.Test) -> None:
+            self.test = test
+
+        def __call__(self, character: str) -> bool:
+            nonlocal tested
+            tested += 1
+            return self.test(character)
+
+    steps = tuple(
+        step if step.test is None else expressions._Step(test=Counted(step.test))
+        for step in expression._program
+    )
+    counted = Expression(expression.text, steps, expression._groups)
+    text = "a" * (expressions.LONGEST_TEXT - 1) + "!"
+    assert counted.match(text) is None
+    assert 0 < tested <= expressions.MOST_STEPS
+
+
+def test_a_long_text_matches_nothing() -> None:
+    assert Expression.read("a*").match("a" * (expressions.LONGEST_TEXT + 1)) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(", ")", "[", "[]", "*", "a**", "a{2,1}", "a++", r"(a)\1", "(?=a)", "(?<!a)", "(?i)a",
+        "(?P<n>a)", r"\b", r"\p{L}", "a^b", "a$b", "[a&&b]", "[[:alpha:]]", "[z-a]", "\\", "{",
+        "(" * 40 + ")" * 40, "a{999}", "((a{0}){999}){999}", "()" * 30, "a" * 500,
+    ],
+)  # fmt: skip
+def test_what_is_not_followed_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidRequest):
+        Expression.read(pattern)
