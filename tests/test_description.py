@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import TODAY, Desk, text
 
 from perdure import peers
+from perdure.app import Registry, initialise
+from perdure.cli import perdure
 from perdure.description import (
     LARGEST_ATTACHED,
     LONGEST_TEXT,
@@ -28,6 +33,7 @@ from perdure.description import (
 from perdure.errors import InvalidRequest, NotFound, PreconditionFailed
 from perdure.ids import parse
 from perdure.model import Describe, Outcome
+from perdure.transfer.exporting import export_lines
 
 NAMED = About(titles=(Text(value="Remarks on Genetics"),), creators=(person("Lederberg, Joshua"),))
 CMDI = Attachment(format="cmdi", media_type="application/x-cmdi+xml", content=b"<CMD\r\n/>")
@@ -154,3 +160,18 @@ def test_plain_names_and_values_become_a_description() -> None:
     assert about.title == "A"
     assert [one.is_person for one in about.creators] == [True, False]
     assert (about.year, about.date("Issued")) == ("1997", "1997-09-01")
+
+
+def test_a_description_is_exported_and_imported(desk: Desk, tmp_path: Path) -> None:
+    name = parse(desk.mint(text("a")).identifier)
+    desk.registry.door.execute(Describe(identifier=name, about=NAMED, attached=(CMDI,)))
+    lines = list(export_lines(desk.registry))
+    other = tmp_path / "other"
+    initialise(other, series=("oma.eop.gov.us",))
+    (tmp_path / "lines.jsonl").write_bytes(b"".join(lines))
+    shell = CliRunner().invoke(perdure, ["-C", str(other), "import", str(tmp_path / "lines.jsonl")])
+    assert shell.exit_code == 0, shell.output
+    with Registry(other) as registry:
+        record = registry.resolver.record(name)
+    assert record is not None
+    assert (record.about, record.attached) == (NAMED, (CMDI,))

@@ -251,10 +251,13 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
         record = changes.joined(identifier, record, more.values)
     for version in more.versions:
         record = _with_version(identifier, record, version)
+    mine = {one.format for one in held.attached}
     return replace(
         record,
         minted=held.minted or more.minted,
         metadata=held.metadata | more.metadata,
+        about=held.about or more.about,
+        attached=(*held.attached, *(one for one in more.attached if one.format not in mine)),
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
         tombstone=held.tombstone or more.tombstone,
     )

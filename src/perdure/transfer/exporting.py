@@ -66,6 +66,8 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
         metadata=record.metadata,
         aliases=record.aliases,
         minted=record.minted,
+        about=record.about,
+        attached=record.attached,
         values=record.values,
         withdrawn=tuple(_withdrawn(record)),
     )

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from perdure.description import About, Attachment
 from perdure.errors import InvalidRequest
 from perdure.model import Location, Value
 from perdure.rules import canonical_format
@@ -94,6 +95,8 @@ class Line(_Strict, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     aliases: tuple[str, ...] = ()
     minted: str = ""
+    about: About | None = None
+    attached: tuple[Attachment, ...] = ()
     values: tuple[Value, ...] = ()
     """As a handle. Those of type `URL` are locations too, named there or not."""
     withdrawn: tuple[Withdrawn, ...] = ()

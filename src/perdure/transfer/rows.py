@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure import rules, stored
+from perdure import description, rules, stored
 from perdure.blobs.spool import IN_MEMORY, Spool, content
 from perdure.detect import detect
 from perdure.errors import DigestMismatch, InvalidRequest, quote
@@ -115,6 +115,8 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         by=BY,
         minted=_minted(line, format),
         metadata=line.metadata,
+        about=None if line.about is None else description.checked(line.about),
+        attached=description.checked_attached(line.attached),
     )
     if line.locations:
         record, _ = rules.bind(identifier, record, tuple(map(_location, line.locations)))
