@@ -22,7 +22,7 @@ def collections(draw: st.DrawFn) -> Collection:
     names = draw(st.lists(NAMES, unique=True, max_size=5))
     return Collection(
         title=draw(TEXTS),
-        creators=tuple(draw(st.lists(TEXTS, max_size=2))),
+        creators=tuple(draw(st.lists(NAMES, max_size=2))),
         purpose=draw(TEXTS),
         date=draw(st.sampled_from(["", "2026", "2026-11-21", "2026-11-21T12:00:00Z"])),
         members=tuple(

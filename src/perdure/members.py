@@ -7,7 +7,7 @@ held, versioned and cited like any other; its identifier with `#member=7` or `#m
 each member (ISO 24619 section 3.1.8 calls that an incarnation, section 5.6 asks for it).
 
 How it works: `write` gives the canonical form: JSON in UTF-8 with the fields in their order and
-every member on a line of its own, so that versions differ in the lines that differ. `read` takes any
+every member on a line of its own, so that versions differ line by line. `read` takes any
 JSON that says the same and judges it; `load` takes it as it is, for what is answered quickly.
 
 What must stay true: `read(write(c)) == c`; members are numbered from 1 in the order in which they
@@ -161,6 +161,8 @@ def check(collection: Collection, lines: Iterable[int] = ()) -> None:
     ):
         if fault := _text_fault(text):
             raise _invalid(f"{what} {fault}")
+    if not all(one.strip() == one != "" and "\n" not in one for one in collection.creators):
+        raise _invalid("a creator without a name, or with blanks around it or a line break in it")
     if collection.date and not _DATE.fullmatch(collection.date):
         raise _invalid(f"date {quote(collection.date)} is none of ISO 8601")
     names: dict[str, int] = {}

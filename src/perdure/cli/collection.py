@@ -1,0 +1,277 @@
+"""Collections: `collection make`, `add`, `list`, `check`, `diff`, `extract`.
+
+What must stay true: a member that is not what the collection names is told and ends the command
+with 1; it never ends the run. What runs long can be stopped and taken up again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from perdure.cli import exits, options
+from perdure.cli.command import Command, Group, here
+from perdure.cli.deposit import opened
+from perdure.cli.output import output_file
+from perdure.cli.progress import progress
+from perdure.cli.receipts import answer
+
+if TYPE_CHECKING:
+    from perdure.app import Registry
+    from perdure.collection.drift import Drift
+    from perdure.collection.making import Held
+    from perdure.collection.status import Report
+    from perdure.ids import Identifier
+    from perdure.members import Collection
+
+_FORMS = ("json", "text", "csv", "turtle")
+_REPORTS = ("text", "json", "html")
+_form = click.option(
+    "--form",
+    type=click.Choice(_FORMS),
+    metavar="FORM",
+    help="Form of FILE: json, text, csv or turtle; else it is told from the content.",
+)
+_no_manifest = click.option(
+    "--no-manifest",
+    is_flag=True,
+    help="Do not give members that are held here their digest, length and type.",
+)
+_report = click.option(
+    "--report",
+    "form",
+    type=click.Choice(_REPORTS),
+    default="text",
+    metavar="FORM",
+    help="text (if not given), json or html.",
+)
+_output = click.option("-o", "--output", default="-", metavar="FILE", help="Instead of stdout.")
+_state = click.option(
+    "--state",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep there what was done, and go on with it when called again.",
+)
+
+
+@click.group(cls=Group)
+def collection() -> None:
+    """Collections: corpora and other lists of identifiers, held and versioned as one thing."""
+
+
+@collection.command(cls=Command)
+@click.argument("file", type=options.FILE)
+@click.option("--series", type=options.SERIES, help="Document series to mint in.")
+@click.option("--title", metavar="TEXT", help="Else that of FILE.")
+@click.option("--creator", multiple=True, metavar="NAME", help="Who made it; may be repeated.")
+@click.option("--purpose", metavar="TEXT", help="What it is for.")
+@click.option("--date", metavar="DATE", help="Such as 2026-11-21; else that of FILE, or today.")
+@_form
+@_no_manifest
+@options.once
+def make(
+    file: str,
+    series: str | None,
+    title: str | None,
+    creator: tuple[str, ...],
+    purpose: str | None,
+    date: str | None,
+    form: str | None,
+    no_manifest: bool,
+    once: str | None,
+) -> None:
+    """Mint a collection of the identifiers in FILE (- for stdin), and print its identifier.
+
+    FILE has an identifier on each line, or more in JSON, CSV or Turtle; the address of a capture at
+    a web archive counts as its PWID. Members keep the order of FILE: `#member=1` is the first.
+    """
+    import msgspec
+
+    from perdure.collection import making
+    from perdure.registrar import timestamp
+
+    with here().registry() as registry:
+        found = _read(registry, file, form)
+        said = {"title": title, "creators": creator or None, "purpose": purpose, "date": date}
+        given = {name: value for name, value in said.items() if value is not None}
+        today = timestamp(registry.clock())[:10]
+        found = msgspec.structs.replace(found, **{"date": found.date or today} | given)
+        found = _completed(registry, found, manifest=not no_manifest)
+        authority = _series(registry, series)
+        receipt = making.mint(registry, authority, found, once)
+    answer(receipt)
+
+
+@collection.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("file", type=options.FILE)
+@_form
+@_no_manifest
+@options.expect
+def add(
+    identifier: Identifier, file: str, form: str | None, no_manifest: bool, expect: int | None
+) -> None:
+    """Add the identifiers in FILE (- for stdin) to a collection, as its next version.
+
+    They come behind those that are there; what is there already is left as it is. Refused where
+    somebody else has changed the collection meanwhile.
+    """
+    from perdure.collection import making
+
+    with here().registry() as registry:
+        seen = making.held(registry, identifier)
+        more = _completed(registry, _read(registry, file, form), manifest=not no_manifest)
+        grown, count = making.added(seen.collection, more.members)
+        receipt = making.commit(registry, seen, grown, expect)
+    answer(receipt)
+    here().note(f"{count} members added, {len(more.members) - count} were there already")
+
+
+@collection.command("list", cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option(
+    "--form",
+    type=click.Choice(_FORMS),
+    metavar="FORM",
+    help="Write the whole collection as json, text, csv or turtle.",
+)
+@_output
+def list_(identifier: Identifier, form: str | None, output: str) -> None:
+    """List the members of a collection: number, identifier, name or title."""
+    import msgspec
+
+    from perdure.collection import forms, making
+
+    with here().registry() as registry:
+        seen = making.held(registry, identifier)
+    if form is not None:
+        with output_file(output) as into:
+            into.write(forms.write(seen.collection, form, identifier=str(seen.identifier)))
+        return
+    for number, member in enumerate(seen.collection.members, 1):
+        shown = "\t".join(filter(None, (member.name, " ".join(member.title.split()))))
+        here().answer(
+            {"number": number} | msgspec.structs.asdict(member),
+            f"{number}\t{member.identifier}\t{shown}".rstrip(),
+        )
+
+
+@collection.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@_report
+@_output
+@_state
+def check(identifier: Identifier, form: str, output: str, state: Path | None) -> None:
+    """Look at every member of a collection, and report what became of it.
+
+    What is held here is read, and parts are cut; PWIDs are looked up in the web archive kept here,
+    and else in the registry of archives. Nothing is fetched. Ends with 1 where a member is not what
+    the collection names. A report in JSON can be compared later, with `collection diff`.
+    """
+    from perdure.collection import making
+
+    with here().registry() as registry:
+        seen = making.held(registry, identifier)
+        report = _checked(registry, seen, state)
+    _write(report, "json" if here().as_json else form, output)
+    if state is not None:
+        state.unlink(missing_ok=True)
+    if report.failed:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+@collection.command(cls=Command)
+@click.argument("old")
+@click.argument("new")
+@_report
+@_output
+def diff(old: str, new: str, form: str, output: str) -> None:
+    """Tell what changed from OLD to NEW: two versions of a collection, or two checks.
+
+    Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
+    report and NEW an identifier, the collection is checked now. Ends with 1 where anything changed.
+    """
+    from perdure.collection import drift, making
+
+    with here().registry() as registry:
+        before, after = _either(registry, old), _either(registry, new)
+        if isinstance(before, making.Held):
+            if not isinstance(after, making.Held):
+                raise click.UsageError("a version can be compared with another version only")
+            found = drift.of_versions(
+                before.collection,
+                after.collection,
+                before=str(before.identifier),
+                after=str(after.identifier),
+            )
+        else:
+            if isinstance(after, making.Held):
+                after = _checked(registry, after, None)
+            found = drift.of_checks(before, after)
+    _write(found, "json" if here().as_json else form, output)
+    if found.changes:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _read(registry: Registry, file: str, form: str | None) -> Collection:
+    from perdure.archives import known
+    from perdure.collection import forms
+
+    archives = known.load(registry.settings, registry.root)
+
+    def spell(text: str) -> str:
+        if not text.startswith(("http://", "https://")):
+            return text
+        candidates = archives.from_playback(text)
+        return str(candidates[0].pwid) if candidates else text
+
+    with opened(file) as source:
+        return forms.read(source.read(), form, spell=spell)
+
+
+def _completed(registry: Registry, found: Collection, *, manifest: bool) -> Collection:
+    import msgspec
+
+    from perdure.collection import making
+
+    if not manifest:
+        return found
+    with progress("members", total=len(found.members), unit="members") as bar:
+        listed = making.with_manifest(registry, found.members, watch=bar)
+    return msgspec.structs.replace(found, members=listed)
+
+
+def _series(registry: Registry, series: str | None) -> str:
+    owned = registry.settings.series
+    if series is None and len(owned) != 1:
+        raise click.UsageError(f"--series is needed; owned: {', '.join(owned) or 'none'}")
+    return series or owned[0]
+
+
+def _checked(registry: Registry, seen: Held, state: Path | None) -> Report:
+    from perdure.collection import runs
+
+    with progress("members", total=len(seen.collection.members), unit="members") as bar:
+        return runs.check(registry, seen, state=state, watch=bar)
+
+
+def _either(registry: Registry, text: str) -> Held | Report:
+    """A report, where that is a file, else the collection of an identifier."""
+    from perdure.collection import making, reports
+    from perdure.ids import parse
+
+    path = Path(text)
+    if len(text) < 4096 and path.is_file():
+        return reports.read(path.read_bytes())
+    return making.held(registry, parse(text))
+
+
+def _write(found: Report | Drift, form: str, output: str) -> None:
+    from perdure.collection import reports
+
+    with output_file(output) as into:
+        into.write(reports.write(found, form))
+    if output != "-":
+        here().note(reports.summary(found.counts()))

@@ -1,0 +1,12 @@
+"""Collections at work: read and written in four forms, made, checked, compared and extracted.
+
+What a collection is, as a value and as a document, is in `perdure.members`; how a server answers
+for one, in `perdure.server.members`. Here is what needs the registry and its web archive:
+
+    forms, turtle     text, CSV, JSON and Turtle, in and out
+    making            new collections and new versions of them
+    status, checking  what became of each member: here, in an archive, elsewhere
+    reports, drift    what a check found, and what changed since another one
+    extracting        members into a WARC file; packaging   … and into a WACZ package
+    progress          what was done already, so that a long run can be stopped and taken up again
+"""

@@ -1,0 +1,196 @@
+"""What became of one member: held here, in an archive, elsewhere, or gone.
+
+How it works: a member that is held here is read, parts are cut, and the digest of what comes out is
+compared with what the registry promised and with what the collection says. A PWID is looked up in
+the web archive kept here; where that has an exact capture, its payload is read (that of a revisit
+from its original), else the registry of archives says what is known of the archive that it names.
+Nothing is fetched from anywhere.
+
+What must stay true: no member keeps another from being checked: what goes wrong with one is its
+state; bytes are read in pieces, whatever their length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import msgspec
+
+from perdure.app import Registry
+from perdure.archives import known, verdict
+from perdure.archives.answering import is_ours
+from perdure.archives.port import Capture
+from perdure.archives.revisits import original
+from perdure.archives.verdict import Judgement, Verdict, asked, delta, judge, look_up
+from perdure.blobs.segments import Segments
+from perdure.collection.digests import Measured, agrees, measure
+from perdure.collection.status import Checked, State
+from perdure.errors import (
+    Corrupt,
+    MalformedPart,
+    NotAcceptable,
+    NotFound,
+    PartNotFound,
+    PartNotSupported,
+    PerdureError,
+)
+from perdure.extractors.port import body_chunks
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.ids.urn import Urn
+from perdure.members import Member
+from perdure.model import Fetch, Gone, Query, Redirect, Representation
+
+_STATES = {
+    Verdict.EXACT: State.EXACT,
+    Verdict.OTHER_URI: State.OTHER_URI,
+    Verdict.NEAREST: State.NEAREST,
+    Verdict.ABSENT: State.ABSENT,
+    Verdict.CLOSED: State.CLOSED,
+    Verdict.MOVED: State.MOVED,
+    Verdict.UNVERIFIED: State.UNVERIFIED,
+}
+
+
+class Checker:
+    """Looks at members, one after the other."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._archives = known.load(registry.settings, registry.root)
+
+    def check(self, number: int, member: Member) -> Checked:
+        """What became of a member. Raises nothing of our tree."""
+        blank = Checked(
+            number=number,
+            identifier=member.identifier,
+            name=member.name,
+            promised=member.digest,
+            state=State.UNREADABLE,
+        )
+        try:
+            identifier = parse(member.identifier)
+            if isinstance(identifier, Pwid):
+                return self._archived(blank, identifier)
+            return self._registered(blank, identifier)
+        except Corrupt as error:
+            return _with(blank, State.DAMAGED, detail=error.problem())
+        except (PartNotFound, NotAcceptable) as error:
+            return _with(blank, State.ABSENT, detail=error.problem())
+        except (PartNotSupported, MalformedPart) as error:
+            return _with(blank, State.UNREADABLE, detail=error.problem())
+        except PerdureError as error:
+            return _with(blank, State.UNREADABLE, detail=str(error))
+
+    # what is registered
+    # ------------------
+
+    def _registered(self, blank: Checked, identifier: Identifier) -> Checked:
+        try:
+            step = self._registry.resolver.resolve(Query(identifier=identifier.whole))
+        except NotFound as error:
+            return self._unknown(blank, identifier, error)
+        match step:
+            case Fetch():
+                return self._held(blank, identifier, step)
+            case Gone(tombstone=tombstone):
+                detail = f"withdrawn {tombstone.at}: {tombstone.reason}"
+                return _with(blank, State.GONE, detail=detail)
+            case Redirect(location=location):
+                return _with(blank, State.LOCATED, where=location.uri)
+        return _with(blank, State.KNOWN)
+
+    def _unknown(self, blank: Checked, identifier: Identifier, error: NotFound) -> Checked:
+        ours = isinstance(identifier, Pdi) and identifier.series in self._registry.settings.series
+        version_is_missing = type(error) is not NotFound
+        state = State.ABSENT if ours or version_is_missing else State.FOREIGN
+        return _with(blank, state, detail=error.problem() if state is State.ABSENT else "")
+
+    def _held(self, blank: Checked, identifier: Identifier, step: Fetch) -> Checked:
+        one = step.representation
+        media_type, pieces = one.media_type, chunks(self._registry.segments, one)
+        if identifier.whole is not identifier:
+            source = self._registry.source(step.identifier, one)
+            text = identifier.f_component if isinstance(identifier, Urn) else None
+            part = self._registry.parts.extract(
+                source, self._registry.selector(identifier, source, text)
+            )
+            media_type, pieces = part.media_type, body_chunks(part.body, source)
+        found = measure(pieces, blank.promised)
+        is_whole = identifier.whole is identifier
+        if is_whole and found.values["sha512"].hex() != one.sha512:
+            detail = f"the registry promised sha512:{one.sha512}"
+            return _found(blank, State.DAMAGED, found, media_type, detail=detail)
+        return _judged(blank, State.HELD, found, media_type)
+
+    # what is archived
+    # ----------------
+
+    def _archived(self, blank: Checked, pwid: Pwid) -> Checked:
+        here = self.judge(pwid)
+        if here.verdict is Verdict.EXACT and here.capture is not None:
+            return self._captured(blank, pwid, here.capture)
+        if is_ours(self._registry.settings, pwid):
+            offered = here.offered[0] if here.offered else here.capture
+            away = delta(asked(pwid), offered) if offered else None
+            state = _STATES[here.verdict]
+            if state is State.ABSENT and offered:
+                state = State.NEAREST
+            detail = ""
+            if offered and away is not None:
+                detail = f"{offered.uri} {verdict.distance(away)}"
+            return _with(blank, state, where=pwid.archive, delta=away, detail=detail)
+        archive = self._archives.find(pwid.archive)
+        if archive is None:
+            detail = "an archive that is not in the registry of archives"
+            return _with(blank, State.UNVERIFIED, where=pwid.archive, detail=detail)
+        judged = verdict.judge_elsewhere(access=archive.access, moved=bool(archive.moved_to))
+        where = self._archives.playback(pwid) or archive.id
+        detail = f"now kept by {archive.moved_to}" if judged.verdict is Verdict.MOVED else ""
+        return _with(blank, _STATES[judged.verdict], where=where, detail=detail)
+
+    def judge(self, pwid: Pwid) -> Judgement:
+        """What the web archive kept here has of a PWID, whichever archive it names."""
+        wanted = asked(pwid)
+        return judge(wanted, look_up(self._registry.archive.captures, wanted))
+
+    def _captured(self, blank: Checked, pwid: Pwid, capture: Capture) -> Checked:
+        archive = self._registry.archive
+        found = original(archive.captures, capture)
+        if found.capture is None:
+            detail = f"{found.how}: {found.wanted}"
+            return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
+        with closing(archive.files.open(found.capture)) as record:
+            measured = measure(record.payload(), blank.promised)
+        recorded = capture.digest == blank.promised != ""
+        checked = _judged(blank, State.EXACT, measured, capture.media_type)
+        if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
+            checked = _found(blank, State.EXACT, measured, capture.media_type)
+        return _with(checked, checked.state, where=f"{pwid.archive}, {capture.file}")
+
+
+def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
+    """The bytes of a representation, in pieces."""
+    return segments.chunks(one.segment, one.offset, one.length)
+
+
+def _judged(blank: Checked, state: State, found: Measured, media_type: str) -> Checked:
+    if blank.promised and agrees(blank.promised, found) is False:
+        detail = f"the collection says {blank.promised}"
+        return _found(blank, State.CHANGED, found, media_type, detail=detail)
+    return _found(blank, state, found, media_type)
+
+
+def _found(
+    blank: Checked, state: State, found: Measured, media_type: str, *, detail: str = ""
+) -> Checked:
+    return _with(
+        blank, state, digest=found.digest, length=found.length, media_type=media_type, detail=detail
+    )
+
+
+def _with(checked: Checked, state: State, **fields: object) -> Checked:
+    """The same member in another state."""
+    return msgspec.structs.replace(checked, state=state, **fields)

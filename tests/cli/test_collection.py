@@ -1,0 +1,228 @@
+"""Collections on the command line: made, added to, listed, checked, compared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.cli.conftest import Shell
+
+from perdure import members
+from perdure.collection import reports
+from perdure.collection.resuming import About, Log
+from perdure.collection.status import Checked, State
+
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/"
+CLOSED = "pwid:netarkivet.dk:2016-01-22T11.20.29Z:part:http://www.dr.dk/"
+LETTER = b"Dear Sir,\nyours\n"
+TODAY = r"pdi://oma\.eop\.gov\.us/\d{4}/\d\d/\d\d"
+
+
+@pytest.fixture
+def minted(shell: Shell, letter: Path) -> str:
+    (name,) = shell.lines("mint", str(letter), "--series", "oma.eop.gov.us")
+    return name
+
+
+def corpus(shell: Shell, *lines: str, **settings: object) -> str:
+    (name,) = shell.lines("collection", "make", "-", stdin="\n".join(lines), **settings)  # type: ignore[arg-type]
+    return name
+
+
+def test_make_mints_a_document(shell: Shell, minted: str) -> None:
+    words = (
+        "collection",
+        "make",
+        "-",
+        "--title",
+        "A corpus",
+        "--creator",
+        "Ada",
+        "--purpose",
+        "why",
+    )
+    (name,) = shell.lines(*words, stdin=f"{minted}\tname=letter\n{PWID}\n")
+    assert re.fullmatch(rf"{TODAY}/\d+\.json\.1", name)
+    data = shell.run("get", name).stdout_bytes
+    found = members.read(data)
+    assert (found.title, found.creators, found.purpose) == ("A corpus", ("Ada",), "why")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.date)
+    letter, page = found.members
+    assert (letter.identifier, letter.name) == (minted, "letter")
+    assert letter.digest == "sha512:" + hashlib.sha512(LETTER).hexdigest()
+    assert (letter.length, letter.media_type) == (16, "text/plain")
+    assert (page.identifier, page.digest) == (PWID, "")
+    assert members.write(found) == data, "what is held is the canonical form"
+    record = shell.json("describe", name)["record"]
+    assert record["metadata"] == {"title": "A corpus", "creator": "Ada"}
+
+
+def test_addresses_at_web_archives_are_taken_as_pwids(shell: Shell) -> None:
+    name = corpus(shell, "https://web.archive.org/web/20160122112029/http://www.dr.dk/")
+    assert shell.lines("collection", "list", name) == [f"1\t{PWID}"]
+
+
+def test_add_makes_the_next_version(shell: Shell, minted: str) -> None:
+    first = corpus(shell, minted)
+    (second,) = shell.lines("collection", "add", first, "-", stdin=f"{minted}\n{PWID}\n")
+    assert second == f"{first[:-1]}2"
+    assert shell.lines("collection", "list", second) == [f"1\t{minted}", f"2\t{PWID}"]
+    assert shell.lines("collection", "list", first) == [f"1\t{minted}"]
+    error = shell.error("collection", "add", first, "-", stdin=CLOSED, code=40)
+    assert error["current"] == second
+    shell.error("collection", "add", second, "-", "--expect", "1", stdin=CLOSED, code=41)
+    result = shell.run("collection", "add", second, "-", stdin=PWID)
+    assert result.stdout.strip() == second
+    assert "0 members added, 1 were there already" in result.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "text", "csv", "turtle"])
+def test_list_writes_all_forms_and_make_reads_them(shell: Shell, minted: str, form: str) -> None:
+    name = corpus(shell, f"{minted}\ttitle=A <letter>", PWID)
+    data = shell.run("collection", "list", name, "--form", form).stdout_bytes
+    (again,) = shell.lines("collection", "make", "-", stdin=data)
+    assert shell.run("get", again).stdout_bytes == shell.run("get", name).stdout_bytes
+
+
+def test_only_collections_are_listed(shell: Shell, minted: str) -> None:
+    shell.error("collection", "list", minted, code=13)
+    shell.error("collection", "list", "pdi://oma.eop.gov.us/1999/09/09/9", code=10)
+    error = shell.error("collection", "make", "-", stdin=f"{PWID}\nno:thing\n", code=55)
+    assert error["line"] == 2
+
+
+# checking
+# --------
+
+
+def states(shell: Shell, name: str, code: int = 0) -> dict[str, str]:
+    report = shell.run("collection", "check", name, "--report", "json", code=code).stdout
+    return {one["identifier"]: one["state"] for one in json.loads(report)["checked"]}
+
+
+def test_check_tells_what_became_of_each(shell: Shell, minted: str) -> None:
+    gone, part = minted, f"{minted}#char=0,4"
+    (reserved,) = shell.lines("mint", "--series", "oma.eop.gov.us", "--format", "text")
+    (elsewhere,) = shell.lines(
+        "mint", "--series", "oma.eop.gov.us", "--location", "http://example.org/a"
+    )
+    listed = {
+        gone: State.HELD,
+        part: State.HELD,
+        f"{minted}#char=0,400": State.ABSENT,
+        reserved: State.KNOWN,
+        elsewhere: State.LOCATED,
+        "pdi://oma.eop.gov.us/1999/09/09/9.text.1": State.ABSENT,
+        "pdi://whitehouse.gov.us/1999/09/09/9.text.1": State.FOREIGN,
+        "doi:10.1000/182": State.FOREIGN,
+        PWID: State.UNVERIFIED,
+        CLOSED: State.CLOSED,
+        "pwid:nobody.example:2016-01-22T11.20.29Z:part:http://www.dr.dk/": State.UNVERIFIED,
+    }
+    name = corpus(shell, *listed)
+    assert states(shell, name, code=1) == {one: str(state) for one, state in listed.items()}
+    shell.run("withdraw", gone, "--reason", "a court said so")
+    assert states(shell, name, code=1)[gone] == "gone"
+
+
+def test_a_digest_that_the_collection_gives_is_compared(shell: Shell, minted: str) -> None:
+    sha1 = hashlib.sha1(LETTER).hexdigest()
+    name = corpus(shell, f"{minted}\tdigest=sha1:{sha1}")
+    assert states(shell, name) == {minted: "held"}
+    name = corpus(shell, f"{minted}\tdigest=sha1:{sha1[::-1]}")
+    assert states(shell, name, code=1) == {minted: "digest changed"}
+
+
+def test_a_name_without_version_drifts_and_diff_says_so(
+    shell: Shell, minted: str, tmp_path: Path
+) -> None:
+    resource = minted.rsplit(".", 2)[0]
+    name = corpus(shell, resource, PWID)
+    before = tmp_path / "before.json"
+    shell.run("collection", "check", name, "--report", "json", "-o", str(before))
+    assert shell.run("collection", "diff", str(before), name).stdout.endswith("nothing changed\n\n")
+    shell.run("commit", resource, "-", stdin="Dear Madam,\n")
+    after = tmp_path / "after.json"
+    shell.run("collection", "check", name, "--report", "json", "-o", str(after), code=1)
+    for new in (str(after), name):
+        words = ("collection", "diff", str(before), new, "--report", "json")
+        (change,) = json.loads(shell.run(*words, code=1).stdout)["changes"]
+        assert (change["kind"], change["identifier"]) == ("digest changed", resource)
+    shell.run("withdraw", resource, "--reason", "a court said so")
+    (change,) = shell.json("collection", "diff", str(after), name, code=1)["changes"]
+    assert change["kind"] == "gone"
+
+
+def test_damage_is_told(shell: Shell, minted: str) -> None:
+    name = corpus(shell, minted)
+    (segment,) = (shell.root / "segments").iterdir()
+    segment.write_bytes(segment.read_bytes().replace(b"Dear Sir,\n", b"Dear Sis,\n", 1))
+    assert states(shell, name, code=1) == {minted: "damaged"}
+
+
+def test_versions_are_compared(shell: Shell, minted: str) -> None:
+    first = corpus(shell, minted, PWID)
+    (second,) = shell.lines("collection", "add", first, "-", stdin=CLOSED)
+    (change,) = shell.json("collection", "diff", first, second, code=1)["changes"]
+    assert (change["kind"], change["identifier"], change["number"]) == ("added", CLOSED, 3)
+    (change,) = shell.json("collection", "diff", second, first, code=1)["changes"]
+    assert change["kind"] == "removed"
+    shell.run("collection", "diff", first, first)
+
+
+def test_nothing_in_a_report_is_markup(shell: Shell) -> None:
+    name = corpus(shell, PWID, "doi:10.1/<b>\tname=<script>")
+    page = shell.run("collection", "check", name, "--report", "html").stdout
+    assert "<script>" not in page
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_a_check_that_was_killed_goes_on_where_it_was(
+    shell: Shell, minted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = corpus(shell, minted, PWID, CLOSED)
+    state = tmp_path / "state"
+    whole = shell.run("collection", "check", name, "--report", "json").stdout
+    document = shell.run("get", name).stdout_bytes
+    about = About(
+        run="check",
+        collection=name,
+        sha512=hashlib.sha512(document).hexdigest(),
+        begun="2020-01-01T00:00:00Z",
+    )
+    first = Checked(number=1, identifier=minted, state=State.UNREADABLE, detail="seen before")
+    with Log(state, about, Checked) as log:
+        log.add(first)
+    with state.open("ab") as file:
+        file.write(b'{"number": 2, "identif')  # a crash in the middle of a line
+    words = ("collection", "check", name, "--report", "json", "--state", str(state))
+    found = reports.read(shell.run(*words, code=1).stdout_bytes)
+    assert found.begun == "2020-01-01T00:00:00Z"
+    assert found.checked[0] == first, "it was not looked at again"
+    assert found.checked[1:] == reports.read(whole.encode()).checked[1:]
+    assert not state.exists()
+
+
+def test_the_state_of_another_run_is_left_alone(shell: Shell, minted: str, tmp_path: Path) -> None:
+    name = corpus(shell, minted)
+    state = tmp_path / "state"
+    for data in (b"my diary\n", b"my diary", msgspec.json.encode(
+        About(run="check", collection="hdl:1/1", sha512="", begun="")) + b"\n"):  # fmt: skip
+        state.write_bytes(data)
+        shell.error("collection", "check", name, "--state", str(state), code=40)
+        assert state.read_bytes() == data
+
+
+def test_a_report_that_cannot_be_written_keeps_what_was_done(
+    shell: Shell, minted: str, tmp_path: Path
+) -> None:
+    name = corpus(shell, minted)
+    state = tmp_path / "state"
+    output = str(tmp_path / "no" / "such" / "place")
+    shell.error("collection", "check", name, "--state", str(state), "-o", output, code=6)
+    assert state.exists()
