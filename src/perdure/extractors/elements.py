@@ -17,7 +17,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import entities
 
 import msgspec
@@ -140,6 +140,21 @@ def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int
     return ends
 
 
+def closings(
+    view: View, tags: Tags, rule: Rule, first: int, stop: int
+) -> Iterator[tuple[int, int | None, bytes]]:
+    """The end tags among [first, stop): number, that of the start tag there that each belongs to,
+    if any, and name in lower case.
+    """
+    opened = _Open() if rule is HTML else _Nested(folds=rule.folds)
+    for number in range(first, stop):
+        tag = read(view, tags.starts[number], tags.stops[number])
+        if tag.closing:
+            yield number, opened.end(tag), tag.name.lower()
+        else:
+            opened.start(number, tag)
+
+
 class _Nested:
     """Elements within one another, as in XML; what is never closed is closed with its parent."""
 
@@ -172,7 +187,7 @@ def _set(names: str) -> frozenset[bytes]:
     return frozenset(names.encode().split())
 
 
-_VOID = _set(
+VOID = _set(
     "area base basefont bgsound br col embed frame hr image img input isindex keygen link meta "
     "nextid param source spacer track wbr"
 )
@@ -224,7 +239,7 @@ class _Open:
     def start(self, number: int, tag: Tag) -> None:
         name = tag.name.lower()
         foreign = self._names[b"svg"] or self._names[b"math"] or name in (b"svg", b"math")
-        if name in _VOID or (tag.empty and foreign):
+        if name in VOID or (tag.empty and foreign):
             return
         if name in _BLOCK:
             self._close(_set("p"), _STOPS[b"p"])

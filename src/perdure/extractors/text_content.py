@@ -29,7 +29,7 @@ from perdure.extractors.tags import HTML, TEXT, Piece, read, text_between
 LARGEST = 20 << 20  # bytes of a document whose text is looked through
 _STEP = 1024  # bytes that are decoded at a time to find a character
 
-_UNREAD = frozenset((b"script", b"style"))
+UNREAD = frozenset((b"script", b"style"))
 _VERBATIM = frozenset((b"textarea", b"title"))
 _INLINE = frozenset(
     b"a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark "
@@ -171,7 +171,7 @@ class _Building:
     def _between(self, start: int, stop: int, name: bytes) -> Iterator[Piece]:
         """What stands after the start tag `name`, or after another tag."""
         rule = self._markup.rule
-        if start == stop or (rule is HTML and name in _UNREAD):
+        if start == stop or (rule is HTML and name in UNREAD):
             return
         if rule is TEXT or (rule is HTML and name in _VERBATIM):
             yield Piece(start, stop, verbatim=rule is TEXT)

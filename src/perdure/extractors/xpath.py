@@ -1,4 +1,4 @@
-"""Parts of XML by XPath 1.0, and ranges between two: `xpointer(//section[2])`.
+"""Parts of XML by XPath 1.0, ranges between two, and CSS selectors: `xpointer(//section[2])`.
 
 Specification: XPath 1.0; of the XPointer xpointer() Scheme (W3C working draft) `range-to` and
 `string-range` with one location each.
@@ -8,9 +8,7 @@ out is, the structure of the document says (`perdure.extractors.xml`): an elemen
 the order of the document, text by the tags around it, an attribute by its name in its start tag.
 
 What must stay true: libxml2 sees no document that expat has not found to be well-formed, without
-entities and not too deep; it reads nothing else. Of functions, those of XPath 1.0 are there and no
-others: extensions (`regular expressions` that take hours) cannot be named. A set of several nodes
-is not narrowed to its first, for nobody asked for that.
+entities and not too deep; it reads nothing else.
 """
 
 from __future__ import annotations
@@ -19,36 +17,19 @@ import re
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
-from perdure.errors import (
-    MalformedPart,
-    OverBudget,
-    PartNotFound,
-    PartNotSupported,
-    Undecodable,
-)
+from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.extractors import css
 from perdure.extractors.libraries import library
 from perdure.extractors.markup import XML_TYPES
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.extractors.tags import attributes
 from perdure.extractors.text_content import TextContent, text_content
 from perdure.extractors.xml import COMMENT, INSTRUCTION, XmlDocument
-from perdure.parts import Selector, XPath
+from perdure.extractors.xpath_expression import Evaluator, check, malformed
+from perdure.parts import Css, Selector, XPath
 
 LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as much
-_LONGEST = 1024  # characters of an expression
-_MOST_SEARCHES = 3  # axes through all of the document, each nested in the one before at worst
-_RULE = "XPath 1.0"
 
-_FUNCTIONS = """
-    last position count id local-name namespace-uri name string concat starts-with contains
-    substring-before substring-after substring string-length normalize-space translate
-    boolean not true false lang number sum floor ceiling round
-    comment text processing-instruction node range-to string-range
-""".split()  # noqa: SIM905  (one list of words reads better than thirty quoted ones)
-_MISSING = ("here", "origin", "range", "range-inside", "point", "start-point", "end-point")
-_LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
-_CALL = re.compile(r"([A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*\(")
-_SEARCH = re.compile(r"//|\b(?:descendant|descendant-or-self|following|preceding)\s*::")
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[()\[\]]|/\s*range-to\s*\(")
 _STRING_RANGE = re.compile(r"\s*string-range\s*\(")
 _STRING_ARGUMENTS = re.compile(
@@ -61,59 +42,31 @@ class XPathExtractor:
     """Nodes of XML as slices of it."""
 
     media_types = XML_TYPES
-    selectors = (XPath,)
+    selectors = (Css, XPath)
     confined = True
     install = "perdure[xml]"
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        if not isinstance(selector, XPath):
-            raise PartNotSupported(media_type=source.media_type, selector=str(selector))
-        _check(source, selector)
+        match selector:
+            case XPath():
+                check(source, selector)
+                asked = selector
+            case Css():
+                asked = XPath(css.as_xpath(source, selector, html=False))
+            case _:
+                raise PartNotSupported(media_type=source.media_type, selector=str(selector))
         etree = library("lxml.etree", "xml", source, selector)
         if source.length > LARGEST:
             raise OverBudget(what=f"XPath over {source.name}", limit=f"{LARGEST} bytes")
         document = XmlDocument(source, selector, indexes)
-        found = _Evaluation(etree, document, selector).found()
+        evaluation = _Evaluation(etree, document, selector, asked)
+        found = evaluation.element() if isinstance(selector, Css) else evaluation.found()
         context = document.context(found.element) if found.element is not None else ""
         facts = {"namespaces": context} if context else {}
         return document.markup.part(selector, found.span, **facts)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # what XPath can find, the elements and their IDs show
-
-
-# before anything is evaluated
-# ----------------------------
-
-
-def _check(source: Source, selector: XPath) -> None:
-    """Refuse what takes too long, and what is not XPath 1.0."""
-    expression = selector.expression
-    if len(expression) > _LONGEST:
-        raise OverBudget(what=f"an expression of {len(expression)}", limit=f"{_LONGEST} characters")
-    bare = _LITERAL.sub(lambda literal: " " * len(literal[0]), expression)
-    if len(_SEARCH.findall(bare)) > _MOST_SEARCHES:
-        raise OverBudget(
-            what=f"the expression {expression[:80]}",
-            limit=f"{_MOST_SEARCHES} searches through the document",
-        )
-    for call in _CALL.finditer(bare):
-        if call[1] in _MISSING:
-            raise PartNotSupported(
-                media_type=source.media_type,
-                selector=str(selector),
-                offered=("x path 1.0", "range-to", "string-range"),
-            )
-        if call[1] not in _FUNCTIONS:
-            raise _malformed(expression, call.start(), "a function of XPath 1.0")
-    for prefix, uri in selector.namespaces:
-        if "exslt.org" in uri:
-            reason = f"XPath without the functions of {prefix}"
-            raise _malformed(expression, 0, reason)
-
-
-def _malformed(expression: str, at: int, expected: str) -> MalformedPart:
-    return MalformedPart(text=expression, at=at, expected=expected, rule=_RULE)
 
 
 def _split(expression: str) -> tuple[str, str] | None:
@@ -123,7 +76,7 @@ def _split(expression: str) -> tuple[str, str] | None:
         if token[0][0] == "/" and depth == 0:
             inner = expression[token.end() :].rstrip()
             if not inner.endswith(")"):
-                raise _malformed(expression, token.start(), "range-to as the last step")
+                raise malformed(expression, token.start(), "range-to as the last step")
             return expression[: token.start()], inner[:-1]
         depth += token[0][0] in "([/"
         depth -= token[0] in ")]"
@@ -145,10 +98,11 @@ class _Found(NamedTuple):
 class _Evaluation:
     """An expression over one document."""
 
-    def __init__(self, etree: Any, document: XmlDocument, selector: XPath) -> None:
-        self._etree, self._document, self._selector = etree, document, selector
+    def __init__(self, etree: Any, document: XmlDocument, selector: Selector, asked: XPath) -> None:
+        self._etree, self._document, self._asked = etree, document, asked
         self._nodes, self._markup = document.nodes, document.markup
         self._tree = self._parsed()
+        self._evaluator = Evaluator(etree, document.source, selector, asked.namespaces)
 
     def _parsed(self) -> Any:
         source, etree = self._document.source, self._etree
@@ -169,48 +123,28 @@ class _Evaluation:
                 identifier=source.name, media_type=source.media_type, reason=str(error)
             ) from None
 
+    def element(self) -> _Found:
+        """The one element that the expression selects, names being those without namespaces:
+        in CSS, `p` is a p of any.
+        """
+        for element in self._tree.iter("*"):
+            element.tag = self._etree.QName(element).localname
+        return self._place(self._evaluator.one(self._asked.expression, self._tree))
+
     def found(self) -> _Found:
         """The one place that the expression selects."""
-        expression = self._selector.expression
+        expression = self._asked.expression
         if opening := _STRING_RANGE.match(expression):
             return self._string_range(expression, opening.end())
         ends = _split(expression)
         if ends is None:
-            return self._place(self._one(expression, self._tree))
-        first = self._one(ends[0], self._tree)
-        last = self._one(ends[1], first)
+            return self._place(self._evaluator.one(expression, self._tree))
+        first = self._evaluator.one(ends[0], self._tree)
+        last = self._evaluator.one(ends[1], first)
         start, stop = self._place(first), self._place(last)
         if start.span.start >= stop.span.stop:
-            raise self._missing("a range that ends before it starts")
+            raise self._evaluator.missing("a range that ends before it starts")
         return _Found(Span(start.span.start, stop.span.stop), start.element)
-
-    def _one(self, expression: str, context: Any) -> Any:
-        """The only node of a set. Raises PartNotFound where there are more or none."""
-        nodes = self._evaluated(expression, context)
-        if not isinstance(nodes, list):
-            kind = {bool: "a truth value", float: "a number"}.get(type(nodes), "a string")
-            raise self._missing(f"{kind} as the value of {expression!r}, which is no set of nodes")
-        if len(nodes) == 1:
-            return nodes[0]
-        if not nodes:
-            raise self._missing(f"no node for {expression!r}")
-        raise self._missing(f"a set of {len(nodes)} nodes, the first of them ({expression})[1]")
-
-    def _evaluated(self, expression: str, context: Any) -> Any:
-        etree = self._etree
-        try:
-            compiled = etree.XPath(
-                expression, namespaces=dict(self._selector.namespaces), regexp=False
-            )
-            return compiled(context)
-        except (etree.XPathError, ValueError, TypeError) as error:
-            reason = str(error).lower() or "it cannot be evaluated"
-            raise _malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
-
-    def _missing(self, extent: str) -> PartNotFound:
-        return PartNotFound(
-            identifier=self._document.source.name, selector=str(self._selector), extent=extent
-        )
 
     def _place(self, node: Any) -> _Found:
         etree = self._etree
@@ -219,7 +153,9 @@ class _Evaluation:
         if isinstance(node, etree._ProcessingInstruction):
             return _Found(self._mark_span(node), None)
         if isinstance(node, etree._Entity):
-            raise self._missing("an entity reference there, which stands for nothing known")
+            raise self._evaluator.missing(
+                "an entity reference there, which stands for nothing known"
+            )
         if etree.iselement(node):
             number = self._number(node)
             return _Found(self._document.span(number), number)
@@ -227,7 +163,7 @@ class _Evaluation:
             return self._attribute(node)
         if getattr(node, "is_text", False) or getattr(node, "is_tail", False):
             return self._text(node)
-        raise self._missing("a namespace node, which is nowhere in particular")
+        raise self._evaluator.missing("a namespace node, which is nowhere in particular")
 
     def _number(self, node: Any) -> int:
         """The place of an element in the order of the document."""
@@ -260,7 +196,7 @@ class _Evaluation:
             uri = _XML if prefix == "xml" else parent.nsmap.get(prefix) if prefix else None
             if value.attrname == (f"{{{uri}}}{local}" if uri else local):
                 return _Found(Span(one.start * width, one.stop * width), number)
-        raise self._missing("an attribute that the document type supplies and no tag has")
+        raise self._evaluator.missing("an attribute that the document type supplies and no tag has")
 
     def _text_of(self, start: int, stop: int) -> str:
         """What is written at an interval of the view."""
@@ -279,7 +215,9 @@ class _Evaluation:
             element = self._number(before.getparent())
             start = self._mark_span(before).stop
         elif isinstance(before, self._etree._Entity):
-            raise self._missing("text after an entity reference, whose place cannot be told")
+            raise self._evaluator.missing(
+                "text after an entity reference, whose place cannot be told"
+            )
         else:
             number = self._number(before)
             element = self._nodes.parents[number]
@@ -299,26 +237,30 @@ class _Evaluation:
             if match := _STRING_ARGUMENTS.match(expression, end):
                 break
         if match is None:
-            raise _malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
+            raise malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
         wanted, offset, length = match[1][1:-1], int(match[2] or 1), match[3]
         content = text_content(self._markup)
-        starts = self._occurrences(content, self._evaluated(expression[at:end], self._tree), wanted)
+        starts = self._occurrences(
+            content, self._evaluator.evaluated(expression[at:end], self._tree), wanted
+        )
         if not starts:
-            raise self._missing(f"no {wanted!r} in the text there")
+            raise self._evaluator.missing(f"no {wanted!r} in the text there")
         chosen = int(match[4]) if match[4] else 1
         if match[4] is None and len(starts) > 1:
-            raise self._missing(f"a set of {len(starts)} ranges, the first of them {expression}[1]")
+            raise self._evaluator.missing(
+                f"a set of {len(starts)} ranges, the first of them {expression}[1]"
+            )
         if not 1 <= chosen <= len(starts):
-            raise self._missing(f"a set of {len(starts)} ranges")
+            raise self._evaluator.missing(f"a set of {len(starts)} ranges")
         start = starts[chosen - 1] + offset - 1
         stop = start + (len(wanted) - offset + 1 if length is None else int(length))
         if not 0 <= start < stop <= len(content.text):
-            raise self._missing("a range that is empty or goes beyond the text")
+            raise self._evaluator.missing("a range that is empty or goes beyond the text")
         return _Found(content.span(start, stop), None)
 
     def _occurrences(self, content: TextContent, nodes: Any, wanted: str) -> list[int]:
         if not isinstance(nodes, list):
-            raise self._missing("a value that is no set of nodes")
+            raise self._evaluator.missing("a value that is no set of nodes")
         found: set[int] = set()
         for node in nodes:
             span = self._place(node).span

@@ -1,0 +1,45 @@
+"""CSS selectors as XPath: how `{"type": "CssSelector", "value": "#intro > p"}` is evaluated.
+
+Specification: Selectors Level 3, and what of Level 4 cssselect knows; Web Annotation Data Model,
+4.2.3.
+
+How it works: cssselect translates. What a selector can say about a user or a browser (`:hover`)
+matches nothing there, as it does for whoever reads a document and touches nothing.
+
+What must stay true: a selector that is too long or too deep is refused before it is translated.
+"""
+
+from __future__ import annotations
+
+from perdure.errors import MalformedPart, OverBudget
+from perdure.extractors.libraries import library
+from perdure.extractors.port import Source
+from perdure.parts import Css
+
+_LONGEST = 1024  # characters
+_MOST_COMBINED = 32  # combinators, of which each may look through the whole document, and functions
+_COMBINING = " >+~(,"
+_RULE = "Selectors Level 3"
+
+
+def as_xpath(source: Source, selector: Css, *, html: bool) -> str:
+    """An XPath 1.0 expression for the same elements; in HTML names have no case.
+
+    Raises MalformedPart, OverBudget, and PartNotSupported where cssselect is not installed.
+    """
+    text = selector.selector
+    if len(text) > _LONGEST:
+        raise OverBudget(what=f"a selector of {len(text)}", limit=f"{_LONGEST} characters")
+    if sum(map(text.count, _COMBINING)) > _MOST_COMBINED:
+        limit = f"{_MOST_COMBINED} combinators and functions"
+        raise OverBudget(what=f"the selector {text[:80]}", limit=limit)
+    cssselect = library("cssselect", "html" if html else "xml", source, selector)
+    translator = cssselect.HTMLTranslator() if html else cssselect.GenericTranslator()
+    try:
+        expression: str = translator.css_to_xpath(text)
+    except cssselect.SelectorError as error:
+        reason = str(error).lower() or "another"
+        raise MalformedPart(
+            text=text, at=0, expected=f"a CSS selector: {reason}", rule=_RULE
+        ) from None
+    return expression

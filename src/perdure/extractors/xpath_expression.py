@@ -1,0 +1,104 @@
+"""XPath 1.0 over a tree of libxml2, with bounds: what is asked is looked at before it is evaluated.
+
+How it works: of functions, those of XPath 1.0 are there and no others: extensions (regular
+expressions that take hours) cannot be named. Searches through the whole document are counted, as
+each may be nested in the one before.
+
+What must stay true: a set of several nodes is not narrowed to its first, for nobody asked for that.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from perdure.errors import MalformedPart, OverBudget, PartNotFound, PartNotSupported
+from perdure.extractors.port import Source
+from perdure.parts import Selector, XPath
+
+_LONGEST = 1024  # characters of an expression
+_MOST_SEARCHES = 3  # axes through all of the document, each nested in the one before at worst
+_RULE = "XPath 1.0"
+
+_FUNCTIONS = """
+    last position count id local-name namespace-uri name string concat starts-with contains
+    substring-before substring-after substring string-length normalize-space translate
+    boolean not true false lang number sum floor ceiling round
+    comment text processing-instruction node range-to string-range
+""".split()  # noqa: SIM905  (one list of words reads better than thirty quoted ones)
+_MISSING = ("here", "origin", "range", "range-inside", "point", "start-point", "end-point")
+_LITERAL = re.compile(r"\"[^\"]*\"|'[^']*'")
+_CALL = re.compile(r"([A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?)\s*\(")
+_SEARCH = re.compile(r"//|\b(?:descendant|descendant-or-self|following|preceding)\s*::")
+
+
+def check(source: Source, selector: XPath) -> None:
+    """Refuse what takes too long, and what is not XPath 1.0."""
+    expression = selector.expression
+    if len(expression) > _LONGEST:
+        raise OverBudget(what=f"an expression of {len(expression)}", limit=f"{_LONGEST} characters")
+    bare = _LITERAL.sub(lambda literal: " " * len(literal[0]), expression)
+    if len(_SEARCH.findall(bare)) > _MOST_SEARCHES:
+        raise OverBudget(
+            what=f"the expression {expression[:80]}",
+            limit=f"{_MOST_SEARCHES} searches through the document",
+        )
+    for call in _CALL.finditer(bare):
+        if call[1] in _MISSING:
+            raise PartNotSupported(
+                media_type=source.media_type,
+                selector=str(selector),
+                offered=("x path 1.0", "range-to", "string-range"),
+            )
+        if call[1] not in _FUNCTIONS:
+            raise malformed(expression, call.start(), "a function of XPath 1.0")
+    for prefix, uri in selector.namespaces:
+        if "exslt.org" in uri:
+            reason = f"XPath without the functions of {prefix}"
+            raise malformed(expression, 0, reason)
+
+
+def malformed(expression: str, at: int, expected: str) -> MalformedPart:
+    return MalformedPart(text=expression, at=at, expected=expected, rule=_RULE)
+
+
+class Evaluator:
+    """Evaluates expressions that belong to one selector."""
+
+    def __init__(
+        self,
+        etree: Any,
+        source: Source,
+        selector: Selector,
+        namespaces: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        self._etree, self._source, self._selector = etree, source, selector
+        self._namespaces = dict(namespaces)
+
+    def one(self, expression: str, context: Any) -> Any:
+        """The only node of a set. Raises PartNotFound where there are more or none."""
+        nodes = self.evaluated(expression, context)
+        if not isinstance(nodes, list):
+            kind = {bool: "a truth value", float: "a number"}.get(type(nodes), "a string")
+            raise self.missing(f"{kind} as the value of {expression!r}, which is no set of nodes")
+        if len(nodes) == 1:
+            return nodes[0]
+        if not nodes:
+            raise self.missing(f"no node for {expression!r}")
+        raise self.missing(f"a set of {len(nodes)} nodes, the first of them ({expression})[1]")
+
+    def evaluated(self, expression: str, context: Any) -> Any:
+        """A value of XPath. Raises MalformedPart."""
+        etree = self._etree
+        try:
+            compiled = etree.XPath(expression, namespaces=self._namespaces, regexp=False)
+            return compiled(context)
+        except (etree.XPathError, ValueError, TypeError) as error:
+            reason = str(error).lower() or "it cannot be evaluated"
+            raise malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
+
+    def missing(self, extent: str) -> PartNotFound:
+        """The error that there is something else."""
+        return PartNotFound(
+            identifier=self._source.name, selector=str(self._selector), extent=extent
+        )
