@@ -189,13 +189,13 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         Fragment and citation are left off: they belong to one representation. Raises
         MalformedIdentifier for an interval, or a version where there is no format.
         """
-        return Pdi.make(
-            series=self.series,
-            date=self.date or "",
-            uid=self.uid or "",
-            format=self.format if format is None else format,
-            version=self.version if version is None else version,
-        )
+        format = self.format if format is None else format
+        version = self.version if version is None else version
+        if self.uid is None or self.date is None:
+            return Pdi.make(
+                series=self.series, date=self.date or "", uid="", format=format, version=version
+            )
+        return _represented(self.series, self.date, self.uid, format, version)
 
     # the store's view
     # ----------------
@@ -303,21 +303,9 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """
         if isinstance(date, datetime.date):
             date = f"{date.year:04}/{date.month:02}/{date.day:02}"
-        for component, (pattern, expected, rule) in zip(
-            (series, date, uid, format, version), _MAKEABLE, strict=True
-        ):
-            text = "" if component is None else str(component)
-            found = pattern.match(text)
-            at = found.end() if found else 0
-            if component is not None and (found is None or at < len(text)):
-                raise MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
-        text = _compose(series, date, uid, format, version)
-        if version is not None and format is None:
-            expected = "a format: versions require formats"
-            raise MalformedIdentifier(
-                text=text, at=len(text), expected=expected, rule="section 1.2.1"
-            )
-        return parse(text)
+        for component, shape in zip((series, date, uid), _RESOURCE, strict=True):
+            _check(component, shape)
+        return _represented(series, date, uid, format, version)
 
     @staticmethod
     def encapsulate(foreign: str) -> str:
@@ -337,13 +325,42 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
             ) from None
 
 
-_MAKEABLE = (
+_Shape = tuple[re.Pattern[str], str, str]
+_RESOURCE: tuple[_Shape, ...] = (
     (re.compile(grammar.SERIES), "a document series", "ruling pdi-series"),
     (re.compile("/".join((grammar.YEAR, grammar.MONTH, grammar.DAY))), "a date", "ruling pdi-date"),
     (re.compile(grammar.UID), "a unique-id", "ruling pdi-uid"),
+)
+_REPRESENTATION: tuple[_Shape, ...] = (
     (re.compile(grammar.FORMAT), "a format", "ruling pdi-format"),
     (re.compile(grammar.VERSION), "a version", "ruling pdi-version"),
 )
+
+
+def _check(component: str, shape: _Shape) -> None:
+    """Raises MalformedIdentifier where a component is not as it must be by itself."""
+    pattern, expected, rule = shape
+    found = pattern.match(component)
+    at = found.end() if found else 0
+    if found is None or at < len(component):
+        raise MalformedIdentifier(text=component, at=at, expected=expected, rule=rule)
+
+
+def _represented(
+    series: str, date: str, uid: str, format: str | None, version: Version | None
+) -> Pdi:
+    """The PDI of a resource whose components were checked, in a format and version that were not.
+
+    Raises MalformedIdentifier.
+    """
+    for component, shape in zip((format, version), _REPRESENTATION, strict=True):
+        if component is not None:
+            _check(str(component), shape)
+    text = _compose(series, date, uid, format, version)
+    if version is not None and format is None:
+        expected = "a format: versions require formats"
+        raise MalformedIdentifier(text=text, at=len(text), expected=expected, rule="section 1.2.1")
+    return parse(text)
 
 
 def _covers(pattern: object, component: object) -> bool:
