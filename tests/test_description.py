@@ -163,6 +163,7 @@ def test_plain_names_and_values_become_a_description() -> None:
 
 
 def test_a_description_is_exported_and_imported(desk: Desk, tmp_path: Path) -> None:
+    desk.clock.set("1999-12-31T00:00:00")
     name = parse(desk.mint(text("a")).identifier)
     desk.registry.door.execute(Describe(identifier=name, about=NAMED, attached=(CMDI,)))
     lines = list(export_lines(desk.registry))

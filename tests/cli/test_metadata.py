@@ -102,3 +102,29 @@ def test_an_expected_revision_keeps_writers_apart(shell: Shell, named: str) -> N
 def test_formats_are_listed(shell: Shell) -> None:
     names = [line.split()[0] for line in shell.lines("metadata", "formats")]
     assert {"datacite", "dc", "jsonld", "turtle", "csl", "bibtex", "ris", "cmdi"} <= set(names)
+
+
+PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
+PLAYED = "https://web.archive.org/web/20160122112029/http://www.dr.dk"
+
+
+@pytest.mark.parametrize("style", ["apa", "mla", "iso690", "bibtex", "csl"])
+def test_a_pwid_is_cited_with_its_archive_and_its_address(shell: Shell, style: str) -> None:
+    text = shell.run("pwid", "cite", PWID, "--style", style, "--title", "DR").stdout
+    assert "Internet Archive (archive.org)" in text
+    assert PWID in text
+    assert PLAYED in text.replace(r"\_", "_")
+    assert "DR" in text.replace(PWID, "")
+
+
+def test_a_pwid_is_cited_in_one_line(shell: Shell) -> None:
+    line = shell.json("pwid", "cite", PWID, "--author", "Doe, Jane", "--date", "2015-05-05")
+    assert line["citation"] == (
+        f"Doe, J. (2015, May 5). http://www.dr.dk. {PLAYED} (archived by Internet Archive "
+        f"(archive.org) at 2016-01-22 11:20:29 UTC; {PWID})"
+    )
+    assert line["url"] == PLAYED
+
+
+def test_only_pwids_are_cited_as_archived_material(shell: Shell) -> None:
+    shell.run("pwid", "cite", "hdl:1839/1", code=2)

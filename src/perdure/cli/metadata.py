@@ -10,10 +10,12 @@ from perdure.cli import options
 from perdure.cli.command import Command, Group, here
 from perdure.cli.deposit import opened
 from perdure.cli.output import output_file
+from perdure.cli.pwid import known_archives, pwid
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
     from perdure.app import Registry
+    from perdure.archives.known import Archives
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
     from perdure.metadata.port import Described
@@ -248,7 +250,7 @@ def _read(file: str) -> bytes:
         return source.read(LARGEST + 1)
 
 
-@click.command("cite", cls=Command)
+@pwid.command("cite", cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER, metavar="PWID")
 @_style
 @_locale
@@ -274,6 +276,8 @@ def pwid_cite(
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
     """
+    import msgspec
+
     from perdure import metadata as formats
     from perdure.description import About, Publisher, Text, When, checked, person
     from perdure.ids.pwid import Pwid
@@ -290,7 +294,9 @@ def pwid_cite(
             dates=(When(value=date, kind="Issued"),) if date else (),
         )
     )
-    link = url or _playback(identifier)
+    name, address = _archive(known_archives(), identifier)
+    link = url or address
+    about = msgspec.structs.replace(about, archive=name)
     what = formats.described(identifier, Record(about=about), link)
     text = citing.cite(what, style, locale).rstrip()
     here().answer(
@@ -300,8 +306,9 @@ def pwid_cite(
     )  # fmt: skip
 
 
-def _playback(pwid: Pwid) -> str:
-    """Where the archive plays it, where that follows from its name; else the registered URN."""
-    from perdure.metadata import archived
-
-    return archived.playback(pwid)
+def _archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
+    """The name of the archive, and where it plays the PWID; its URN where that is not known."""
+    known = archives.find(identifier.archive)
+    name = known.name if known is not None else ""
+    address = archives.playback(identifier) or archives.resolver(identifier) or identifier.urn
+    return (f"{name} ({identifier.archive})" if name else identifier.archive), address

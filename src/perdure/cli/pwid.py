@@ -137,7 +137,7 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 
     if not isinstance(identifier, Pwid):
         raise InvalidRequest(what=str(identifier)[:200], reason="it is no PWID", rule=None)
-    known = _archives()
+    known = known_archives()
     addresses = {
         "playback": known.playback(identifier, collection=collection),
         "raw": known.raw(identifier, collection=collection),
@@ -183,7 +183,7 @@ def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> Non
     if source is not None:
         _import(source)
         return
-    known = _archives()
+    known = known_archives()
     chosen = []
     for one in ids:
         found = known.find(one)
@@ -211,7 +211,8 @@ def _settings() -> Settings:
     return settings.from_table({}, os.environ)
 
 
-def _archives() -> Archives:
+def known_archives() -> Archives:
+    """The archives that the package knows, and those of the operator."""
     from perdure.archives.known import load
 
     return load(_settings(), here().root)
@@ -222,7 +223,7 @@ def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
     from perdure.archives.making import make as made
     from perdure.errors import InvalidRequest, quote
 
-    found = _archives().from_playback(url)
+    found = known_archives().from_playback(url)
     if not found:
         raise InvalidRequest(
             what=f"a PWID of {quote(url)}",

@@ -73,7 +73,8 @@ def write(described: Described) -> bytes:
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
     if len(issued) > 1:
         lines.append(f"  month = {_MONTHS[int(issued[1]) - 1]},")
-    return "\n".join([f"@{kind}{{{_key(described)},", *lines, "}\n"]).encode()
+    year = fields["year"]
+    return "\n".join([f"@{kind}{{{_key(described, year)},", *lines, "}\n"]).encode()
 
 
 def _note(described: Described) -> str:
@@ -84,12 +85,11 @@ def _note(described: Described) -> str:
     return ". ".join(words)
 
 
-def _key(described: Described) -> str:
+def _key(described: Described, year: str) -> str:
     """What the entry is cited by: who and when, else the identifier, in plain letters."""
     creators = described.about.creators
     who = (creators[0].family or creators[0].shown) if creators else ""
-    when = described.about.year or described.at[:4]
-    stem = re.sub("[^A-Za-z0-9]", "", who) + when if who else str(described.identifier)
+    stem = re.sub("[^A-Za-z0-9]", "", who) + year if who else str(described.identifier)
     return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
 
 

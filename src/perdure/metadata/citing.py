@@ -158,7 +158,8 @@ def _behind(entry: str, what: Described, language: str) -> str:
     if isinstance(what.identifier, Pwid):
         moment = what.identifier.time.replace("T", " ").replace("Z", " UTC")
         pattern = _ARCHIVED.get(language, _ARCHIVED["en"])
-        notes.append(pattern.format(what.identifier.archive, moment))
+        archive = what.about.archive or what.identifier.archive
+        notes.append(pattern.format(archive, moment))
     actionable = what.url in entry or (_is_doi(what) and _DOI in entry)
     notes.append(str(what.identifier))
     if not actionable:
