@@ -50,6 +50,10 @@ class Unfolding:
         self._record = record
         self._general = general
 
+    def record(self, identifier: Identifier) -> Record | None:
+        """The record of an identifier as it is."""
+        return self._record(identifier.key)
+
     def unfold(self, identifier: Identifier) -> Unfolded | None:
         """The longest registered beginning of an identifier that is not registered itself."""
         delimiters = _DELIMITERS.get(type(identifier))

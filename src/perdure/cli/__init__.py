@@ -32,6 +32,7 @@ from perdure.cli import (
     pwid,
     reading,
     setup,
+    template,
     tokens,
 )
 from perdure.cli.command import Group
@@ -43,7 +44,7 @@ _SECTIONS = (
     (binding.bind, binding.break_, binding.alias, binding.withdraw),
     (reading.get, reading.resolve, reading.list_, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
-    (parts.part, parts.parts, parts.verify_part),
+    (parts.part, parts.parts, parts.verify_part, template.template),
     (keeping.verify, keeping.rebuild, keeping.backup),
     (collection.collection,),
     (archive.archive, pwid.pwid),
