@@ -80,7 +80,8 @@ def test_what_is_too_long_is_cut_off() -> None:
         b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2000,
         b"HTTP/1.1 200 OK\r\nX: " + b"a" * 2000 + b"\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n",
-        b"HTTP/1.1 200 OK\r\nno field\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
     ],
 )
 def test_what_is_no_response_is_an_error(text: bytes) -> None:
@@ -88,3 +89,28 @@ def test_what_is_no_response_is_an_error(text: bytes) -> None:
         read(text)
     with pytest.raises(NotHttp):
         read(text, step=1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "read_as"),
+    [
+        (b"no field\r\nX: 1", [("X", "1")]),
+        (b"X-B\xfcch: \xfc  ", [("X-B\xfcch", "\xfc")]),
+        (b"X : 1\r\n 2\r\n\t3\r\nY:", [("X", "1 2 3"), ("Y", "")]),
+        (b"X: a\x00b\rc", [("X", "a\x00b c")]),
+        (b": 1", [("", "1")]),
+        (b"Content-Length: 5\r\ncontent-length: 5, 5", None),
+        (b"Content-Length: 1\r\nTransfer-Encoding:  chunked", None),
+    ],
+)
+@pytest.mark.parametrize("step", [1, 1 << 20])
+def test_a_head_that_no_strict_parser_accepts_is_read(
+    fields: bytes, read_as: list[tuple[str, str]] | None, step: int
+) -> None:
+    body = b"5\r\nhello\r\n0\r\n\r\n" if b"chunked" in fields else b"hello"
+    text = b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n\r\n" + body
+    found = read(text, step=step)
+    assert found.received == text
+    assert found.body == b"hello"
+    if read_as is not None:
+        assert found.headers == read_as

@@ -21,6 +21,7 @@ from perdure.cli import (
     about,
     archive,
     binding,
+    capturing,
     collection,
     exits,
     history,
@@ -105,6 +106,7 @@ def perdure() -> None:
 for _section in _SECTIONS:
     for _command in _section:
         perdure.add_command(_command)
+archive.archive.add_command(capturing.capture)
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
 """A response out of the bytes of a connection: kept as they are, and understood.
 
-How it works: `Reading` is fed what arrives. It looks for the end of the head itself, drops interim
-responses (RFC 9110 section 15.2), and gives the rest to llhttp, which knows where a body ends and
-what in it is transfer coding. It does no I/O.
+How it works: `Reading` is fed what arrives. It reads the head itself, for an archive also wants the
+responses whose header fields no strict parser accepts, and drops interim responses (RFC 9110
+section 15.2). llhttp then gets the body, and of the head what says how that is delimited: it knows
+where a body ends and what in it is transfer coding. It does no I/O.
 
 What must stay true: `received` is what was fed, but for interim responses and what comes after the
 end; no more is kept than the limits allow.
@@ -17,6 +18,11 @@ from perdure.fetching.exchange import Limits
 
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: ([^\r\n]*))?\r?\n")
+# from the beginning of a line only: each line is looked at once; a line may be folded
+_FIELD = re.compile(
+    rb"^([^\r\n:]*):((?:[^\r\n]|\r(?!\n)|\r?\n[ \t])*)",
+    re.MULTILINE,
+)
 _INTERIM = range(100, 200)
 
 
@@ -103,19 +109,38 @@ class Reading:
         self.reason = (line[2] or b"").decode("latin-1")
         received = bytes(self._received)
         del self._received[end:]
+        self.headers = [
+            (name.strip().decode("latin-1"), b" ".join(value.split()).decode("latin-1"))
+            for name, value in _FIELD.findall(received, line.end(), end)
+        ]
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(
             lenient_optional_lf_after_cr=True,
             lenient_optional_cr_before_lf=True,
-            lenient_headers=True,
             lenient_data_after_close=True,
         )
-        self._parse(received[:end])
+        self._parse(self._framing())
         if self._bodiless:
             self.done = True
         elif not self.done:
             self._received += received[end:]
             self._parse(received[end:])
+
+    def _framing(self) -> bytes:
+        """A head that says what this one says of how the body is delimited, and nothing else."""
+        lengths: dict[str, None] = {}
+        codings: list[str] = []
+        for name, value in self.headers:
+            if name.lower() == "content-length":
+                lengths |= dict.fromkeys(value.replace(" ", "").split(","))
+            elif name.lower() == "transfer-encoding":
+                codings.append(value)
+        lines = [f"HTTP/1.1 {self.status} OK", "Connection: close"]
+        if codings:  # overrides a length, RFC 9112 section 6.3
+            lines.append(f"Transfer-Encoding: {', '.join(codings)}")
+        else:
+            lines += [f"Content-Length: {length}" for length in lengths]
+        return "\r\n".join((*lines, "", "")).encode("latin-1")
 
     def _parse(self, piece: bytes) -> None:
         from httptools import HttpParserError, HttpParserUpgrade
@@ -134,10 +159,6 @@ class Reading:
             self.stop("length")
 
     # what llhttp calls
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.done:
-            self.headers.append((name.decode("latin-1"), value.decode("latin-1").strip()))
 
     def on_body(self, piece: bytes) -> None:
         if not self.done:
