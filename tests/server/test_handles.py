@@ -230,6 +230,9 @@ def test_prefixes_that_do_not_live_here(api: Api) -> None:
         (b'{"values":[{"index":2000000000,"type":"A","data":"a"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A\\u0000","data":"a"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":7}]}', (400, 202)),
+        (b'{"values":[{"index":1,"type":"A","data":{"format":"site","value":%s}}]}'
+         % (b"[" * 40 + b"]" * 40), (400, 202)),
+        (b"[" * 500_000, (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":"a","ttl":-1}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":"a","permissions":"x"}]}', (400, 202)),
         (b'{"values":[{"index":1,"type":"A","data":"a"},{"index":1,"type":"B","data":""}]}',

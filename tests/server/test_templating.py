@@ -52,6 +52,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         running.bind("ark:12345/x8rd", "http://oserver/x8rd")
         running.bind("ark:12345/x8rd/deep", "http://oserver/other")
         running.bind("ark:12345/bare", "http://oserver")
+        running.bind("ark:12345/both", "http://oserver/both")
+        running.commit("ark:12345/both", text(b"held here, too"))
+        running.do(Register(identifier=parse("ark:12345/here"), contents=(text(b"held"),)))
         running.bind("pdi://oma.eop.gov.us/2026/01/02/letter.text.1", "http://oserver/letter")
         values = (
             Value(index=1, type="URL", data="http://oserver/own"),
@@ -102,6 +105,7 @@ def leads(answer: Answer) -> str:
         ("ark:12345/x8rd.v2", "http://oserver/x8rd.v2"),
         ("ark:12345/x8rd/deep/er", "http://oserver/other/er"),
         ("ark:12345/bare/x", "http://oserver/x"),
+        ("ark:12345/both/a", "http://oserver/both/a"),
         # PDIs
         (
             "pdi://oma.eop.gov.us/2026/01/02/letter.text.1%23char=1,2",
@@ -125,6 +129,7 @@ def test_where_a_part_lies(site: Deployment, asked: str, address: str) -> None:
         ("hdl:1839/cut@box(1,2)", 501, "part-not-supported"),
         ("hdl:1839/gone%23z", 410, "gone"),
         ("ark:12345/nobody/a", 404, "not-found"),
+        ("ark:12345/here/a", 404, "not-found"),
         # another server is never reached by what somebody appends
         ("ark:12345/bare.evil.example", 400, "invalid-request"),
         ("hdl:1839/bare?urlappend=.evil.example", 400, "invalid-request"),

@@ -21,6 +21,8 @@ import secrets
 
 FORMAT = "sealed"
 """The format of a value that holds the hash of a secret."""
+NOBODYS = f"scrypt${'A' * 22}==${'A' * 86}=="
+"""What no secret matches, to compare with where there is none: it takes as long."""
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _SALT = 16  # bytes
 _NAME = "scrypt"

@@ -46,6 +46,7 @@ _TEXTUAL = ("string", "base64", "hex", sealing.FORMAT)
 _TYPE = re.compile(r"[!-~]{1,255}", re.ASCII)
 _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
 _PERMISSIONS = re.compile("[01]{4}", re.ASCII)
+_DEEPEST = 32  # levels of JSON in the data of a value
 _LONGEST_TTL = 1 << 31  # seconds
 _encode = msgspec.json.encode
 
@@ -138,7 +139,7 @@ def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
 
 def _check_json(what: str, text: str) -> None:
     try:
-        msgspec.json.decode(text)
+        _check_depth(what, msgspec.json.decode(text))
     except (msgspec.MsgspecError, RecursionError) as error:
         raise _refused(what, f"its data is no JSON: {error}") from error
 
@@ -185,7 +186,17 @@ def _data(what: str, data: Any) -> tuple[str, str]:
         if not isinstance(typed.value, str):
             raise _refused(what, f"a value of format {typed.format} is text")
         return typed.format, typed.value
+    _check_depth(what, typed.value)
     return typed.format, _encode(typed.value).decode()
+
+
+def _check_depth(what: str, data: Any, left: int = _DEEPEST) -> None:
+    """Raises InvalidRequest for JSON that is nested deeper than anybody reads."""
+    if left == 0:
+        raise _refused(what, f"its data is nested more than {_DEEPEST} deep")
+    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    for one in inner:
+        _check_depth(what, one, left - 1)
 
 
 def _secret(what: str, format: str, data: str) -> tuple[str, str]:

@@ -7,7 +7,8 @@ those of `0.NA/<prefix>` who may make new ones (`perdure.handles.admins`). The s
 `handle_admins` names some who may do everything under the prefixes that are homed here.
 
 What must stay true: a password is read only where it came over TLS, unless an operator says
-otherwise; it reaches neither log nor answer; who is refused learns nothing about why.
+otherwise; it reaches neither log nor answer; who is refused learns nothing about
+why, not even from how long it took.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 
 from perdure import tokens
 from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
-from perdure.handles import names
+from perdure.handles import names, sealing
 from perdure.handles.admins import Administrator, Permission, granted
 from perdure.handles.values import ADMIN, is_secret, values_of
 from perdure.ids import Identifier
@@ -61,13 +62,10 @@ async def _basic(service: Service, request: Request, credentials: str) -> Actor:
         token = auth.known(service, tokens.digest(password))
         return Actor(token.name, token=token)
     user = Administrator.read(name)
-    for value in _values(service, user.handle):
-        if (
-            value.index == user.index
-            and is_secret(value)
-            and await service.passwords.matches(password, value.data)
-        ):
-            return Actor(str(user), user=user)
+    secrets = (one for one in _values(service, user.handle) if one.index == user.index)
+    kept = next((one.data for one in secrets if is_secret(one)), sealing.NOBODYS)
+    if await service.passwords.matches(password, kept):
+        return Actor(str(user), user=user)
     raise Unauthenticated(reason=_WRONG)
 
 

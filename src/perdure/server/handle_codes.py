@@ -23,6 +23,7 @@ from perdure.server import problems
 from perdure.server.answers import Answer, Fields, plain
 
 _CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,99}", re.ASCII)
+_LARGEST_PRETTY = 1 << 16  # bytes; what is nested deep grows a lot
 ANYBODY = (b"access-control-allow-origin", b"*")
 _NOT_STORED = (b"cache-control", b"no-store")
 _CHALLENGES = (
@@ -119,7 +120,7 @@ def answer(
     if message:
         found["message"] = message
     body = msgspec.json.encode(found | members)
-    if form.pretty:
+    if form.pretty and len(body) <= _LARGEST_PRETTY:
         body = msgspec.json.format(body, indent=2)
     kind = "application/json;charset=UTF-8"
     fields: Fields = [ANYBODY, *more]

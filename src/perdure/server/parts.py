@@ -93,8 +93,14 @@ async def unfolded(
     """
     if isinstance(found.whole, Ark):
         step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
-        if not isinstance(step, Redirect | Gone):
+        if isinstance(step, Gone):
+            return problems.answer(problems.of_tombstone(step), request)
+        if not isinstance(step, Redirect):
             raise NotFound(identifier=str(identifier))
+        there = service.unfolding.part_location(
+            found.whole, found.record, found.delimiter, found.part, step.location.uri
+        )
+        return redirect(step.to(str(there)), fresh=service.settings.fresh_seconds)
     return await part(service, request, found.whole, found.part, found.delimiter)
 
 
