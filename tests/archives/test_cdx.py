@@ -235,3 +235,19 @@ def test_a_query_looks_at_so_many_captures_and_no_more(monkeypatch: pytest.Monke
     with pytest.raises(OverBudget):
         ask("url=a.dk&filter=status:999", held)
     assert ask("url=a.dk&limit=1", held)
+
+
+moments = st.integers(0, 50).map(lambda at: f"2000-01-01T00:00:{at:02}Z")
+
+
+@given(st.lists(st.builds(capture, st.just("http://a.dk/"), moments), max_size=9), moments)
+def test_the_closest_is_the_first_of_all_by_distance(held: list[Capture], wanted: str) -> None:
+    """With `limit=1` two steps in the index are enough."""
+    time = re.sub("[^0-9]", "", wanted)
+    captures = SortedCaptures(held)
+    one = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}&limit=1")))
+    everything = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}")))
+    assert one == everything[:1]
+    distances = [abs(int(found.time) - int(time)) for found in everything]
+    assert distances == sorted(distances)
+    assert len(everything) == len(held)

@@ -73,6 +73,16 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Where an answer before this one ended, and how many captures it gave of that place."""
     shows_resume: bool = False
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it asks for one URL."""
+        return self.stretch.low.endswith(" ")
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether every capture that is looked at is given."""
+        return self.is_exact and not self.filters and self.collapse is None and not self.page
+
 
 class Paging(NamedTuple):
     """How many pages and blocks a query has."""
@@ -261,13 +271,16 @@ def paging(captures: Captures, query: Query) -> Paging:
 
 
 def _in_order(captures: Captures, query: Query) -> Iterator[Capture]:
+    few = bool(query.limit) and not query.filters and query.collapse is None
     if query.closest is not None:
-        return _outwards(captures, query.stretch, query.closest)
+        if query.limit == 1 and few and not query.first and not query.last:
+            return _nearest(captures, query.stretch, query.closest)
+        batch = min((query.limit or 0) + 1, 64) if few else 64
+        return _outwards(captures, query.stretch, query.closest, batch)
     low, high = query.stretch
-    exact = low.endswith(" ")  # then the times bound the stretch, too
-    if exact:
+    if query.is_exact:  # then the times bound the stretch, too
         low, high = low + (query.first or ""), low + (query.last or "") + "~"
-    batch = min(query.limit + 1, 512) if query.limit and not query.filters else 512
+    batch = min((query.limit or 0) + 1, 512) if few else 64 if query.is_exact else 512
     if query.resume is None:
         return walk(captures, Stretch(low, high), backwards=query.reverse, batch=batch)
     at, given = query.resume
@@ -285,11 +298,24 @@ def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
         yield one
 
 
-def _outwards(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
+def _nearest(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
+    """The capture nearest to a time; of two as near the later one. Two steps in the index."""
+    centre = found.low + middle
+    after = captures.scan(centre, found.high, limit=1)
+    if after and after[0].time == middle:
+        return iter(after)
+    before = captures.scan(found.low, centre, backwards=True, limit=1)
+    if before and after:
+        later = seconds_between(middle, after[0].time)
+        return iter(after if later <= seconds_between(before[0].time, middle) else before)
+    return iter(after or before)
+
+
+def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> Iterator[Capture]:
     """From a time outwards, the nearest first; of two as near the later one."""
     centre = found.low + middle
-    after = walk(captures, Stretch(centre, found.high), batch=8)
-    before = walk(captures, Stretch(found.low, centre), backwards=True, batch=8)
+    after = walk(captures, Stretch(centre, found.high), batch=batch)
+    before = walk(captures, Stretch(found.low, centre), backwards=True, batch=batch)
     later, earlier = next(after, None), next(before, None)
     while later is not None or earlier is not None:
         if earlier is None or (

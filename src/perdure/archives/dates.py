@@ -10,7 +10,7 @@ date cannot be.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _SECOND = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
 _DATE = re.compile(
@@ -81,5 +81,13 @@ def seconds_between(earlier: str, later: str) -> int:
 
 def _moment(time: str) -> datetime:
     leap = time[12:] == "60"
-    moment = datetime.strptime(time[:12] + ("59" if leap else time[12:]), "%Y%m%d%H%M%S")  # noqa: DTZ007  # all are UTC
-    return moment + timedelta(seconds=int(leap))
+    moment = datetime(
+        int(time[:4]),
+        int(time[4:6]),
+        int(time[6:8]),
+        int(time[8:10]),
+        int(time[10:12]),
+        59 if leap else int(time[12:]),
+        tzinfo=UTC,
+    )
+    return moment + timedelta(seconds=1) if leap else moment

@@ -96,7 +96,7 @@ def walk(
     """
     low, high = found
     size = batch
-    while True:
+    while True:  # longer batches, the more is wanted
         some = captures.scan(low, high, backwards=backwards, limit=size)
         if len(some) < size:
             yield from some
@@ -115,4 +115,4 @@ def walk(
             high = last + _AFTER_TIMES
         else:
             low = last
-        size = batch
+        size = batch = min(batch * 2, _BATCH)

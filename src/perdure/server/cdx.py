@@ -3,8 +3,11 @@
     GET /cdx?url=<url>[&matchType=…&from=…&to=…&closest=…&limit=…&filter=…&fl=…&output=…]
 
 How it works: `perdure.archives.cdx` reads the query and says what it selects; here that is read in
-a thread and sent in pieces, with its length where all of it was at hand at once. Clients were
-written for pywb: what has no captures is 404 with a `message`, and a page behind the last one 400.
+a thread and sent in pieces, with its length where all of it was at hand at once. A few captures of
+one URL, which is what most clients want, are looked up in less time than it takes to wake a thread;
+`perdure.server.fastpath` gives them without ASGI.
+Clients were written for pywb: what has no captures is 404 with a `message`, and a page behind the
+last one 400.
 
 What must stay true: an answer is never held in memory as a whole; one that cannot be finished is
 cut off and never looks complete.
@@ -15,9 +18,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
+from itertools import islice
 
 import msgspec
 
+from perdure.app import Registry
 from perdure.archives import cdx
 from perdure.archives.port import Captures
 from perdure.errors import InvalidRequest, NotFound
@@ -27,6 +32,7 @@ from perdure.server.request import Request
 from perdure.server.service import Service
 
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
+_FEW = 50  # captures
 _LINES = 1000  # of a piece
 
 
@@ -36,6 +42,9 @@ async def answer(service: Service, request: Request) -> Answer:
     Raises InvalidRequest, OverBudget, and Unavailable where another server keeps the index.
     """
     query = cdx.read(request.target.question or "")
+    found = at_once(service.registry, query)
+    if found is not None:
+        return found
     captures = service.registry.archive.captures
     if query.counts:
         paging = await asyncio.to_thread(cdx.paging, captures, query)
@@ -43,7 +52,8 @@ async def answer(service: Service, request: Request) -> Answer:
         body = msgspec.json.encode(document)
         return plain(HTTPStatus.OK, "application/json", body, _ANY_ORIGIN)
     pieces = _pieces(captures, query)
-    first, second = await asyncio.to_thread(_first_two, pieces)
+    first = await asyncio.to_thread(next, pieces)
+    second = await asyncio.to_thread(next, pieces, b"")
     if not first:
         return await _nothing(captures, query, request)
     media_type = cdx.MEDIA_TYPES[query.output]
@@ -51,6 +61,20 @@ async def answer(service: Service, request: Request) -> Answer:
         return plain(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
     fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
     return Answer(HTTPStatus.OK, fields, stream=_stream(first + second, pieces))
+
+
+def at_once(registry: Registry, query: cdx.Query) -> Answer | None:
+    """The answer where it is a few captures of one URL, kept here; None for all others.
+
+    Raises Unavailable.
+    """
+    if not query.is_direct or query.counts or registry.settings.capture_index:
+        return None
+    found = list(islice(cdx.select(registry.archive.captures, query), _FEW + 1))
+    if not found or len(found) > _FEW or query.shows_resume:
+        return None
+    body = b"".join(map(cdx.writer(query), found))
+    return plain(HTTPStatus.OK, cdx.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
 
 
 def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
@@ -68,10 +92,6 @@ def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
     if key and query.limit is not None:
         lines.append(b"\n%s\n" % key[0].encode())
     yield b"".join(lines)
-
-
-def _first_two(pieces: Iterator[bytes]) -> tuple[bytes, bytes]:
-    return next(pieces, b""), next(pieces, b"")
 
 
 async def _stream(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

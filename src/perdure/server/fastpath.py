@@ -11,7 +11,8 @@ in the order of what they cost:
    `perdure.stored`) leaves nothing to decide but whether that is of the version and format asked
    for. The answer is made by the functions that make it on the plain way.
 
-Handles as JSON (`/api/handles/…`) are told from their records in the same way.
+Handles as JSON (`/api/handles/…`) are told from their records in the same way, and a few captures
+of one URL (`/cdx?…`) from the index, each time anew.
 
 Everything else is None and goes the plain way: queries, parts, escapes, conditions, wishes for JSON
 or XML, formats to choose from, bytes that must be waited for, and every error.
@@ -29,6 +30,7 @@ import msgspec
 
 from perdure import stored
 from perdure.app import Registry
+from perdure.archives import cdx
 from perdure.decide import decide
 from perdure.errors import PerdureError
 from perdure.generation import Generation
@@ -37,6 +39,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import plain_key
 from perdure.model import Fetch, Location, Query, Redirect
 from perdure.rules import wanted
+from perdure.server import cdx as captures
 from perdure.server import handles
 from perdure.server.answers import uri, wire
 from perdure.server.conditions import CONDITIONS, Span
@@ -57,6 +60,7 @@ _NOT_SIMPLE = b"?#@*%"
 _SLASH = 0x2F
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
 _HANDLES = b"/api/handles/"
+_CDX = b"/cdx?"
 _NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
 _LARGEST_KEPT = 4096  # bytes of an answer
 _FORWARDED = b"x-forwarded-proto"
@@ -87,6 +91,9 @@ class FastPath:
         self._generation = generation
         self._headers: dict[bytes, Usual | None] = {}
         self._askers: dict[bytes, bool] = {}
+        self._indexed: dict[bytes, bool] = {}
+        self._registry = registry
+        self._replay_host = registry.settings.replay_origin.partition("://")[2].encode()
         self._seen = -1
         # A cheap near relation of least-recently-used: what is asked for moves to the young half;
         # when that is full it becomes the old half, and what stood there is forgotten.
@@ -102,6 +109,8 @@ class FastPath:
     def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         if target.startswith(_HANDLES):
             return self._handle(method, target, fields)
+        if target.startswith(_CDX):
+            return self._captures(method, target, fields)
         try:
             usual = self._headers[fields]
         except KeyError:
@@ -158,6 +167,29 @@ class FastPath:
         self.bodies += 1
         self.sent += len(found)
         return found
+
+    def _captures(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
+        """A few captures of one URL."""
+        asked = self._indexed.get(fields)
+        if asked is None:
+            if len(self._indexed) >= _MOST_HEADERS:
+                self._indexed.clear()
+            found = joined(header_fields(fields))
+            on_replay = found.get(b"host", b"").lower() == self._replay_host
+            asked = _NOT_FOR_HANDLES.isdisjoint(found) and not on_replay
+            self._indexed[fields] = asked
+        if not asked or method != b"GET":
+            return None
+        try:
+            question = cdx.read(target[len(_CDX) :].decode("ascii"))
+            answer = captures.at_once(self._registry, question)
+        except PerdureError:
+            return None
+        if answer is None:
+            return None
+        self.bodies += 1
+        self.sent += len(answer.body)
+        return wire(answer)
 
     def _told(self, name: str) -> bytes | None:
         try:
