@@ -28,6 +28,7 @@ _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
 """In libxml2's messages: namespaces, and which facet of a type was hurt."""
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_SPECIAL = re.compile('[&<>"\r\n\t]').search
 _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
@@ -126,7 +127,8 @@ def element(name: str, content: str, /, **pairs: str) -> str:
     """
     if not content:
         return ""
-    return f"<{name}{_pairs(pairs)}>{content.translate(_IN_TEXT)}</{name}>"
+    shown = content.translate(_IN_TEXT) if _SPECIAL(content) else content
+    return f"<{name}{_pairs(pairs) if pairs else ''}>{shown}</{name}>"
 
 
 def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
@@ -137,18 +139,20 @@ def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
 
 def text(value: str) -> str:
     """Text as it stands between tags."""
-    return value.translate(_IN_TEXT)
+    return value.translate(_IN_TEXT) if _SPECIAL(value) else value
 
 
 def attributes(found: dict[str, str]) -> str:
     """Attributes as they stand in a tag, each with a blank in front; without those of no value."""
-    return "".join(
-        [f' {name}="{value.translate(_IN_VALUE)}"' for name, value in found.items() if value]
-    )
+    shown = ""
+    for name, value in found.items():
+        if value:
+            shown += f' {name}="{value.translate(_IN_VALUE) if _SPECIAL(value) else value}"'
+    return shown
 
 
 def _pairs(found: dict[str, str]) -> str:
-    """The same for keyword arguments, whose `__` stands for a colon."""
-    return (
-        attributes({name.replace("__", ":"): one for name, one in found.items()}) if found else ""
-    )
+    """The same for keyword arguments, of which `xml__lang` stands for `xml:lang`."""
+    if "xml__lang" in found:
+        found["xml:lang"] = found.pop("xml__lang")
+    return attributes(found) if found else ""

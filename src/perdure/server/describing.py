@@ -208,7 +208,8 @@ def _entry(name: str, one: Any, gap: str) -> str:
 
 
 def _in_xml(value: object) -> str:
-    return _NOT_IN_XML.sub("\ufffd", str(value))
+    shown = str(value)
+    return shown if shown.isprintable() else _NOT_IN_XML.sub("\ufffd", shown)
 
 
 def erc(shown: dict[str, Any]) -> bytes:
