@@ -24,7 +24,7 @@ from perdure.handles.values import TEMPLATE, URL, values_of
 from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
-from perdure.model import Query, Record, Redirect, Value, Want
+from perdure.model import Location, Query, Record, Redirect, Value, Want
 from perdure.templates import Template
 
 _DELIMITERS: dict[type[Identifier], str] = {Handle: "#@", Ark: "/."}
@@ -80,6 +80,13 @@ class Unfolding:
             return None
         place = step.location.uri
         return self.part_location(found.whole, found.record, found.delimiter, found.part, place)
+
+    def redirect(self, identifier: Identifier) -> Redirect | None:
+        """The step to where a part lies; None for what is registered, and where nothing says so."""
+        place = None if self.record(identifier) else self.location(identifier)
+        if place is None:
+            return None
+        return Redirect(identifier=identifier, location=Location(uri=place))
 
     def part_location(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str

@@ -28,3 +28,11 @@ def test_what_is_wrong_is_told(shell: Shell) -> None:
     shell.run("template", "hdl:1839/A", code=2)
     shell.run("template", "hdl:1839/A#z", "--try", "hdl:1839/ # {nothing}", code=4)
     shell.run("template", "hdl:1839/A#z", "--try", r"hdl:1839/ # /(a+)+\1/ {location}", code=4)
+
+
+def test_resolving_a_part(shell: Shell) -> None:
+    shell.run("bind", "--register", "ark:12345/x8rd", "http://oserver/x8rd")
+    assert shell.run("resolve", "ark:12345/x8rd/a.b").stdout == "redirect http://oserver/x8rd/a.b\n"
+    found = shell.run("resolve", "--want", "I2L", "ark:12345/x8rd/a.b")
+    assert found.stdout == "http://oserver/x8rd/a.b\n"
+    shell.run("resolve", "ark:12345/nobody/a.b", code=10)

@@ -118,15 +118,20 @@ def resolve(
     captures in it, each with a verdict of its own.
     """
     from perdure.cli import archived, fetching, steps
-    from perdure.model import Want
+    from perdure.model import Step, Want
 
     with here().registry() as registry:
         pwid = archived.archived(registry, identifier)
         if pwid is not None:
             here().answer(*archived.resolution(registry, pwid, nearest=nearest))
             return
+        part = registry.unfolding.redirect(identifier)
         for one in map(Want, want):
-            step = registry.resolver.resolve(fetching.query(identifier, accept, one))
+            step: Step
+            if part is not None and one in (Want.LOCATION, Want.RESOURCE):
+                step = part
+            else:
+                step = registry.resolver.resolve(fetching.query(identifier, accept, one))
             if one is Want.NAMES:
                 names = [str(name) for name in registry.resolver.names(identifier)]
                 here().answer({"want": one.value, "names": names}, "\n".join(names))
