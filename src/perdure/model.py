@@ -247,6 +247,15 @@ class Break(Command, frozen=True, kw_only=True, tag="break"):
     expect: int | None = None
 
 
+class Relocate(Command, frozen=True, kw_only=True, tag="relocate"):
+    """Moves the locations of many identifiers by rules, all of them or none."""
+
+    moves: tuple[tuple[str, str], ...]
+    """Rules of `perdure.moves`: source and target."""
+    keys: tuple[tuple[str, int], ...]
+    """Of each record that is to change: its key, and the revision that the caller saw."""
+
+
 class Alias(Command, frozen=True, kw_only=True, tag="alias"):
     """Says that two identifiers name the same resource."""
 

@@ -21,10 +21,11 @@ from typing import TypeVar
 
 import msgspec
 
-from perdure import rights, rules
+from perdure import moves, rights, rules
 from perdure.errors import (
     Conflict,
     InvalidRequest,
+    NotFound,
     PerdureError,
     StorageFailed,
     Unauthenticated,
@@ -55,11 +56,13 @@ from perdure.model import (
     Receipt,
     Record,
     Register,
+    Relocate,
     SaveToken,
     Tombstone,
     Version,
     Withdraw,
 )
+from perdure.moves import Move
 from perdure.settings import Settings
 from perdure.stores.sqlite import storage_errors
 
@@ -166,6 +169,8 @@ class Registrar:
                 return self._register(command)
             case Bind():
                 return self._bind(command)
+            case Relocate():
+                return self._relocate(command)
             case Break():
                 return self._break(command)
             case Alias():
@@ -302,6 +307,23 @@ class Registrar:
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = rules.bind(identifier, record, command.locations)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _relocate(self, command: Relocate) -> Receipt:
+        rows = tuple(Move(source=source, target=target) for source, target in command.moves)
+        moves.check(rows)
+        plan: list[tuple[Identifier, Record, Record]] = []
+        for key, revision in command.keys:  # all are looked at before one is changed
+            record = self._ledger.record(key)
+            if record is None:
+                raise NotFound(identifier=key)
+            identifier = rules.identify(key, record)
+            rules.check_revision(identifier, record, revision)
+            changed, _ = moves.moved(record, rows)
+            rules.checked(changed.locations)
+            plan.append((identifier, record, changed))
+        for identifier, record, changed in plan:
+            self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+        return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
     def _break(self, command: Break) -> Receipt:
         identifier = rules.bindable(command.identifier)

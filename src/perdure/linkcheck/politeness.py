@@ -1,0 +1,153 @@
+"""How a server is asked without being a burden to it: one `Host` for each.
+
+How it works: a host is asked over a few connections at a time, with a pause between two requests
+where its robots.txt asks for one (`Crawl-delay`). Whoever answers 429 or 503 is left alone for as
+long as `Retry-After` says, or twice as long as the time before. robots.txt (RFC 9309) is read once
+in a run: what is not there (4xx) allows everything, what cannot be read now (5xx) forbids
+everything, and a host without a connection is asked nothing more.
+
+What must stay true: no request goes to a host while it is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Any
+
+from perdure.errors import PerdureError, Unavailable
+from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
+
+BUSY = (429, 503)
+_FIRST_PAUSE = 1.0  # seconds
+_LONGEST_PAUSE = 120.0  # seconds that a run waits for one host
+_LONGEST_DELAY = 30.0  # seconds of a Crawl-delay that are heeded
+_LARGEST_ROBOTS = 500 << 10  # bytes, RFC 9309 section 2.5
+
+
+class Robots:
+    """What a robots.txt allows. `rules` is None where everything, or nothing, is."""
+
+    def __init__(self, rules: Any, *, everything: bool, agent: str) -> None:
+        self._rules = rules
+        self._everything = everything
+        self._agent = agent
+
+    def allows(self, url: str) -> bool:
+        if self._rules is None:
+            return self._everything
+        return bool(self._rules.can_fetch(url, self._agent))
+
+    @property
+    def delay(self) -> float:
+        """Seconds between two requests."""
+        delay = self._rules.crawl_delay(self._agent) if self._rules is not None else None
+        return min(float(delay or 0), _LONGEST_DELAY)
+
+
+async def read_robots(fetcher: Fetcher, origin: str) -> Robots:
+    """The rules of an origin (`https://a.example`).
+
+    Raises Unreachable or InvalidRequest where it cannot or must not be asked anything, Unavailable
+    without protego.
+    """
+    agent = fetcher.user_agent.partition("/")[0]
+    try:
+        chain = await fetcher.follow(f"{origin}/robots.txt")
+    except Unreachable as error:
+        if error.cause == Cause.REDIRECTS.value:  # section 2.3.1.2: "unavailable"
+            return Robots(None, everything=True, agent=agent)
+        raise
+    last = chain[-1]
+    if 200 <= last.status < 300:
+        text = fetcher.content(last)[:_LARGEST_ROBOTS].decode("utf-8", "replace")
+        return Robots(_protego().Protego.parse(text), everything=True, agent=agent)
+    return Robots(None, everything=last.status < 500 and last.status != 429, agent=agent)
+
+
+def _protego() -> Any:
+    try:
+        return import_module("protego")
+    except ImportError:
+        raise Unavailable(
+            what="checking links", reason="install perdure[links] (protego is missing)"
+        ) from None
+
+
+class Host:
+    """One server, as it is to be treated."""
+
+    def __init__(self, origin: str, *, connections: int, now: Callable[[], float] = time.time):
+        self._origin = origin
+        self._connections = asyncio.Semaphore(connections)
+        self._reading = asyncio.Lock()
+        self._now = now
+        self._not_before = 0.0
+        self._pause = _FIRST_PAUSE
+        self._robots: Robots | None = None
+        self._problem: PerdureError | None = None
+
+    async def robots(self, fetcher: Fetcher) -> Robots:
+        """Its robots.txt, asked for once. Raises each time what `read_robots` raised."""
+        if self._robots is None:
+            async with self._reading:
+                if self._problem is not None:
+                    raise self._problem
+                if self._robots is None:
+                    try:
+                        self._robots = await read_robots(fetcher, self._origin)
+                    except PerdureError as error:
+                        self._problem = error
+                        raise
+        return self._robots
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """A moment at which it may be asked."""
+        async with self._connections:
+            while (wait := self.wait) > 0:  # noqa: ASYNC110  (others move the time on)
+                await asyncio.sleep(min(wait, _LONGEST_PAUSE))
+            delay = self._robots.delay if self._robots is not None else 0.0
+            if delay:
+                self._not_before = self._now() + delay
+            yield
+
+    def answered(self, exchange: Exchange) -> bool:
+        """Takes note of an answer; False where it says to come again later."""
+        if exchange.status not in BUSY:
+            self._pause = _FIRST_PAUSE
+            return True
+        wait = retry_after(exchange.header("Retry-After"), self._now())
+        if wait is None:
+            wait, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+        self._not_before = max(self._not_before, self._now() + wait)
+        return False
+
+    @property
+    def wait(self) -> float:
+        """Seconds that it still wants to be left alone."""
+        return max(0.0, self._not_before - self._now())
+
+    @property
+    def waits_too_long(self) -> bool:
+        """Whether it wants to be left alone for longer than a run lasts."""
+        return self.wait > _LONGEST_PAUSE
+
+
+def retry_after(field: str | None, now: float) -> float | None:
+    """Seconds that a `Retry-After` asks for (RFC 9110 section 10.2.3); None where it says none.
+
+    >>> retry_after("120", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0)
+    (120.0, 60.0)
+    """
+    text = (field or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now)
+    except (TypeError, ValueError, OverflowError):
+        return None

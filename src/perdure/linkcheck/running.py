@@ -1,0 +1,51 @@
+"""A whole run: collect, check, write down what is found as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perdure.app import Registry
+from perdure.ids import Identifier
+from perdure.linkcheck import collecting
+from perdure.linkcheck.checker import Checker
+from perdure.linkcheck.state import Links
+from perdure.linkcheck.verdict import Finding
+
+_AT_ONCE = 100
+Tell = Callable[[int, int], None]
+"""Is told how many are done, of how many."""
+
+
+def start(
+    links: Links,
+    registry: Registry,
+    within: Identifier | None,
+    *,
+    resume: bool = False,
+    fresh_hours: float = 0,
+) -> int:
+    """The number of the run to carry out: a new one, or the one that was interrupted."""
+    what = "" if within is None else str(within)
+    run = links.unfinished(what) if resume else None
+    if run is None:
+        bound = collecting.bound(registry.records, within)
+        run = links.begin(what, bound, fresh_hours=fresh_hours)
+    return run
+
+
+async def carry_out(links: Links, run: int, checker: Checker, tell: Tell) -> None:
+    """Checks what is left of a run. What is found is kept, however this ends."""
+    total = links.remaining(run)
+    done, batch = 0, list[Finding]()
+    tell(done, total)
+    try:
+        async for finding in checker.check(links.tasks(run)):
+            batch.append(finding)
+            done += 1
+            if len(batch) == _AT_ONCE:
+                links.save(run, batch)
+                batch.clear()
+            tell(done, total)
+    finally:
+        links.save(run, batch)
+    links.end(run)

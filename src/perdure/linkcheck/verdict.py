@@ -1,0 +1,174 @@
+"""What the answer of a server says about a location. Pure.
+
+How it works: the chain of exchanges that began at the location (the location itself, then where
+redirects led) is judged from its end: is something there, is it what was bound, and where did it
+move? Whether a page that is there says that there is none (a soft 404), `soft` tells.
+
+What must stay true: one answer has one verdict; what a server does not want to be asked says
+nothing about what lies there, so it is never `dead`.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from itertools import pairwise
+from urllib.parse import urldefrag
+
+import msgspec
+
+from perdure.fetching import Exchange
+
+
+class Verdict(enum.StrEnum):
+    """What is known of a location; a closed list, for machines."""
+
+    OK = "ok"
+    MOVED = "moved"
+    """It is there, and its server says for good where: 301 or 308."""
+    DEAD = "dead"
+    """404 or 410, or a redirect that leads to such or to nowhere."""
+    SOFT_404 = "soft-404"
+    """200, and yet the page that any invented address there gives."""
+    DRIFT = "drift"
+    """Its content is not what was bound: another digest, or another size."""
+    UNREACHABLE = "unreachable"
+    """No name, no connection, no answer, or an error of the server: perhaps only now."""
+    REFUSED = "refused"
+    """It may not be asked: robots.txt, a password, a private network, a scheme like ftp."""
+
+
+LOST = frozenset((Verdict.DEAD, Verdict.SOFT_404, Verdict.DRIFT))
+"""What makes redirects skip a location at once."""
+PATIENCE = 3
+"""Checks in a row that a location must be unreachable in until redirects skip it, too."""
+_PERMANENT = (301, 308)
+_GONE = (404, 410)
+_CLOSED = (401, 402, 403, 407, 451)
+_NOT_MODIFIED = 304
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """A location to check, with what was bound there."""
+
+    uri: str
+    sha512: str | None = None
+    size: int | None = None
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether something was said of its content."""
+        return self.sha512 is not None or self.size is not None
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """What a check found."""
+
+    uri: str
+    verdict: Verdict
+    status: int | None = None
+    reason: str = ""
+    """Why, in a few words; empty where all is well."""
+    moved_to: str | None = None
+    etag: str | None = None
+    modified: str | None = None
+    """`Last-Modified`; both are sent back the next time."""
+    checked: str = ""
+    """When, UTC: `2026-11-21T01:02:03Z`."""
+    failures: int = 0
+    """Checks in a row that did not find it."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether redirects skip it."""
+        return self.verdict in LOST or (
+            self.verdict is Verdict.UNREACHABLE and self.failures >= PATIENCE
+        )
+
+
+def judge(
+    expected: Expected, chain: tuple[Exchange, ...], content: bytes, before: Finding | None = None
+) -> Finding:
+    """The verdict of an answer, but for soft 404s. `content` is its entity without coding.
+
+    `before` is the finding whose validators were sent along, where they were.
+    """
+    last = chain[-1]
+    found = Finding(
+        uri=expected.uri,
+        verdict=Verdict.OK,
+        status=last.status,
+        etag=_sendable(last.header("ETag")),
+        modified=_sendable(last.header("Last-Modified")),
+    )
+    if last.status == _NOT_MODIFIED and before is not None:
+        found = msgspec.structs.replace(found, etag=before.etag, modified=before.modified)
+        return _moved(found, chain)
+    if last.status in _GONE or 300 <= last.status < 400:
+        return _as(found, Verdict.DEAD, f"it answers {last.status} {last.reason}".rstrip())
+    if last.status in _CLOSED:
+        return _as(found, Verdict.REFUSED, f"it answers {last.status} {last.reason}".rstrip())
+    if not 200 <= last.status < 300:
+        return _as(found, Verdict.UNREACHABLE, f"it answers {last.status} {last.reason}".rstrip())
+    differs = _difference(expected, last, content)
+    if differs:
+        return _as(found, Verdict.DRIFT, differs)
+    if last.truncated not in (None, "length"):
+        return _as(found, Verdict.UNREACHABLE, "its answer was cut off")
+    return _moved(found, chain)
+
+
+def _sendable(validator: str | None) -> str | None:
+    """A validator that can be sent back as it is."""
+    if validator and len(validator) <= 256 and validator.isascii() and validator.isprintable():
+        return validator
+    return None
+
+
+def _as(found: Finding, verdict: Verdict, reason: str) -> Finding:
+    """The finding with a verdict that is no good news: it is asked anew the next time."""
+    return msgspec.structs.replace(
+        found, verdict=verdict, reason=_words(reason), etag=None, modified=None
+    )
+
+
+def _words(text: str) -> str:
+    """What a server said, in printable characters and bounded."""
+    return "".join(one if one.isprintable() else "?" for one in text[:200])
+
+
+def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
+    """Says so where the first redirects are for good: the end of that row is the new address."""
+    target = None
+    for here, following in pairwise(chain):
+        if here.status not in _PERMANENT:
+            break
+        target = following.url
+    if target is None or target == urldefrag(found.uri).url:
+        return found
+    return msgspec.structs.replace(
+        found, verdict=Verdict.MOVED, moved_to=target, reason="it moved for good"
+    )
+
+
+def _difference(expected: Expected, last: Exchange, content: bytes) -> str:
+    """How the content differs from what was bound; empty where it does not, or nobody can say."""
+    if not expected.is_bound or last.truncated not in (None, "length"):
+        return ""
+    if last.truncated == "length":
+        length = last.header("Content-Length") or ""
+        coded = last.header("Content-Encoding")
+        if expected.size is None or coded or not length.isdecimal():
+            return ""
+        return "" if int(length) == expected.size else _sizes(expected.size, int(length))
+    if expected.size is not None and len(content) != expected.size:
+        return _sizes(expected.size, len(content))
+    if expected.sha512 is not None:
+        digest = hashlib.sha512(content).hexdigest()
+        if digest != expected.sha512:
+            return f"sha512 {expected.sha512[:12]}… was bound, {digest[:12]}… is there"
+    return ""
+
+
+def _sizes(bound: int, found: int) -> str:
+    return f"{bound} bytes were bound, {found} are there"

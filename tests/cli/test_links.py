@@ -1,0 +1,184 @@
+"""`check-links` and `relocate`, with a server of pages and a registry that is written to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Shell
+from tests.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
+
+from perdure.app import Registry
+from perdure.errors import PreconditionFailed
+from perdure.handles.values import values_of
+from perdure.ids import parse
+from perdure.linkcheck import Links, relocating
+from perdure.linkcheck.health import Health
+from perdure.model import Location, Record, Value
+from perdure.moves import Move, moved
+
+
+@pytest.fixture(autouse=True)
+def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_PRIVATE_NETWORKS", "127.0.0.0/8")
+
+
+@pytest.fixture
+def bound(shell: Shell, world: World) -> Shell:  # noqa: F811
+    for name, path in (("good", "/page/1"), ("gone", "/page/none"), ("old", "/moved/2")):
+        shell.run("bind", "--register", f"hdl:10.9999/{name}", world.url(path))
+    return shell
+
+
+def test_report_and_exit_code(bound: Shell) -> None:
+    lines = bound.lines("check-links", code=1)
+    assert [line.split()[0] for line in lines[:2]] == ["dead", "moved"]
+    assert "10.9999/gone" in lines[0]
+    numbers = [json.loads(line) for line in bound.lines("check-links", "--json", code=1)]
+    assert numbers[-1]["checked"] == 3
+    assert numbers[-1]["verdicts"] | {"ok": 1, "dead": 1, "moved": 1} == numbers[-1]["verdicts"]
+
+
+def test_html_escapes_what_servers_say(shell: Shell, world: World) -> None:  # noqa: F811
+    shell.run(
+        "bind", "--register", "hdl:10.9999/x", world.url("/page/a'b&<script>".replace("<", "%3C"))
+    )
+    page = "\n".join(shell.lines("check-links", "--report", "html", code=1))
+    assert "a&#39;b&amp;" in page
+    assert "<script" not in page
+
+
+def test_all_well_is_0(shell: Shell, world: World) -> None:  # noqa: F811
+    shell.run("bind", "--register", "hdl:10.9999/x", world.url("/page/1"))
+    assert shell.lines("check-links")[-1].split() == ["1", "checked"]
+
+
+def test_every_leaves_out_what_is_fresh(bound: Shell, world: World) -> None:  # noqa: F811
+    bound.run("check-links", code=1)
+    world.asked.clear()
+    bound.run("check-links", "--every", "24", code=1)
+    assert not world.asked
+
+
+def test_a_run_that_was_interrupted_goes_on(bound: Shell, world: World) -> None:  # noqa: F811
+    bound.run("check-links", code=1)
+    links = Links(bound.root)
+    links._connection.execute("UPDATE run SET ended = NULL")
+    links._connection.execute("UPDATE location SET found_in = NULL WHERE uri LIKE '%none'")
+    links.close()
+    world.asked.clear()
+    bound.run("check-links", "--resume", code=1)
+    assert [path for path in world.asked if path.startswith("/page")] == ["/page/none"]
+
+
+def test_only_one_at_a_time(bound: Shell) -> None:
+    links = Links(bound.root)
+    with links.alone():
+        assert bound.error("check-links", code=20)["code"] == "unavailable"
+    links.close()
+
+
+def test_what_is_lost_is_known_to_those_who_redirect(bound: Shell, world: World) -> None:  # noqa: F811
+    health = Health(bound.root)
+    assert not health.refresh()
+    bound.run("check-links", code=1)
+    assert health.refresh()
+    assert health.dead == {world.url("/page/none")}
+    assert not health.refresh()
+    for name in ("links.sqlite", "links.sqlite-wal", "links.sqlite-shm"):
+        (bound.root / name).unlink(missing_ok=True)
+    assert health.refresh()
+    assert not health.dead
+
+
+def test_a_damaged_file_makes_nothing_lost(shell: Shell) -> None:
+    (shell.root / "links.sqlite").write_bytes(b"no database" * 1000)
+    health = Health(shell.root)
+    assert not health.refresh()
+    assert not health.dead
+
+
+# relocate
+# --------
+
+
+@pytest.fixture
+def series(shell: Shell) -> Shell:
+    for serial in range(3):
+        name = f"pdi://oma.eop.gov.us/1997/09/0{serial + 1}/1"
+        shell.run("bind", "--register", name, f"https://old.example/a/{serial}", "--weight", "3")
+    shell.run("bind", "--register", "hdl:10.9999/x", "https://old.example/a/9")
+    return shell
+
+
+def _places(shell: Shell, name: str) -> list[str]:
+    with Registry(shell.root) as registry:
+        record = registry.resolver.record(parse(name))
+    assert record is not None
+    return [one.uri for one in record.locations]
+
+
+MOVE = ("--from", "https://old.example/a/", "--to", "https://new.example/b/")
+
+
+def test_it_is_shown_first(series: Shell) -> None:
+    answer = series.run("relocate", *MOVE)
+    assert "+ https://new.example/b/0" in answer.stdout
+    assert "4 locations of 4 identifiers would move" in answer.stderr
+    assert _places(series, "hdl:10.9999/x") == ["https://old.example/a/9"]
+
+
+def test_it_is_done_for_a_series_and_for_no_other(series: Shell) -> None:
+    series.run("relocate", "--series", "oma.eop.gov.us", *MOVE, "--apply", "--by", "anna")
+    for serial in range(3):
+        name = f"pdi://oma.eop.gov.us/1997/09/0{serial + 1}/1"
+        assert _places(series, name) == [f"https://new.example/b/{serial}"]
+    assert _places(series, "hdl:10.9999/x") == ["https://old.example/a/9"]
+    history = series.run("history", "pdi://oma.eop.gov.us/1997/09/01/1").stdout
+    assert "anna" in history
+
+
+def test_hosts_move_whatever_the_scheme(shell: Shell) -> None:
+    shell.run(
+        "bind", "--register", "hdl:10.9999/x", "http://OLD.example/q?r", "https://old.example.org/"
+    )
+    shell.run("relocate", "--from", "//old.example", "--to", "//new.example:8080", "--apply")
+    assert _places(shell, "hdl:10.9999/x") == [
+        "http://new.example:8080/q?r",
+        "https://old.example.org/",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("https://old.example", "https://new.example/"),
+        ("https://old.example/", "//new.example"),
+        ("https://old.example/", "javascript:alert(1)//"),
+        ("//old.example", "//new.example/path"),
+        ("old", "new"),
+    ],
+)
+def test_rules_that_say_too_much_are_refused(series: Shell, source: str, target: str) -> None:
+    series.error("relocate", "--from", source, "--to", target, "--apply", code=4)
+    assert _places(series, "hdl:10.9999/x") == ["https://old.example/a/9"]
+
+
+def test_nothing_moves_where_a_record_was_changed_meanwhile(series: Shell) -> None:
+    moves = (Move(source="https://old.example/a/", target="https://new.example/"),)
+    with Registry(series.root) as registry:
+        plan = relocating.preview(registry, None, moves, tell=lambda _: None, most_shown=0)
+    series.run("bind", "hdl:10.9999/x", "https://other.example/")
+    with Registry(series.root) as registry, pytest.raises(PreconditionFailed):
+        relocating.apply(registry, plan, by="anna")
+    assert _places(series, "pdi://oma.eop.gov.us/1997/09/01/1") == ["https://old.example/a/0"]
+
+
+def test_a_handle_keeps_the_index_of_its_url(root: Path) -> None:
+    record = Record(
+        locations=(Location(uri="https://old.example/1"),),
+        values=(Value(index=7, type="URL", data="https://old.example/1"),),
+    )
+    changed, _ = moved(record, (Move(source="//old.example", target="//new.example"),))
+    assert [(one.index, one.data) for one in values_of(changed)] == [(7, "https://new.example/1")]

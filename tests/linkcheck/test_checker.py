@@ -1,0 +1,181 @@
+"""Checks of locations at a server that does everything that servers do."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+import pytest
+from tests.linkcheck.conftest import World
+
+from perdure.linkcheck import Checker, Finding, Politeness, Verdict
+from perdure.linkcheck.checker import Task
+from perdure.linkcheck.verdict import Expected
+
+LOOPBACK = ("127.0.0.0/8",)
+
+
+async def _here(host: str, port: int) -> list[str]:
+    return ["127.0.0.1"]
+
+
+def checked(
+    *tasks: Task | str, networks: tuple[str, ...] = LOOPBACK, **how: Any
+) -> dict[str, Finding]:
+    """Findings by path."""
+
+    async def run() -> list[Finding]:
+        polite = Politeness(**{"workers": 16, "per_host": 4, "seconds": 5.0} | how)
+        checker = Checker(networks=networks, politeness=polite, resolve=_here)
+        todo = (Task(Expected(one)) if isinstance(one, str) else one for one in tasks)
+        return [finding async for finding in checker.check(iter(todo))]
+
+    found = asyncio.run(run())
+    assert len(found) == len(tasks)
+    return {"/" + one.uri.split("/", 3)[-1]: one for one in found}
+
+
+def verdict(world: World, path: str, **expected: Any) -> Finding:
+    return next(iter(checked(Task(Expected(world.url(path), **expected))).values()))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/page/1", Verdict.OK),
+        ("/elsewhere/1", Verdict.OK),
+        ("/page/none", Verdict.DEAD),
+        ("/status/410", Verdict.DEAD),
+        ("/moved/1", Verdict.MOVED),
+        ("/moved/none", Verdict.DEAD),
+        ("/loop/1", Verdict.DEAD),
+        ("/circle", Verdict.DEAD),
+        ("/soft/anything.html", Verdict.SOFT_404),
+        ("/status/500", Verdict.UNREACHABLE),
+        ("/status/401", Verdict.REFUSED),
+        ("/status/451", Verdict.REFUSED),
+    ],
+)
+def test_verdicts(world: World, path: str, expected: Verdict) -> None:
+    found = verdict(world, path)
+    assert found.verdict is expected
+    assert found.checked
+    assert bool(found.reason) == (expected is not Verdict.OK)
+
+
+def test_where_something_moved(world: World) -> None:
+    assert verdict(world, "/moved/7").moved_to == world.url("/page/7")
+
+
+def test_a_redirect_for_now_is_no_move(world: World) -> None:
+    assert verdict(world, "/elsewhere/1").moved_to is None
+
+
+def test_a_page_unlike_its_siblings_is_no_soft_404(world: World) -> None:
+    found = checked(*(world.url(f"/page/{one}") for one in range(8)))
+    assert {one.verdict for one in found.values()} == {Verdict.OK}
+    invented = [path for path in world.asked if "/perdure-" in path]
+    assert len(invented) == 1, "a folder is asked for one invented name"
+
+
+def test_redirect_loops_are_bounded(world: World) -> None:
+    verdict(world, "/loop/1")
+    assert sum(world.asked.values()) <= 13
+
+
+class TestDrift:
+    BYTES = b"%PDF-1.7 as it was bound"
+
+    @pytest.mark.parametrize(
+        ("bound", "expected"),
+        [
+            ({"sha512": hashlib.sha512(BYTES).hexdigest()}, Verdict.OK),
+            ({"sha512": hashlib.sha512(b"other").hexdigest()}, Verdict.DRIFT),
+            ({"size": len(BYTES)}, Verdict.OK),
+            ({"size": len(BYTES) + 1}, Verdict.DRIFT),
+        ],
+    )
+    def test_it_is_held_to_what_was_bound(
+        self, world: World, bound: dict[str, Any], expected: Verdict
+    ) -> None:
+        world.pages["/report.pdf"] = self.BYTES
+        assert verdict(world, "/report.pdf", **bound).verdict is expected
+
+    def test_a_size_is_compared_beyond_what_is_read(self, world: World) -> None:
+        world.pages["/large.pdf"] = b"x" * 300_000
+        assert verdict(world, "/large.pdf", size=300_000).verdict is Verdict.OK
+        assert verdict(world, "/large.pdf", size=300_001).verdict is Verdict.DRIFT
+
+
+class TestPoliteness:
+    def test_a_host_is_asked_over_few_connections(self, world: World) -> None:
+        checked(*(world.url(f"/page/{one}") for one in range(20)), per_host=3)
+        assert world.most_at_once <= 3
+
+    def test_hosts_do_not_wait_for_each_other(self, world: World) -> None:
+        hosts = [f"h{one}.example" for one in range(8)]
+        checked(*(world.url("/page/1", host) for host in hosts), per_host=1)
+        assert world.most_at_once > 1
+
+    def test_robots_txt_is_heeded(self, world: World) -> None:
+        world.robots = "User-agent: *\nDisallow: /page/2\n"
+        found = checked(world.url("/page/1"), world.url("/page/2"))
+        assert found["/page/1"].verdict is Verdict.OK
+        assert found["/page/2"].verdict is Verdict.REFUSED
+        assert world.asked["/page/2"] == 0
+        assert world.asked["/robots.txt"] == 1
+
+    def test_robots_txt_for_us_by_name(self, world: World) -> None:
+        world.robots = "User-agent: perdure-linkcheck\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
+        assert verdict(world, "/page/1").verdict is Verdict.REFUSED
+
+    def test_who_says_later_is_asked_later(self, world: World) -> None:
+        world.later["/page/1"] = 2
+        assert verdict(world, "/page/1").verdict is Verdict.OK
+        assert world.asked["/page/1"] == 3
+
+    def test_who_always_says_later_is_unreachable_not_dead(self, world: World) -> None:
+        world.later["/page/1"] = 99
+        assert verdict(world, "/page/1").verdict is Verdict.UNREACHABLE
+        assert world.asked["/page/1"] == 3
+
+    def test_what_was_well_is_asked_for_conditionally(self, world: World) -> None:
+        first = verdict(world, "/page/1")
+        world.headers.clear()
+        again = checked(Task(Expected(world.url("/page/1")), first))["/page/1"]
+        assert again.verdict is Verdict.OK
+        assert again.status == 304
+        assert again.etag == first.etag
+        assert any(one.get("If-None-Match") == first.etag for one in world.headers)
+
+
+@pytest.mark.parametrize(
+    "uri", ["ftp://a.example/x", "http://[bad", "http://user:pass@a.example/", "x:y"]
+)
+def test_what_cannot_be_asked_is_refused(uri: str) -> None:
+    assert next(iter(checked(uri).values())).verdict is Verdict.REFUSED
+
+
+def test_private_networks_are_not_asked(world: World) -> None:
+    found = checked(world.url("/page/1"), networks=())["/page/1"]
+    assert found.verdict is Verdict.REFUSED
+    assert "127.0.0.1" in found.reason
+    assert not world.asked
+
+
+def test_nobody_there() -> None:
+    found = checked("http://127.0.0.1:9/x", "http://127.0.0.1:1024/x")
+    assert {one.verdict for one in found.values()} <= {Verdict.UNREACHABLE, Verdict.REFUSED}
+
+
+def test_failures_in_a_row_are_counted(world: World) -> None:
+    found = None
+    for _ in range(3):
+        assert found is None or not found.is_lost
+        task = Task(Expected(world.url("/status/503")), found)
+        world.later.clear()
+        found = checked(task, seconds=1.0)["/status/503"]
+    assert found is not None
+    assert found.failures == 3
+    assert found.is_lost
