@@ -6,7 +6,8 @@ before `*/*`); two of the same rank are a mistake in what is installed. Selector
 together from others are taken apart here: `First` tries one after the other, `Within` cuts a part
 out of a part, `Between` goes from the start of one slice to the start of another.
 
-What must stay true: an extractor that says `confined` never runs in this process.
+What must stay true: an extractor that says `confined` never runs in this process, and none does for
+long: one that is `Lengthy` meets large documents elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from perdure.errors import (
 )
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
-from perdure.extractors.port import Extent, Extractor, Part, Source, Span, body_chunks
+from perdure.extractors.port import Extent, Extractor, Lengthy, Part, Source, Span, body_chunks
 from perdure.parts import Between, First, Selected, Selector, Within
 
 GROUP = "perdure.extractors"
@@ -82,7 +83,7 @@ class Extraction:
             return self._between(source, selector)
         if extractor is None:
             raise self._unsupported(source, selector)
-        if extractor.confined:
+        if _is_confined(extractor, source):
             return self._confined.extract(place, source, selector, self._place)
         return extractor.extract(source, selector, self._indexes)
 
@@ -90,7 +91,7 @@ class Extraction:
         """What of a source can be addressed, the most specific first."""
         found: list[Extent] = []
         for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
-            if extractor.confined:
+            if _is_confined(extractor, source):
                 found += self._confined.extents(place, source, self._place)
             else:
                 found += extractor.extents(source, self._indexes)
@@ -185,6 +186,11 @@ class Extraction:
             inner = self.extract(within, selector.inner)
             body = (b"".join(body_chunks(inner.body, within)),)
         return msgspec.structs.replace(inner, selector=selector, body=body, slices=())
+
+
+def _is_confined(extractor: Extractor, source: Source) -> bool:
+    lengthy = isinstance(extractor, Lengthy) and source.length >= extractor.lengthy_from
+    return extractor.confined or lengthy
 
 
 def _rank(kind: str, essence: str) -> int:

@@ -16,12 +16,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.extractors.cutting import cut, source
 
-from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, PerdureError
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange, PerdureError
 from perdure.extraction import Extraction
 from perdure.extractors import markup, quoted_text
 from perdure.extractors.ascii_view import Encoding, ascii_view, encoding
+from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.elements import called
 from perdure.extractors.indexes import NoIndexes
+from perdure.extractors.port import Span
 from perdure.extractors.tags import HTML, Rule, Tags, read, scan
 from perdure.parts import (
     ElementById,
@@ -434,3 +436,15 @@ def test_what_markup_does_not_have_is_named(extraction: Extraction, tmp_path: Pa
     with pytest.raises(PartNotSupported) as caught:
         extraction.extract(page, Page(1))
     assert {"tag range", "name range", "element by id"} <= set(caught.value.offered or ())
+
+
+def test_large_documents_are_looked_through_elsewhere(tmp_path: Path) -> None:
+    """The tags of 36 MB of nothing else take seconds: in a process with bounds, which end it."""
+    extraction = Extraction(confined=Confined(most=1, budget=Budget(seconds=1)))
+    large = source(tmp_path, b"<a>" * 12_000_000, "text/html")
+    for selector in (TagRange(3, 7), NameRange("a", "b")):
+        with pytest.raises(OverBudget, match="1 seconds"):
+            extraction.extract(large, selector)
+    small = source(tmp_path, b"<a>" * 100, "text/html")
+    assert extraction.extract(small, TagRange(3, 7)).slices == (Span(9, 24),)
+    extraction.close()

@@ -30,6 +30,7 @@ from perdure.parts import ElementById, NameRange, Selector, TagRange
 XML_TYPES = ("text/xml", "application/xml", "*/*+xml")
 _HEAD = 8  # bytes before the offsets of an index
 _MOST_NAMED = 1 << 22  # tags among which names are looked for
+_LARGE = 1 << 20  # bytes; a million of nothing but tags takes a fifth of a second
 _SHOWN = 50  # names, IDs and tags that `extents` lists
 
 
@@ -133,6 +134,7 @@ class MarkupExtractor:
     media_types = ("text/html", "text/sgml", "application/sgml", *XML_TYPES)
     selectors = (TagRange, NameRange)
     confined = False
+    lengthy_from = _LARGE
     install = None
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
@@ -177,6 +179,7 @@ class IdExtractor:
     media_types = ("text/html", "text/sgml", "application/sgml")
     selectors = (ElementById,)
     confined = False
+    lengthy_from = _LARGE
     install = None
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:

@@ -22,7 +22,7 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -262,3 +262,11 @@ class Extractor(Protocol):
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         """What of a source can be addressed. Raises Undecodable or OverBudget."""
+
+
+@runtime_checkable
+class Lengthy(Protocol):
+    """What an extractor is besides, that looks through a whole document the first time."""
+
+    lengthy_from: int
+    """Bytes from which on that is done in a process of its own: it would hold up this one."""
