@@ -29,7 +29,7 @@ def minted(shell: Shell, letter: Path) -> str:
 
 
 def corpus(shell: Shell, *lines: str, **settings: object) -> str:
-    (name,) = shell.lines("collection", "make", "-", stdin="\n".join(lines), **settings)  # type: ignore[arg-type]
+    (name,) = shell.lines("collection", "make", "-", stdin="\n".join(lines), **settings)
     return name
 
 

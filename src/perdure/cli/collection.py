@@ -21,7 +21,9 @@ from perdure.cli.receipts import answer
 if TYPE_CHECKING:
     from perdure.app import Registry
     from perdure.collection.drift import Drift
+    from perdure.collection.extracting import Step
     from perdure.collection.making import Held
+    from perdure.collection.resuming import Log
     from perdure.collection.status import Report
     from perdure.ids import Identifier
     from perdure.members import Collection
@@ -213,6 +215,78 @@ def diff(old: str, new: str, form: str, output: str) -> None:
     _write(found, "json" if here().as_json else form, output)
     if found.changes:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+@collection.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="FILE.warc.gz or FILE.wacz.",
+)
+def extract(identifier: Identifier, output: Path) -> None:
+    """Write the members of a collection that are kept here to a WARC file or a WACZ package.
+
+    Records are copied as they are, with requests, metadata and the originals of revisits; pages
+    come with what they consist of. What is held becomes `resource` records. A run that was stopped
+    or killed goes on where it was when the same command is given again. Ends with 1 where a member,
+    or a piece of one, is not kept here or is damaged; that is told on stderr, the rest is written.
+    """
+    from perdure.collection import making, packaging
+    from perdure.registrar import timestamp
+
+    is_package = output.name.endswith(".wacz")
+    if not is_package and not output.name.endswith(".warc.gz"):
+        raise click.BadParameter("a name in .warc.gz or .wacz is needed", param_hint="--output")
+    partial = output.with_name(f"{output.name}.partial")
+    with here().registry() as registry:
+        seen = making.held(registry, identifier)
+        with _log(registry, seen, output) as log:
+            steps = _extracted(registry, seen, partial, log)
+            if is_package:
+                with output_file(str(output)) as into:
+                    packaging.write(into, partial, seen, steps, timestamp(registry.clock()))
+                partial.unlink()
+            else:
+                partial.replace(output)
+            log.finish()
+    problems = 0
+    for step in steps:
+        for problem in step.problems:
+            problems += 1
+            shown = {"number": step.number, "problem": problem}
+            here().fail(shown, f"member {step.number}: {problem}")
+    records = sum(len(step.written) for step in steps)
+    here().summary(
+        {"members": len(steps), "written": records, "problems": problems, "file": str(output)},
+        f"{len(steps)} members, {records} records and documents written, {problems} problems",
+    )
+    if problems:
+        click.get_current_context().exit(exits.FINDINGS)
+
+
+def _log(registry: Registry, seen: Held, output: Path) -> Log[Step]:
+    from perdure.collection.extracting import Step
+    from perdure.collection.resuming import About, Log
+    from perdure.registrar import timestamp
+
+    begun = timestamp(registry.clock())
+    about = About(run="extract", collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
+    return Log(output.with_name(f"{output.name}.state"), about, Step)
+
+
+def _extracted(registry: Registry, seen: Held, partial: Path, log: Log[Step]) -> list[Step]:
+    from perdure.collection import extracting
+
+    total = len(seen.collection.members)
+    with (
+        extracting.start(partial) as into,
+        progress("members", total=total, unit="members") as bar,
+    ):
+        return extracting.Extraction(registry, seen, into, log).run(watch=bar)
 
 
 def _read(registry: Registry, file: str, form: str | None) -> Collection:

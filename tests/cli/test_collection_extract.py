@@ -1,0 +1,271 @@
+"""Corpora taken out of the archive: as other programs read them, whole, and taken up again."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.archives.warcs import Warc
+from tests.cli.conftest import Shell
+from warcio.archiveiterator import ArchiveIterator
+
+from perdure.collection.extracting import Step
+from perdure.collection.resuming import About, Log
+
+PROJECT = Path(__file__).parents[2]
+PEERS = PROJECT / ".peers" / "bin"
+BIN = Path(sys.executable).parent
+OWN = "archive.example.org"
+AT = "2016-01-22T11:20:29Z"
+LATER = "2016-01-23T11:20:29Z"
+PAGE = b'<html><img src="/a.png"><link rel="stylesheet" href="/missing.css"></html>'
+HOME = f"pwid:{OWN}:2016-01-22T11.20.29Z:page:http://www.dr.dk/"
+AGAIN = f"pwid:{OWN}:2016-01-23T11.20.29Z:part:http://www.dr.dk/"
+OTHER = f"pwid:{OWN}:2016-01-22T11.20.29Z:part:http://www.dr.dk/other"
+ABSENT = f"pwid:{OWN}:2017-01-23T11.20.29Z:part:http://www.dr.dk/"
+
+
+def program(*words: object) -> subprocess.CompletedProcess[str]:
+    if not Path(str(words[0])).exists():
+        pytest.skip(f"{words[0]} is not installed; see the Makefile")
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def crawl(place: Path) -> Path:
+    """A page with a picture, and the page again a day later, unchanged."""
+    warc = Warc(place / "crawl.warc.gz")
+    warc.response("http://www.dr.dk/", AT, PAGE)
+    warc.response("http://www.dr.dk/a.png", AT, b"\x89PNG", media_type="image/png")
+    digest = hashlib.sha1(PAGE).digest()
+    shown = f"sha1:{base64.b32encode(digest).decode()}"
+    warc.revisit("http://www.dr.dk/", LATER, shown, "http://www.dr.dk/", AT)
+    warc.response("http://www.dr.dk/other", AT, b"other")
+    return warc.finish()
+
+
+@pytest.fixture
+def archive(shell: Shell, crawl: Path) -> Shell:
+    settings = shell.root / "perdure.toml"
+    settings.write_text(settings.read_text() + f'archive_id = "{OWN}"\n')
+    shell.run("archive", "add", str(crawl))
+    return shell
+
+
+def corpus(shell: Shell, *lines: str) -> str:
+    words = ("collection", "make", "-", "--title", "A corpus", "--creator", "Ada")
+    (name,) = shell.lines(*words, stdin="\n".join(lines))
+    return name
+
+
+def records(path: Path) -> list[tuple[str, str, bytes]]:
+    """As warcio, the reference reader, has them."""
+    with path.open("rb") as file:
+        return [
+            (
+                one.rec_type,
+                one.rec_headers.get_header("WARC-Target-URI") or "",
+                one.content_stream().read(),
+            )
+            for one in ArchiveIterator(file)
+        ]
+
+
+def test_a_page_comes_with_what_it_consists_of(archive: Shell, tmp_path: Path) -> None:
+    name = corpus(archive, HOME)
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", name, "-o", str(into))
+    found = [one for one in records(into) if one[0] == "response"]
+    assert found == [
+        ("response", "http://www.dr.dk/", PAGE),
+        ("response", "http://www.dr.dk/a.png", b"\x89PNG"),
+    ]
+    assert list(tmp_path.iterdir()) == [into], "no state is left behind"
+
+
+def test_a_revisit_comes_with_its_original(archive: Shell, tmp_path: Path) -> None:
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", corpus(archive, AGAIN), "-o", str(into))
+    kinds = [(kind, uri) for kind, uri, _ in records(into)]
+    assert kinds[2:] == [("revisit", "http://www.dr.dk/"), ("response", "http://www.dr.dk/")]
+
+
+def test_records_are_copied_byte_for_byte(archive: Shell, crawl: Path, tmp_path: Path) -> None:
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", corpus(archive, HOME, AGAIN), "-o", str(into))
+    original = gzip.decompress(crawl.read_bytes()).split(b"\r\n\r\nWARC/1.")
+    copied = gzip.decompress(into.read_bytes())
+    for record in original[:3]:
+        assert record.removeprefix(b"WARC/1.") in copied
+    assert copied.count(b"WARC-Type: response") == 2, "nothing is written twice"
+
+
+def test_what_is_held_becomes_records(archive: Shell, letter: Path, tmp_path: Path) -> None:
+    (minted,) = archive.lines("mint", str(letter), "--series", "oma.eop.gov.us")
+    name = corpus(archive, minted, f"{minted}#char=0,4")
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", name, "-o", str(into))
+    document = archive.run("get", name).stdout_bytes
+    assert records(into)[1:] == [
+        ("resource", name, document),
+        ("resource", minted, letter.read_bytes()),
+        ("resource", f"{minted}#char=0,4", b"Dear"),
+    ]
+
+
+def test_what_is_not_kept_here_is_told_and_the_rest_written(archive: Shell, tmp_path: Path) -> None:
+    name = corpus(archive, ABSENT, "doi:10.1000/182", HOME)
+    into = tmp_path / "a.warc.gz"
+    told = archive.run("collection", "extract", name, "-o", str(into), code=1).stderr
+    assert "member 1" in told
+    assert "member 2" in told
+    assert ("response", "http://www.dr.dk/", PAGE) in records(into)
+
+
+def test_a_damaged_record_is_told_and_left_out(archive: Shell, crawl: Path, tmp_path: Path) -> None:
+    name = corpus(archive, HOME, OTHER)
+    data = crawl.read_bytes()
+    crawl.write_bytes(data[:-30])
+    into = tmp_path / "a.warc.gz"
+    archive.run("collection", "extract", name, "-o", str(into), code=1)
+    uris = [uri for kind, uri, _ in records(into) if kind == "response"]
+    assert uris == ["http://www.dr.dk/", "http://www.dr.dk/a.png"]
+
+
+def test_states_of_members_in_the_archive(archive: Shell) -> None:
+    near = f"pwid:{OWN}:2016-01-22T11.20.30Z:part:http://www.dr.dk/other"
+    nothing = f"pwid:{OWN}:2016-01-22T11.20.30Z:part:http://www.dr.dk/nothing"
+    name = corpus(archive, HOME, AGAIN, near, nothing)
+    report = archive.run("collection", "check", name, "--report", "json", code=1).stdout
+    found = json.loads(report)["checked"]
+    assert [one["state"] for one in found] == ["exact", "exact", "nearest", "absent"]
+    assert found[2]["delta"] == -1
+    sha512 = f"sha512:{hashlib.sha512(PAGE).hexdigest()}"
+    assert [one["digest"] for one in found[:2]] == [sha512, sha512]
+    listed = archive.run("collection", "list", name, "--form", "csv").stdout
+    assert sha512 in listed, "the manifest has it"
+
+
+# other programs
+# --------------
+
+
+@pytest.fixture
+def wacz(archive: Shell, letter: Path, tmp_path: Path) -> Path:
+    (minted,) = archive.lines("mint", str(letter), "--series", "oma.eop.gov.us")
+    into = tmp_path / "a.wacz"
+    archive.run("collection", "extract", corpus(archive, HOME, AGAIN, minted), "-o", str(into))
+    return into
+
+
+def test_wacz_validates(wacz: Path) -> None:
+    done = program(PEERS / "wacz", "validate", "-f", wacz)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Valid" in done.stdout or "valid" in done.stdout
+    assert "not" not in done.stdout.lower()
+    with zipfile.ZipFile(wacz) as package:
+        assert json.loads(package.read("datapackage.json"))["wacz_version"] == "1.1.1"
+        stored = {i.filename for i in package.infolist() if i.compress_type == zipfile.ZIP_STORED}
+        assert stored == {"archive/data.warc.gz", "indexes/index.cdx.gz"}
+        lines = package.read("pages/pages.jsonl").splitlines()
+        assert json.loads(lines[1])["url"] == "http://www.dr.dk/"
+
+
+def test_warcio_and_cdxj_indexer_read_it(wacz: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wacz) as package:
+        warc = tmp_path / "data.warc.gz"
+        warc.write_bytes(package.read("archive/data.warc.gz"))
+        ours = gzip.decompress(package.read("indexes/index.cdx.gz")).decode().splitlines()
+    done = program(BIN / "warcio", "check", warc)
+    assert done.returncode == 0, done.stdout
+    done = program(PEERS / "cdxj-indexer", "-s", warc)
+    theirs = done.stdout.splitlines()
+    assert [_http(one) for one in ours if " {" in one and "http" in one] == [
+        _http(one) for one in theirs if '"url": "http' in one
+    ]
+
+
+def _http(line: str) -> tuple[str, dict[str, Any]]:
+    position, _, text = line.partition(" {")
+    fields = json.loads("{" + text)
+    kept = ("url", "mime", "status", "digest", "length", "offset", "filename")
+    return position, {name: fields[name] for name in kept if fields.get(name)}
+
+
+def test_our_own_archive_takes_it_again(wacz: Path, archive: Shell) -> None:
+    (told,) = archive.run("archive", "add", str(wacz), "--json").stdout.splitlines()[:1]
+    assert json.loads(told)["flaw_count"] == 0
+    archive.run("archive", "check")
+
+
+# stopped and taken up
+# --------------------
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(archive: Shell, tmp_path: Path) -> None:
+    name = corpus(archive, HOME, AGAIN, OTHER)
+    whole = tmp_path / "whole.warc.gz"
+    archive.run("collection", "extract", name, "-o", str(whole))
+    again = tmp_path / "again.warc.gz"
+    killed = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, str(archive.root), name, str(again)],
+        stderr=subprocess.PIPE,
+    )
+    killed.wait()
+    assert killed.returncode == -signal.SIGKILL
+    partial = tmp_path / "again.warc.gz.partial"
+    assert partial.exists()
+    assert not again.exists()
+    with partial.open("ab") as file:
+        file.write(b"half a record")
+    archive.run("collection", "extract", name, "-o", str(again))
+    kinds = [(kind, uri, data) for kind, uri, data in records(again) if kind != "warcinfo"]
+    assert kinds == [one for one in records(whole) if one[0] != "warcinfo"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["again.warc.gz", "whole.warc.gz"]
+
+
+_KILLED = """
+import os, signal, sys
+from perdure.cli import perdure
+from perdure.collection import extracting
+member = extracting.Extraction._member
+def until(self, number, found):
+    if number == 3:
+        self._log.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return member(self, number, found)
+extracting.Extraction._member = until
+perdure.main(["-C", sys.argv[1], "collection", "extract", sys.argv[2], "-o", sys.argv[3]])
+"""
+
+
+def test_what_was_noted_and_did_not_reach_the_disk_is_done_again(
+    archive: Shell, tmp_path: Path
+) -> None:
+    name = corpus(archive, HOME)
+    into = tmp_path / "a.warc.gz"
+    document = archive.run("get", name).stdout_bytes
+    about = About(
+        run="extract",
+        collection=name,
+        sha512=hashlib.sha512(document).hexdigest(),
+        begun="2026-01-01T00:00:00Z",
+    )
+    with Log(tmp_path / "a.warc.gz.state", about, Step) as log:
+        log.add(Step(number=1, end=10**9))
+    archive.run("collection", "extract", name, "-o", str(into))
+    assert len([one for one in records(into) if one[0] == "response"]) == 2
+
+
+def test_two_names_only(archive: Shell, tmp_path: Path) -> None:
+    name = corpus(archive, HOME)
+    archive.run("collection", "extract", name, "-o", str(tmp_path / "a.zip"), code=2)
