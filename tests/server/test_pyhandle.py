@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.deployment import Deployment, deployed
+from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.app import initialise
 
@@ -76,7 +76,7 @@ def run(copy: Path, *suites: str) -> dict[str, bool]:
     """Which tests of some suites pass, by name."""
     cases = copy / "pyhandle" / "tests" / "testcases"
     files = [str(path) for suite in suites for path in sorted(cases.glob(suite))]
-    command = [PEERS / "bin/python", "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider"]
+    command = [str(PEERS / "bin/python"), "-m", "pytest", "-rA", "-q", "-p", "no:cacheprovider"]
     environment = os.environ | {"PYTHONPATH": str(copy), "NO_PROXY": "*"}
     done = subprocess.run(
         [*command, "--rootdir", str(copy), *files],
@@ -131,3 +131,43 @@ def test_the_library_reads_and_writes(
     names = {name.rpartition("::")[2]: passed for name, passed in found.items()}
     assert {name for name in names if not names[name]} == CANNOT_PASS.keys() & names
     assert sum(found.values()) == passing
+
+
+PDIS = """
+import sys
+from pyhandle.handleclient import PyHandleClient
+from pyhandle.handleexceptions import GenericHandleError, HandleNotFoundException
+
+base, user, password, handle, other = sys.argv[1:]
+client = PyHandleClient("rest").instantiate_with_username_and_password(base, user, password)
+record = client.retrieve_handle_record_json(handle)
+assert record["handle"] == handle
+assert client.get_value_from_handle(handle, "CHECKSUM").startswith("sha512:")
+client.modify_handle_value(handle, DESC="a letter")
+assert client.get_value_from_handle(handle, "DESC") == "a letter"
+client.delete_handle_value(handle, "DESC")
+assert client.get_value_from_handle(handle, "DESC") is None
+assert client.register_handle(other, "http://a.example/letter") == other
+assert client.get_value_from_handle(other, "URL") == "http://a.example/letter"
+try:
+    client.delete_handle(handle)
+except GenericHandleError:
+    print("kept")
+"""
+
+
+def test_the_library_reads_and_writes_pdis(copy: Path, site: Deployment) -> None:
+    """Issue 5 H: "and, as `pdi/…`, for PDIs: read and write". A PDI is never deleted."""
+    name = site.mint(text(b"To whom it may concern")).replace("pdi://", "pdi/")
+    other = f"pdi/{SERIES}/1997/09/01/letter.html.1"
+    done = subprocess.run(
+        [PEERS / "bin/python", "-c", PDIS, site.base, USER, site.token("librarian"), name, other],
+        env=os.environ | {"PYTHONPATH": str(copy), "NO_PROXY": "*"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("kept\n", 0), done.stderr
+    answer = site.get(f"/{other.replace('pdi/', 'pdi://')}")
+    assert answer.headers["location"] == "http://a.example/letter"

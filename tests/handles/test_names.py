@@ -1,0 +1,33 @@
+"""Identifiers as handles: what is spelled is read again, and no client is given a colon."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from perdure import testing
+from perdure.errors import MalformedIdentifier
+from perdure.handles import names
+from perdure.ids import Identifier
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+
+
+@given(testing.values("handle", "pdi"))
+def test_what_is_spelled_is_read_again(identifier: Identifier) -> None:
+    if not isinstance(identifier, Handle | Pdi):
+        return
+    assert names.read(names.spelled(identifier)) == identifier
+    if isinstance(identifier, Pdi):
+        assert ":" not in names.spelled(identifier)  # pyhandle takes what is before it for a scheme
+
+
+@pytest.mark.parametrize("text", ["", "x", "/x", "x/", "pdi/", "pdi/x", "21.T14999/ x"])
+def test_what_is_no_handle(text: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        names.read(text)
+
+
+def test_a_prefix_is_at_home_where_its_handles_are() -> None:
+    assert names.home(names.read("0.NA/21.T14999")) == names.home(names.read("21.T14999/x"))
+    assert names.of_prefix("21.T14999") == names.read("0.NA/21.T14999")
