@@ -28,6 +28,8 @@ from perdure.testing import pwid as pwid_texts
         ("pwid:archive.org:2016:http://www.dr.dk", "draft-00", "time"),
         ("urn:pwid:a_b:2016-01-22T11:20:29Z:site:http://a/%20", "urn-09", "archive coverage item"),
         ("urn:pwid:archive.org:2016-10-20T22:26:35:page:https://www.doi.org/", "urn-09", "time"),
+        ("urn:pwid:a.org:2016-01-22T11:20:29Z:page:http://a/%23b%23c", "urn-09", "item"),
+        ("urn:pwid:a.org:2016-01-22T11:20:29Z:page:http://a/%23b%3Fc", "urn-09", ""),
         ("pwid:a%41:2016-01-22T11.20.29Z:page:http://a", "draft-04", "archive"),
     ],
 )
