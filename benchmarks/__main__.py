@@ -21,6 +21,7 @@ NAMES = (
     "redirects",
     "handles",
     "held",
+    "metadata",
     "cdx_server",
     "parts_markup",
     "parts_text",
