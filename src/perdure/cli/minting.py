@@ -53,6 +53,7 @@ def mint(
     with --location, bound. The first --type belongs to the first FILE, and so on. Where the
     registry owns but one series, shoulder or authority, it need not be given.
     """
+    from perdure.cli import advising
     from perdure.model import Location, Mint
 
     if uid is not None and foreign is not None:
@@ -68,8 +69,16 @@ def mint(
             metadata=metadata,
             once=once,
         )
+        advice = advising.look(
+            registry,
+            command.authority,
+            contents,
+            files=files,
+            locations=location,
+            metadata=metadata,
+        )
         receipt = registry.door.execute(command)
-    answer(receipt)
+    answer(receipt, advice)
 
 
 def _authority(settings: Settings, *given: str | None) -> str:

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from perdure.cli.command import here
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perdure.advice import Advice
     from perdure.model import Receipt
 
 
-def answer(receipt: Receipt) -> None:
-    """The identifier on stdout; a remark where nothing was written."""
+def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
+    """The identifier on stdout; a remark where nothing was written, and for each advice."""
     from perdure.model import Outcome
 
     place = here()
@@ -21,10 +24,13 @@ def answer(receipt: Receipt) -> None:
             "outcome": str(receipt.outcome),
             "revision": receipt.revision,
             "replayed": receipt.replayed,
-        },
+        }
+        | ({"advice": advice} if advice else {}),
         receipt.identifier,
     )
     if receipt.replayed:
         place.note("this is the answer to the first command with this idempotency key")
     elif receipt.outcome is Outcome.UNCHANGED:
         place.note("unchanged: it was so already")
+    for one in advice:
+        place.note(f"advice: {one.text} ({one.rule})")

@@ -1,0 +1,96 @@
+"""What `mint` looks up in order to give advice: the same bytes, bytes within others, names.
+
+What must stay true: looking costs little, whatever is held: one look-up for each file and address,
+and at most `_MOST_SEARCHED` bytes of what was minted in the same series on the same day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from perdure.advice import Advice, Fragment, Name, Slice, advise, names_in
+from perdure.app import Registry
+from perdure.ids import pdi
+from perdure.ids.pdi import Pdi
+from perdure.model import Content, Representation
+from perdure.registrar import timestamp
+from perdure.rules import qualified
+
+_MOST_SEARCHED = 64 << 20  # bytes
+_MOST_DOCUMENTS = 256
+_LONGEST_SLICE = 1 << 20  # bytes
+
+
+def look(
+    registry: Registry,
+    authority: str,
+    contents: Sequence[Content],
+    *,
+    files: Sequence[str] = (),
+    locations: Sequence[str] = (),
+    metadata: Mapping[str, str] | None = None,
+) -> tuple[Advice, ...]:
+    """The advice on a mint that is about to be made."""
+    same = [str(one) for held in contents for one in registry.resolver.same_bytes(held.sha512)]
+    slices: list[Slice] = []
+    if not same:
+        slices = [one for held in contents for one in _slices(registry, authority, held)]
+    return advise(
+        same=same,
+        slices=slices,
+        fragments=_fragments(registry, locations),
+        names=_names(files, locations, metadata or {}),
+    )
+
+
+def _slices(registry: Registry, authority: str, content: Content) -> Iterator[Slice]:
+    data = content.data
+    if data is None or not data or len(data) > _LONGEST_SLICE:
+        return
+    searched = 0
+    for name, held in _of_today(registry, authority):
+        searched += held.length
+        if searched > _MOST_SEARCHED:
+            return
+        if held.length <= len(data):
+            continue
+        at = registry.source(name, held).read().find(data)
+        if at >= 0:
+            yield Slice(str(name), at, at + len(data))
+            return
+
+
+def _of_today(registry: Registry, authority: str) -> Iterator[tuple[Pdi, Representation]]:
+    if authority not in registry.settings.series:
+        return
+    day = timestamp(registry.clock())[:10].replace("-", "/")
+    page = registry.resolver.listing(pdi.parse(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS)
+    for name in islice(page.identifiers, _MOST_DOCUMENTS):
+        record = registry.resolver.record(name)
+        for version in record.versions if record and not record.tombstone else ():
+            for held in version.representations if not version.tombstone else ():
+                exact = qualified(name, version.number, held.format)
+                if isinstance(exact, Pdi):
+                    yield exact, held
+
+
+def _fragments(registry: Registry, locations: Sequence[str]) -> Iterator[Fragment]:
+    for location in locations:
+        whole, mark, fragment = location.partition("#")
+        if mark and fragment:
+            for one in registry.resolver.named(whole):
+                yield Fragment(str(one), fragment)
+
+
+def _names(
+    files: Sequence[str], locations: Sequence[str], metadata: Mapping[str, str]
+) -> Iterator[Name]:
+    for name, value in metadata.items():
+        yield from names_in(value, about=name)
+    for file in files:
+        if file != "-":
+            yield from names_in(Path(file).name)
+    for location in locations:
+        yield from names_in(location)
