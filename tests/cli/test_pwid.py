@@ -10,7 +10,7 @@ from tests.cli.conftest import Shell
 from warcio.warcwriter import WARCWriter
 
 from perdure.cli import exits
-from perdure.errors import BadSettings, InvalidRequest, NotFound
+from perdure.errors import ArchiveClosed, BadSettings, InvalidRequest, NotFound, UnknownArchive
 
 DR = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
 PLAYED = "https://web.archive.org/web/20160122112029/http://www.dr.dk"
@@ -118,6 +118,11 @@ def test_check_names_the_grammars(shell: Shell) -> None:
     assert "not urn-06, urn-07, urn-08, urn-09: opening 'pwid', expected urn:pwid;" in text
 
 
+def test_check_reads_lines(shell: Shell) -> None:
+    result = shell.run("pwid", "check", "-", "--json", stdin=f"{DR}\n\n  {DR}\r\n")
+    assert [json.loads(line)["pwid"] for line in result.stdout.splitlines()] == [DR, DR]
+
+
 def test_check_tells_what_is_no_pwid(shell: Shell) -> None:
     result = shell.run("pwid", "check", "pwid:a b", DR, "--json", code=exits.FINDINGS)
     wrong, right = map(json.loads, result.stdout.splitlines())
@@ -146,8 +151,6 @@ def test_every_pwid_of_the_wild_is_read(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("pwid:nowhere.example:2016-01-22T11.20.29Z:page:http://a/", "not known"),
-        ("pwid:netarkivet.dk:2016-01-22T11.20.29Z:page:http://a/", "closed"),
         ("pwid:archive.org:2016-01:page:http://a/", "no second"),
         ("pwid:archive.org:2016-01-22T11.20.29Z:page:some-id", "not a URI"),
         ("pwid:webharvest.gov:2016-01-22T11.20.29Z:page:http://a/", "--collection"),
@@ -158,6 +161,17 @@ def test_every_pwid_of_the_wild_is_read(shell: Shell) -> None:
 def test_what_has_no_address_says_why(shell: Shell, text: str, reason: str) -> None:
     told = shell.error("pwid", "resolve-url", text, code=MISUSED)
     assert reason in told["message"]
+
+
+def test_an_archive_that_is_unknown_or_closed_is_told_apart(shell: Shell) -> None:
+    for archive, code in (
+        ("nowhere.example", "unknown-archive"),
+        ("netarkivet.dk", "archive-closed"),
+    ):
+        pwid = f"pwid:{archive}:2016-01-22T11.20.29Z:page:http://a/"
+        kind = UnknownArchive if code == "unknown-archive" else ArchiveClosed
+        told = shell.error("pwid", "resolve-url", pwid, code=exits.CODES[kind])
+        assert (told["code"], told["archive"]) == (code, archive)
 
 
 def test_resolve_tells_scripts_every_address(shell: Shell) -> None:
@@ -177,7 +191,7 @@ def test_archives_are_listed_and_exported(shell: Shell) -> None:
         "<https://archive.org/#wa> a pwid:WebArchive"
         in shell.run("pwid", "archives", "--export", "turtle").stdout
     )
-    shell.error("pwid", "archives", "nowhere.example", code=exits.CODES[NotFound])
+    shell.error("pwid", "archives", "nowhere.example", code=exits.CODES[UnknownArchive])
 
 
 def test_archives_are_imported(shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,8 @@ settings name further archives and the id of one's own.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from perdure.cli.command import Command, Group, here
 if TYPE_CHECKING:
     from perdure.archives.known import Archive, Archives
     from perdure.archives.port import Capture
+    from perdure.errors import PerdureError
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
     from perdure.settings import Settings
@@ -103,13 +106,14 @@ def make(
 def check(texts: tuple[str, ...]) -> None:
     """Tell which grammars each TEXT satisfies, and what keeps it from the others.
 
-    Every dialect that was ever published is read. Ends with 1 where a TEXT is no PWID in any.
+    Every dialect that was ever published is read; for - the lines of stdin are. Ends with 1 where
+    a TEXT is no PWID in any.
     """
     from perdure.errors import MalformedIdentifier
     from perdure.ids.pwid import parse
 
     wrong = 0
-    for text in texts:
+    for text in _lines(texts):
         try:
             found = parse(text)
         except MalformedIdentifier as error:
@@ -150,11 +154,7 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
     chosen = addresses["raw" if raw else "local" if local else "playback"]
     archive = known.find(identifier.archive)
     if chosen is None:
-        raise InvalidRequest(
-            what=f"playing back {str(identifier)[:200]}",
-            reason=_why_not(identifier, archive),
-            rule="docs/reference/web-archives.md",
-        )
+        raise _refused(identifier, archive, local=local)
     about = {name: getattr(archive, name, None) for name in ("access", "status", "moved_to")}
     here().answer({"pwid": str(identifier)} | addresses | about, chosen)
 
@@ -178,7 +178,7 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> None:
     """List the web archives that are known, or those called ID: id, access, status, name."""
     from perdure.archives import registries
-    from perdure.errors import NotFound
+    from perdure.errors import UnknownArchive
 
     if source is not None:
         _import(source)
@@ -188,7 +188,7 @@ def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> Non
     for one in ids:
         found = known.find(one)
         if found is None:
-            raise NotFound(identifier=f"web archive {one[:100]}")
+            raise UnknownArchive(archive=one)
         chosen.append(found)
     listed = chosen or list(known)
     if form is not None:
@@ -270,6 +270,17 @@ def _record(path: Path, offset: int | None, id: str | None) -> Capture:
     raise NotFound(identifier=f"{which} of {path.name}")
 
 
+def _lines(texts: tuple[str, ...]) -> Iterator[str]:
+    """The texts; for `-`, the lines of stdin that are not empty."""
+    for text in texts:
+        if text != "-":
+            yield text
+            continue
+        for line in sys.stdin:
+            if line.strip():
+                yield line.strip()
+
+
 def _fields(found: Pwid) -> dict[str, object]:
     return {
         "archive": found.archive,
@@ -313,21 +324,28 @@ def _tell_grammars(found: Pwid) -> None:
     )
 
 
-def _why_not(identifier: Pwid, archive: Archive | None) -> str:
-    """Why a PWID has no address, in words."""
+def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
+    """Why a PWID has no address."""
     from perdure.archives.playback import digits, is_uri
+    from perdure.errors import ArchiveClosed, InvalidRequest, UnknownArchive
 
     if archive is None:
-        return f"the archive {identifier.archive[:100]} is not known; see 'perdure pwid archives'"
+        return UnknownArchive(archive=identifier.archive)
     if not is_uri(identifier.item):
-        return "its item is the archive's own name for something, not a URI"
-    if digits(identifier) is None:
-        return "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
-    if archive.access == "closed":
-        return "the archive is closed; --local tells the address in its own network"
-    if archive.current and "{collection}" in archive.current.url:
-        return "the archive is divided: --collection is needed"
-    return "the archive is not known to have such addresses"
+        reason = "its item is the archive's own name for something, not a URI"
+    elif digits(identifier) is None:
+        reason = "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
+    elif archive.access == "closed" and not local:
+        return ArchiveClosed(archive=archive.id)
+    elif archive.current and "{collection}" in archive.current.url:
+        reason = "the archive is divided: --collection is needed"
+    else:
+        reason = "the archive is not known to have such addresses"
+    return InvalidRequest(
+        what=f"playing back {str(identifier)[:200]}",
+        reason=reason,
+        rule="docs/reference/web-archives.md",
+    )
 
 
 def _import(source: Path) -> None:
