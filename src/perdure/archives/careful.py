@@ -112,7 +112,10 @@ def _headed(text: bytes) -> _Opened | None:
         if end < 0:
             return None
         return _Opened(
-            heads.warc_head(text[:end]), text[end:], end, text[end - 4 : end] != b"\r\n\r\n"
+            heads.warc_head(heads.warc_fields(text[:end])),
+            text[end:],
+            end,
+            text[end - 4 : end] != b"\r\n\r\n",
         )
     found = heads.arc_head(text)
     return _Opened(found[0], text[found[2] :], found[2], False) if found else None

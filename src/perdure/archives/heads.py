@@ -94,10 +94,15 @@ def value_of(all_fields: Fields, name: str) -> str:
     return next((value for one, value in all_fields if one.lower() == name), "")
 
 
-def warc_head(text: bytes) -> Head:
-    """A head, from its `WARC/` line to its blank line."""
+def warc_fields(text: bytes) -> Fields:
+    """The fields of a head, from its `WARC/` line to its blank line."""
+    return fields(first_line(text)[1])
+
+
+def warc_head(named: Fields) -> Head:
+    """What the index needs of the fields of a head; of those that are repeated, the first."""
     found: dict[str, str] = {}
-    for name, value in fields(first_line(text)[1]):
+    for name, value in named:
         found.setdefault(name.lower(), value)
     get = found.get
     return Head(

@@ -16,17 +16,17 @@ class MergedCaptures:
     """Implements `perdure.archives.port.Captures`."""
 
     def __init__(self, sources: Sequence[Captures]) -> None:
-        self._sources = sources
+        self._first, *self._others = sources
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`. Raises Unavailable where one of the indexes is."""
-        parts = [
-            found
-            for one in self._sources
-            if (found := one.scan(low, high, backwards=backwards, limit=limit))
-        ]
-        if len(parts) < 2:
-            return parts[0] if parts else []
+        parts = [self._first.scan(low, high, backwards=backwards, limit=limit)]
+        for source in self._others:
+            found = source.scan(low, high, backwards=backwards, limit=limit)
+            if found:
+                parts.append(found)
+        if len(parts) == 1:
+            return parts[0]
         merged: dict[tuple[str, str, int], Capture] = {}
         for one in heapq.merge(*parts, key=_order, reverse=backwards):
             merged.setdefault((one.uri, one.file, one.offset), one)
@@ -35,7 +35,7 @@ class MergedCaptures:
         return list(merged.values())
 
     def count(self) -> int:
-        return sum(one.count() for one in self._sources)
+        return sum(one.count() for one in (self._first, *self._others))
 
 
 def _order(capture: Capture) -> tuple[str, str, str]:

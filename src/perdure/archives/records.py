@@ -15,6 +15,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -51,7 +52,6 @@ class WarcRecord:
         self._buffer = self._read_head()
         self.status: int | None = None
         self.reason = ""
-        self.headers: Fields = []
         self._http = b""
         self._speaks_http = heads.speaks_http(
             self._head.kind, self._head.uri, self._head.content_type
@@ -76,8 +76,8 @@ class WarcRecord:
             self._head, address, _ = found
             self.fields = _as_warc(self._head, address)
         else:
-            self.fields = heads.fields(heads.first_line(self._text)[1])
-            self._head = heads.warc_head(self._text)
+            self.fields = heads.warc_fields(self._text)
+            self._head = heads.warc_head(self.fields)
         return text[end:]
 
     def _read_http(self) -> None:
@@ -97,13 +97,16 @@ class WarcRecord:
             end = limit  # a head and nothing else, as many revisits have
         if end < 0 or end > LONGEST_HEAD:
             return
-        line, rest = heads.first_line(start[:end])
         if self._head.kind != "request":
-            self.status, self.reason = heads.status_line(line)
+            self.status, self.reason = heads.status_line(start)
             if self.status is None:
                 return
         self._http = start[:end]
-        self.headers = heads.fields(rest)
+
+    @cached_property
+    def headers(self) -> Fields:
+        """Of the archived HTTP message, in order, as recorded."""
+        return heads.fields(heads.first_line(self._http)[1])
 
     @property
     def http_head(self) -> bytes:

@@ -37,6 +37,7 @@ from perdure.archives.windows import (
 )
 
 _LARGEST_SHARED = 64 << 30
+_AT_ONCE = 256 << 10
 _STEEPEST = 1100
 """No deflate stream holds more than 1,032 times its size."""
 
@@ -51,7 +52,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Compressed as one stream; offsets count what it holds."""
 
     def window(self) -> Window:
-        return Window(Path(self.path), self.base, self.size)
+        return Window(self.path, self.base, self.size)
 
 
 def scan(place: Place, name: str) -> Iterator[Met]:
@@ -81,9 +82,13 @@ def _scan(window: Window, name: str) -> Iterator[Met]:
 def packing(window: Window) -> str:
     """How a file is compressed, also where its beginning is damaged."""
     codec = codec_of(window)
-    if not codec and window.at(0, 5) != b"WARC/":
-        codec = codec_within(window)
-    return codec
+    try:
+        start = member(window, codec, 0).read(5)
+    except Damaged:
+        start = b""
+    if start == b"WARC/" or (codec and start):
+        return codec
+    return codec_within(window) or codec
 
 
 def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
@@ -157,8 +162,15 @@ def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head
             return False
         text = window.at(offset, min(size, LONGEST_HEAD))
         return text.find(b"\r\n\r\n") == size - 4
-    if codec == "gzip" and window.at(after - 4, 4) != (extent & 0xFFFFFFFF).to_bytes(4, "little"):
+    if after - offset <= _AT_ONCE:
+        packed = window.at(offset, after - offset)
+        end, once = packed[-4:], packed.find(CODECS[codec], 1) < 0
+    else:
+        end, once = window.at(after - 4, 4), False
+    if codec == "gzip" and end != (extent & 0xFFFFFFFF).to_bytes(4, "little"):
         return False  # a member ends with the size of what it holds (RFC 1952 section 2.3.1)
+    if once:
+        return True
     found = offset
     while (found := window.find(CODECS[codec], found + 1, after)) >= 0:
         if begins_record(window, codec, found):

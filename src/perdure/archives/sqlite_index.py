@@ -55,10 +55,11 @@ CREATE TABLE captures (
 _KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
 _PREFIXES = ("http://", "https://", "http://www.", "https://www.")
+_PREFIX_NUMBERS = {prefix: number for number, prefix in enumerate(_PREFIXES) if "www" in prefix}
 _COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers"
 _SCAN = f"SELECT {_COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
-_FORWARDS = f"{_SCAN}, date, file, offset LIMIT ?"
-_BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT ?"
+_FORWARDS = f"{_SCAN}, date, file, offset LIMIT "
+_BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT "
 _INSERT = f"INSERT INTO captures({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 _UNUSABLE = (
     apsw.BusyError,
@@ -149,7 +150,6 @@ class SqliteCaptures:
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
         self._names: dict[int, str] = {}
-        self._there = False
 
     @property
     def connection(self) -> apsw.Connection:
@@ -175,18 +175,25 @@ class SqliteCaptures:
         return connection
 
     def _all(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
-        if not self._there:
-            self._there = self._path.exists()
-            if not self._there:
-                return []  # nothing was ever added
         try:
-            return self.connection.execute(statement, bindings).fetchall()
+            cursor: apsw.Cursor = self._local.cursor
+        except AttributeError:
+            if not self._path.exists():
+                return []  # nothing was ever added
+            cursor = self._local.cursor = self.connection.cursor()
+        try:
+            return cursor.execute(statement, bindings).fetchall()
         except (apsw.IOError, *_UNUSABLE) as error:
             raise Unavailable(what="the index of captures", reason=str(error)) from error
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`; of one key and date, files come in the order in which they were added."""
-        rows = self._all(_BACKWARDS if backwards else _FORWARDS, (low, high, limit))
+        # The limit is part of the text, rounded up so that there are few texts: SQLite plans anew
+        # whenever a parameter in LIMIT is bound, which costs more than the query.
+        text = _BACKWARDS if backwards else _FORWARDS
+        rows = self._all(f"{text}{1 << (limit - 1).bit_length()}", (low, high))
+        if len(rows) > limit:
+            del rows[limit:]
         return [self.capture(*row) for row in rows]
 
     def capture(
@@ -205,7 +212,6 @@ class SqliteCaptures:
     ) -> Capture:
         """A capture of a row, in the order of `_COLUMNS`."""
         urlkey, time = key[:-15], key[-14:]
-        name = self._names.get(file)
         refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
         return Capture(
             key=urlkey,
@@ -216,7 +222,7 @@ class SqliteCaptures:
             media_type=media_type,
             status=status,
             digest=digest,
-            file=self._name(file) if name is None else name,
+            file=self._names.get(file) or self._name(file),
             offset=offset,
             length=length,
             refers_to_uri=refers_to_uri,
@@ -288,7 +294,7 @@ class SqliteCaptures:
 
 def placed(file: ArchiveFile, root: Path) -> Place:
     return Place(
-        path=str(root / file.path),
+        path=os.path.join(root, file.path),  # noqa: PTH118  # once for each record that is read
         base=file.base,
         size=file.size if file.base else None,
         shared=file.shared,
@@ -324,13 +330,13 @@ class Adding:
     as long as it takes to write them. Use as a context manager: leaving it early undoes everything.
     """
 
-    _TOGETHER = 50_000
+    _TOGETHER = 10_000
 
     def __init__(self, root: Path) -> None:
         with storage_errors("the index of captures"):
             self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
             self._connection.set_busy_timeout(_BUSY)
-            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-65536")
+            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-32768")
         self._waiting: list[Row] = []
         self._id = 0
         self.captures = 0
@@ -492,16 +498,14 @@ def shortened(uri: str, key: str) -> int | str:
     >>> shortened("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
     3
     """
+    number = _PREFIX_NUMBERS.get(uri[: uri.find("//") + 6], -1)
+    if number < 0:
+        number = 1 if uri.startswith("https://") else 0
     host, _, path = key.partition(")")
-    plain = f"{'.'.join(reversed(host.split(',')))}{path}"
-    for number, prefix in enumerate(_PREFIXES):
-        if uri.startswith(prefix):
-            rest = uri[len(prefix) :]
-            if rest == plain:
-                return number
-            if rest == f"{plain}/":
-                return number + len(_PREFIXES)
-    return uri
+    plain = f"{_PREFIXES[number]}{'.'.join(host.split(',')[::-1])}{path}"
+    if uri == plain:
+        return number
+    return number + len(_PREFIXES) if uri == f"{plain}/" else uri
 
 
 def lengthened(number: int, key: str) -> str:
@@ -511,5 +515,5 @@ def lengthened(number: int, key: str) -> str:
     'https://www.dr.dk/nyheder'
     """
     host, _, path = key.partition(")")
-    slash, prefix = divmod(number, len(_PREFIXES))
-    return f"{_PREFIXES[prefix]}{'.'.join(reversed(host.split(',')))}{path}{'/' if slash else ''}"
+    slash = "/" if number >= len(_PREFIXES) else ""
+    return f"{_PREFIXES[number & 3]}{'.'.join(host.split(',')[::-1])}{path}{slash}"

@@ -38,7 +38,7 @@ class Damaged(ValueError):
 class Window:
     """A stretch of a file, from `base` on. Offsets are counted from its beginning."""
 
-    def __init__(self, path: Path, base: int = 0, size: int | None = None) -> None:
+    def __init__(self, path: str | Path, base: int = 0, size: int | None = None) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._base = base
         there = max(os.fstat(self._fd).st_size - base, 0)
@@ -277,7 +277,7 @@ def member(window: Window, codec: str, offset: int, length: int = 0) -> Readable
     """The uncompressed bytes from an offset on; `length` where it is known, in the file."""
     stop = offset + length if length else window.size
     if codec == "gzip":
-        return Gunzipped(window, offset)
+        return Gunzipped(window, offset, feed=min(length, PIECE) or PIECE)
     if codec:
         return Unframed(window, codec, offset, stop)
     return Stretch(window, offset, stop)
