@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,12 @@ import pytest
 from tests.fetching.strangers import response, stranger
 from warcio.archiveiterator import ArchiveIterator
 
+from perdure.archives import verdict
 from perdure.archives.capturing import Bounds, Captured, capture
+from perdure.archives.library import Library
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.fetching import Fetcher, Limits, Unreachable
+from perdure.settings import Settings
 
 CSS = b'@import "deep.css"; body { background: url(bg.png) }'
 PAGE = b"""<!doctype html><title>a</title><link rel="stylesheet" href="/style.css">
@@ -219,3 +224,30 @@ def test_a_page_that_is_not_there_is_an_error() -> None:
                 software="test/1",
             )
         )
+
+
+def test_other_programs_index_it(tmp_path: Path) -> None:
+    """cdxj-indexer of Webrecorder, run as a program, finds what was captured, and so do we."""
+    indexer = Path(__file__).parents[2] / ".peers/bin/cdxj-indexer"
+    if not indexer.exists():
+        pytest.skip("the peers are not installed: make peers")
+    found, warc, root = captured(_site)
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(warc)
+    told = subprocess.run((str(indexer), str(path)), capture_output=True, text=True, check=True)
+    theirs = [json.loads(line.split(" ", 2)[2]) for line in told.stdout.splitlines()]
+    assert sorted(one["url"].removeprefix(root) for one in theirs) == sorted(uris(warc, root))
+    assert {one["status"] for one in theirs} == {"200", "302", "404"}
+    library = Library(tmp_path, Settings())
+    try:
+        (added,) = library.add(path)
+        assert (added.file.flaws, added.flaws) == (0, ())
+        assert added.file.records == len(records(warc))
+        wanted = verdict.asked(found.pwid)
+        judged = verdict.judge(wanted, verdict.look_up(library.captures, wanted))
+        assert judged.verdict is verdict.Verdict.EXACT
+        assert judged.capture is not None
+        with closing(library.files.open(judged.capture)) as record:
+            assert b"".join(record.payload()) == PAGE
+    finally:
+        library.close()
