@@ -32,7 +32,9 @@ from perdure.errors import (
     Unavailable,
     UnknownAuthority,
 )
-from perdure.handles import changes
+from perdure.fetching import spelled
+from perdure.fetching.addresses import networks
+from perdure.handles import changes, loc
 from perdure.handles.names import home
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
@@ -95,6 +97,7 @@ class Registrar:
         self, root: Path, settings: Settings, *, clock: Callable[[], datetime] = utc_now
     ) -> None:
         self._settings = settings
+        self._networks = networks(settings.private_networks)
         self._clock = clock
         self._day = ""
         now = clock()
@@ -160,6 +163,8 @@ class Registrar:
                     self._ledger.incoming(content.spooled).unlink(missing_ok=True)
 
     def _carry_out(self, command: Command) -> Receipt:
+        if self._settings.private_locations == "refuse":
+            self._check_public(command)
         match command:
             case Mint():
                 return self._once(command, command.once, self._mint)
@@ -188,6 +193,26 @@ class Registrar:
             case Claim():
                 return self._claim(command)
         raise TypeError(f"no command: {type(command).__name__}")
+
+    def _check_public(self, command: Command) -> None:
+        """Raises InvalidRequest for a location that says that it lies on a private network."""
+        found: list[str] = []
+        match command:
+            case Mint() | Register() | Bind():
+                found += (one.uri for one in command.locations)
+            case Relocate():
+                found += (f"http:{one}" if one[:2] == "//" else one for _, one in command.moves)
+            case Assign():
+                for one in command.values or ():
+                    places = loc.read(one.data) if one.type == loc.TYPE else ()
+                    found += (one.data, *(place.uri for place in places))
+        for uri in found:
+            if spelled.is_private(uri, self._networks):
+                raise InvalidRequest(
+                    what=f"location {uri[:200]!a}",
+                    reason="it lies on a private network, and nobody outside could follow it",
+                    rule="setting private_locations",
+                )
 
     # Carrying out
     # ------------

@@ -43,7 +43,10 @@ from perdure.model import (
 )
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
-_ACTIVE_SCHEMES = frozenset({"javascript", "data", "vbscript", "blob", "file"})
+_LOCATING = frozenset(
+    {"http", "https", "ftp", "ftps", "urn", "hdl", "doi", "ark", "pdi", "pwid", "info"}
+)
+"""Schemes of locations: what can be followed, or is another name; and nothing that runs."""
 _LONGEST_URI = 8192  # characters
 _LONGEST_SOUGHT = 1000  # characters of a handle value that it can be found by
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
@@ -336,8 +339,8 @@ def check_uri(uri: str) -> None:
             reason="an absolute URI in ASCII of at most 8192 characters is needed",
             rule="RFC 3986 section 4.3: escape other characters as %hh",
         )
-    if match[1].lower() in _ACTIVE_SCHEMES:
-        reason = f"{match[1]}: URIs locate nothing that others can fetch"
+    if match[1].lower() not in _LOCATING:
+        reason = f"a location is one of {', '.join(sorted(_LOCATING))}, not {match[1]}"
         raise InvalidRequest(what=f"location {uri[:100]!a}", reason=reason, rule=None)
 
 

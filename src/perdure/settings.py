@@ -76,20 +76,29 @@ class Settings:
     private_networks: tuple[str, ...] = _setting(
         (), "networks not on the public internet that may be fetched from, such as 10.1.0.0/16"
     )
+    private_locations: str = _setting(
+        "accept", "accept, or refuse: locations on addresses that are not on the public internet"
+    )
+    region_header: str = _setting(
+        "", "header field in which a proxy says the reader's region, such as CF-IPCountry"
+    )
+    check_links_hours: int = _setting(
+        0, "hours after which 'perdure serve' checks a location again; 0: it checks none"
+    )
     base_url: str = _setting("", "public URL of the resolver, for links; empty: as requested")
     largest_upload: int = _setting(1 << 40, "bytes; a larger upload is refused")
     http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
     fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")
     page_size: int = _setting(1000, "identifiers on a page of a listing")
     segment_bytes: int = _setting(256 << 20, "bytes; an open segment is sealed beyond this")
-    withdrawal_persons: int = _setting(
-        1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
-    )
     capture_index: str = _setting(
         "", "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too"
     )
     captures_in_sqlite: int = _setting(
         10_000_000, "captures of web archives; beyond this they go to ZipNum runs"
+    )
+    withdrawal_persons: int = _setting(
+        1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
     )
     log_level: str = _setting("info", "debug, info, warning or error")
 
@@ -101,9 +110,9 @@ class Settings:
             ("handle_prefixes", _prefix),
             ("mutable_prefixes", _prefix),
             ("handle_admins", _admin),
+            ("private_networks", _network),
             ("templates", _template),
             ("archive_aliases", _archive),
-            ("private_networks", _network),
         ):
             written = getattr(self, name)
             read = tuple(dict.fromkeys(_read(name, text, canonical) for text in written))
@@ -112,6 +121,7 @@ class Settings:
             ("http_parser", ("httptools", "h11")),
             ("log_level", ("debug", "info", "warning", "error")),
             ("basic_authentication", ("https", "always", "never")),
+            ("private_locations", ("accept", "refuse")),
             ("unknown_archives", ("refuse", "standard-form")),
             ("closed_archives", ("451", "404", "local")),
         ):
@@ -127,6 +137,12 @@ class Settings:
         if self.archive_id and not re.fullmatch("[a-z0-9][a-z0-9.-]*", self.archive_id):
             raise BadSettings(
                 setting="archive_id", value=self.archive_id, reason="a domain in lower case"
+            )
+        if self.region_header and not re.fullmatch("[A-Za-z0-9-]{1,64}", self.region_header):
+            raise BadSettings(
+                setting="region_header",
+                value=self.region_header,
+                reason="the name of a header field is needed",
             )
         if self.replay_origin and (
             not _ORIGIN.fullmatch(self.replay_origin)
@@ -154,8 +170,9 @@ _RANGES = (
     ("fresh_seconds", 0, 1 << 31),
     ("page_size", 1, 100_000),
     ("segment_bytes", 1, 1 << 40),
-    ("captures_in_sqlite", 0, 100_000_000),
     ("withdrawal_persons", 1, 2),
+    ("check_links_hours", 0, 100_000),
+    ("captures_in_sqlite", 0, 100_000_000),
 )
 
 

@@ -239,6 +239,21 @@ class Links:
         return next(iter(self._connection.execute(statement, bindings)), None)
 
 
+def is_taken(root: Path) -> bool:
+    """Whether somebody is checking this registry now."""
+    try:
+        fd = os.open(root / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def _finding(row: Any) -> Finding:
     uri, verdict, status, reason, moved_to, etag, modified, checked, failures = row
     return Finding(

@@ -31,17 +31,19 @@ import msgspec
 from perdure import stored
 from perdure.app import Registry
 from perdure.archives import cdx
-from perdure.decide import decide
+from perdure.decide import decide, depends_on_reader
 from perdure.errors import PerdureError
 from perdure.generation import Generation
 from perdure.handles import names
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import plain_key
+from perdure.linkcheck.health import Health
 from perdure.model import Fetch, Location, Query, Redirect
 from perdure.rules import wanted
 from perdure.server import cdx as captures
 from perdure.server import handles
 from perdure.server.answers import uri, wire
+from perdure.server.asking import today
 from perdure.server.conditions import CONDITIONS, Span
 from perdure.server.describing import TYPES
 from perdure.server.doctor import ECHO
@@ -81,7 +83,11 @@ class Usual(msgspec.Struct, frozen=True):
 class FastPath:
     """Answers what is plain; `None` for everything else. See `perdure.server.http.Fast`."""
 
-    def __init__(self, registry: Registry, generation: Generation) -> None:
+    def __init__(
+        self, registry: Registry, generation: Generation, health: Health | None = None
+    ) -> None:
+        self._health = health or Health()
+        self._day = today()
         self._lookup = registry.records.lookup()
         self._held = False
         self._segments = registry.segments
@@ -221,6 +227,13 @@ class FastPath:
             self._old, self._young = self._young, {}
         self._young[target] = found
 
+    def tick(self) -> None:
+        """Looks whether it is another day, or other locations are lost, since the last time."""
+        lost = self._health.refresh()
+        day = today()
+        if lost or day != self._day:
+            self._day, self._young, self._old = day, {}, {}
+
     # headers
     # -------
 
@@ -299,10 +312,14 @@ class FastPath:
     def _decide(self, identifier: Identifier, stored_text: str) -> bytes | Ready | None:
         record = stored.decode(stored_text)
         try:
-            step = decide(Query(identifier=identifier), record)
+            step = decide(
+                Query(identifier=identifier, day=self._day, dead=self._health.dead), record
+            )
         except PerdureError:
             return None
         if isinstance(step, Redirect):
+            if depends_on_reader((step.location, *step.others)):
+                return None
             return wire(redirect(step, fresh=self._fresh))
         if isinstance(step, Fetch) and wanted(identifier)[1] is not None:
             return Ready(step, record, fresh=self._fresh)

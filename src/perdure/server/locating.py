@@ -5,8 +5,8 @@ from __future__ import annotations
 from perdure.decide import decide
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier
-from perdure.model import Choices, Gone, Query, Want
-from perdure.server import lists, problems
+from perdure.model import Choices, Gone, Want
+from perdure.server import asking, lists, problems
 from perdure.server.answers import Answer
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -34,7 +34,7 @@ def locations(
 
 def urls(service: Service, request: Request, identifier: Identifier) -> list[str] | Gone:
     """URLs where the resource can be had, best first; its tombstone where it was withdrawn."""
-    query = Query(identifier=identifier.whole, want=Want.LOCATIONS)
+    query = asking.query(service, request, identifier.whole, Want.LOCATIONS)
     step = decide(query, service.record(identifier))
     if isinstance(step, Gone):
         return step

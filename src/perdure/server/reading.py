@@ -14,7 +14,7 @@ from http import HTTPStatus
 import msgspec
 
 from perdure import templates
-from perdure.decide import decide
+from perdure.decide import decide, depends_on_reader
 from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
 from perdure.ids import Identifier
@@ -33,7 +33,7 @@ from perdure.model import (
 )
 from perdure.revisions import changes
 from perdure.rules import wanted
-from perdure.server import auth, held, members, metadata, parts, problems, pwids
+from perdure.server import asking, auth, held, members, metadata, parts, problems, pwids
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -64,7 +64,9 @@ async def get(service: Service, request: Request) -> Answer:
             return history(service, request, identifier)
         case "members":
             return await members.listing(service, request, identifier, question)
-    return await resource(service, request, identifier, question.part, question.append)
+    return await resource(
+        service, request, identifier, question.part, question.append, question.region
+    )
 
 
 async def resource(
@@ -73,11 +75,12 @@ async def resource(
     identifier: Identifier,
     part: str | None = None,
     append: str | None = None,
+    region: str | None = None,
 ) -> Answer:
     """The thing that an identifier names, by way of a redirect where it lies elsewhere.
 
     `part` is what was asked for of a thing whose identifier has no way to say so itself, `append`
-    what is to stand behind the address that it leads to.
+    what is to stand behind the address that it leads to, `region` where the reader is.
     """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
         return description(service, request, identifier)
@@ -93,7 +96,8 @@ async def resource(
     record = service.record(identifier)
     if record is None and (unfolded := service.unfolding.unfold(identifier)) is not None:
         return await parts.unfolded(service, request, identifier, unfolded)
-    step = _step(request, identifier, record)
+    query = asking.query(service, request, identifier, region=region)
+    step = _step(request, query, record)
     if members.suits(request, identifier, step):
         return await members.listing(service, request, identifier, Question())
     if append and isinstance(step, Redirect):
@@ -101,9 +105,9 @@ async def resource(
     return carry_out(service, request, identifier, step, record)
 
 
-def _step(request: Request, identifier: Identifier, record: Record | None) -> Step:
+def _step(request: Request, query: Query, record: Record | None) -> Step:
     """What to do, with the wish for the record itself taken into account."""
-    query = Query(identifier=identifier, accept=request.accept, languages=request.languages)
+    identifier = query.identifier
     for_record = prefers(request.accept, TYPES)
     try:
         step = decide(query, record)
@@ -154,7 +158,9 @@ def carry_out(
                 chosen=wanted(identifier)[1] is None,
             )
         case Redirect():
-            return redirect(step, fresh=fresh, status=status)
+            chosen = depends_on_reader((step.location, *step.others))
+            vary = asking.varies(service) if chosen else b"accept"
+            return redirect(step, fresh=fresh, status=status, vary=vary)
         case Description():
             return describe(request, identifier, step.record, fresh=fresh)
         case Gone():

@@ -19,12 +19,17 @@ from perdure.server.targets import uri_of
 _MOST_LINKS = 16
 
 
-def redirect(step: Redirect, *, fresh: int, status: int = HTTPStatus.FOUND) -> Answer:
-    """Send the reader to a location; the answer may be kept for `fresh` seconds."""
+def redirect(
+    step: Redirect, *, fresh: int, status: int = HTTPStatus.FOUND, vary: bytes = b"accept"
+) -> Answer:
+    """Send the reader to a location; the answer may be kept for `fresh` seconds.
+
+    `vary` names the fields of the request that the location was chosen by.
+    """
     fields: Fields = [
         (b"location", uri(step.location.uri)),
         (b"cache-control", b"public, max-age=%d" % fresh),
-        (b"vary", b"accept"),
+        (b"vary", vary),
         *links([*alternates(step.others), described_by(step.identifier)]),
         (b"content-length", b"0"),
     ]

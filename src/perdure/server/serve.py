@@ -27,6 +27,8 @@ from uvicorn.supervisors import Multiprocess
 from perdure.app import Registry
 from perdure.errors import BadSettings, PerdureError
 from perdure.generation import Generation
+from perdure.linkcheck import scheduling
+from perdure.linkcheck.health import Health
 from perdure.server import logs
 from perdure.server.bearers import Bearers
 from perdure.server.fastmint import FastMint
@@ -41,6 +43,8 @@ from perdure.server.service import Service
 GRACE = 30  # seconds that requests under way are given when the server stops
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
+_FIRST_CHECK = 60  # seconds
+_CHECKS_PER_TERM = 0.1  # of the hours after which a location is due: each time only what is
 
 
 class Worker:
@@ -51,9 +55,11 @@ class Worker:
         self._registry.parts.ready()
         self._generation = Generation(root)
         bearers = Bearers(self._registry.records, self._generation)
-        self._service = Service(self._registry, bearers, Metrics())
+        health = Health(root)
+        self._service = Service(self._registry, bearers, Metrics(), health=health)
         self._application = Application(self._service)
-        self.fast = FastPath(self._registry, self._generation)
+        self.fast = FastPath(self._registry, self._generation, health)
+        self.fast.tick()
         self.fast_put = FastMint(self._service)
         self._service.metrics.watch(self.fast, self.fast_put)
 
@@ -69,6 +75,8 @@ class Worker:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 tasks += [asyncio.create_task(self._count()), asyncio.create_task(self._seal())]
+                if self._registry.settings.check_links_hours:
+                    tasks.append(asyncio.create_task(self._check_links()))
                 # What is here now stays: the collector need not look through it again.
                 gc.collect()
                 gc.freeze()
@@ -85,6 +93,7 @@ class Worker:
         while True:
             await asyncio.sleep(_COUNT_EVERY)
             self._service.metrics.gather()
+            self.fast.tick()
 
     async def _seal(self) -> None:
         log = logs.log()
@@ -95,6 +104,14 @@ class Worker:
                     log.info("sealed", segments=sealed)
             except (OSError, PerdureError) as error:  # tried again in a minute
                 log.error("not sealed", detail=str(error))  # noqa: TRY400  (expected: no traceback)
+
+    async def _check_links(self) -> None:
+        hours = self._registry.settings.check_links_hours
+        await asyncio.sleep(_FIRST_CHECK)
+        while True:
+            if problem := await scheduling.check(self._registry.root, hours):
+                logs.log().error("links not checked", detail=problem)
+            await asyncio.sleep(hours * 3600 * _CHECKS_PER_TERM)
 
 
 class _Config(uvicorn.Config):

@@ -11,6 +11,7 @@ from typing import Any
 from perdure.app import Registry
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
+from perdure.linkcheck.health import Health
 from perdure.model import Record
 from perdure.resolver import Resolver
 from perdure.server.bearers import Bearers
@@ -30,6 +31,7 @@ class Service:
     bearers: Bearers
     metrics: Metrics
     passwords: Passwords = field(default_factory=Passwords)
+    health: Health = field(default_factory=Health)
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )

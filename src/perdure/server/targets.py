@@ -61,7 +61,8 @@ ABOUT = frozenset(("", "?", "info"))
 _BARE = ("metadata", "cite")
 """Parameters that may stand without a value."""
 _VERBS = ("info", "locations", "history", "members")
-_PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend")
+_PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
+               "region")  # fmt: skip
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -97,6 +98,8 @@ class Question(msgspec.Struct, frozen=True):
     cite: str | None = None
     """A style of citation; empty for the usual one."""
     locale: str | None = None
+    region: str | None = None
+    """Where the reader is, or wants to be sent to."""
 
 
 def read_target(raw: bytes) -> Target:
@@ -154,6 +157,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         metadata=found.get("metadata"),
         cite=found.get("cite"),
         locale=found.get("locale"),
+        region=found.get("region"),
     )
 
 

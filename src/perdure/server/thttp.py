@@ -30,8 +30,8 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
-from perdure.model import Choices, Gone, Location, Query, Redirect, Want
-from perdure.server import bodies, digests, held, lists, problems, reading
+from perdure.model import Choices, Gone, Location, Redirect, Want
+from perdure.server import asking, bodies, digests, held, lists, problems, reading
 from perdure.server.answers import Answer, Fields, link, links, plain, uri
 from perdure.server.locating import known_by_url, locations, urls
 from perdure.server.negotiate import prefers
@@ -112,12 +112,7 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     if identifier.whole is not identifier:
         return await reading.resource(service, request, identifier)
     record = service.record(identifier)
-    query = Query(
-        identifier=identifier,
-        want=Want.RESOURCES,
-        accept=request.accept,
-        languages=request.languages,
-    )
+    query = asking.query(service, request, identifier, Want.RESOURCES)
     step = decide(query, record)
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
