@@ -6,7 +6,9 @@ handles, and of the servers that the templates stand for.
 
 from __future__ import annotations
 
+import io
 import json
+import wave
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +37,15 @@ NAMESPACE = r"""<namespace><template delimiter="@"><foreach>
     <else><value data="${data}?part=${extension}" /></else>
   </if>
 </foreach></template></namespace>"""
-SPEECH = b"RIFF\x00\x00\x00\x00 not really a recording"
+
+
+def speech() -> bytes:
+    """A second of sound: 8000 samples of one byte, each with its number modulo 251."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setparams((1, 1, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(number % 251 for number in range(8000)))
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +74,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         running.bind("hdl:TEST.1/PYH2", "http://oserver/pyh2")
         made = (Value(index=5, type="HS_NAMESPACE", data=NAMESPACE),)
         running.do(Assign(identifier=parse("hdl:0.NA/TEST.1"), values=made))
-        held = Register(identifier=parse("hdl:1839/held"), contents=(text(b"0123456789"),))
-        running.do(held)
+        for name, content in (
+            ("held", text(b"0123456789")),
+            ("00-0000-0000-0000-0000-4", text(speech(), "wav", "audio/wav")),
+        ):
+            running.do(Register(identifier=parse(f"hdl:1839/{name}"), contents=(content,)))
         running.bind("hdl:1839/gone", "http://oserver/gone")
         running.do(Withdraw(identifier=parse("hdl:1839/gone"), reason="a court said so"))
         yield running
@@ -147,6 +160,15 @@ def test_what_is_held_here_is_cut_here(site: Deployment) -> None:
     assert (answer.status, answer.body) == (200, b"234")
     answer = site.get("/hdl:1839/held@line=0,1")
     assert (answer.status, answer.body) == (200, b"0123456789")
+
+
+def test_a_time_of_what_is_held_here_is_cut_here(site: Deployment) -> None:
+    """ISO 24619 5.2.5: `1839/00-0000-0000-0000-0000-4@time(100s,200s)`."""
+    answer = site.get("/hdl:1839/00-0000-0000-0000-0000-4@time(250ms,0.5s)")
+    assert answer.status == 200, answer.body
+    with wave.open(io.BytesIO(answer.body)) as sound:
+        frames = sound.readframes(8000)
+    assert frames == bytes(number % 251 for number in range(2000, 4000))
 
 
 def test_a_name_full_of_delimiters_is_answered_at_once(site: Deployment) -> None:
