@@ -240,14 +240,25 @@ def test_a_query_looks_at_so_many_captures_and_no_more(monkeypatch: pytest.Monke
 moments = st.integers(0, 50).map(lambda at: f"2000-01-01T00:00:{at:02}Z")
 
 
-@given(st.lists(st.builds(capture, st.just("http://a.dk/"), moments), max_size=9), moments)
+kinds = st.sampled_from(["response", "request"])
+of_a = st.builds(capture, st.just("http://a.dk/"), moments, kind=kinds)
+
+
+@given(st.lists(of_a, max_size=9), moments)
 def test_the_closest_is_the_first_of_all_by_distance(held: list[Capture], wanted: str) -> None:
     """With `limit=1` two steps in the index are enough."""
     time = re.sub("[^0-9]", "", wanted)
     captures = SortedCaptures(held)
     one = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}&limit=1")))
     everything = list(cdx.select(captures, cdx.read(f"url=a.dk&closest={time}")))
-    assert one == everything[:1]
+    assert [found.time for found in one] == [found.time for found in everything[:1]]
     distances = [abs(int(found.time) - int(time)) for found in everything]
     assert distances == sorted(distances)
-    assert len(everything) == len(held)
+    assert len(everything) == sum(one.kind != "request" for one in held)
+
+
+def test_requests_are_listed_only_where_a_filter_names_kinds() -> None:
+    held = [capture("http://a.dk/", "2000", kind=kind) for kind in ("request", "response")]
+    assert len(ask("url=a.dk", held)) == 1
+    assert len(ask("url=a.dk&filter==kind:request", held)) == 1
+    assert len(ask("url=a.dk&filter=kind:re", held)) == 2

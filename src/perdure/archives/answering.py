@@ -57,12 +57,14 @@ def local(captures: Captures, pwid: Pwid, *, nearest: bool) -> Judgement:
     wanted = asked(pwid)
     judgement = judge(wanted, look_up(captures, wanted), nearest=nearest)
     if judgement.capture is None:
+        once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
+        distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]
         raise NotCaptured(
             identifier=str(pwid),
             verdict=judgement.verdict.value,
             offered=tuple(
                 capture_fields(pwid, one) | {"delta": delta(wanted, one)}
-                for one in judgement.offered[:_MOST_OFFERED]
+                for one in distinct[:_MOST_OFFERED]
             ),
         )
     return judgement

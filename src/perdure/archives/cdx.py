@@ -46,6 +46,9 @@ _LARGEST_PAGE = 50  # blocks
 _LARGEST_LIMIT = 1_000_000
 _MOST_FILTERS = 8
 _MOST_PARAMETERS = 64
+_UNLISTED = frozenset(("request", "continuation", "warcinfo"))
+"""Kinds of record that are no captures to anybody who lists them, unless a filter names a kind."""
+_BESIDE = 2  # records of a capture that stand next to each other: it and its request
 _RULE = "docs/reference/web-archives.md"
 
 
@@ -249,6 +252,8 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
     Raises OverBudget, perhaps after some of them.
     """
     found = _limited_reading(_in_order(captures, query))
+    if not any(one.field == "kind" for one in query.filters):
+        found = (one for one in found if one.kind not in _UNLISTED)
     if query.first or query.last:
         first, last = query.first or "", query.last or "~"
         found = (one for one in found if first <= one.time <= last)
@@ -301,14 +306,18 @@ def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
 def _nearest(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
     """The capture nearest to a time; of two as near the later one. Two steps in the index."""
     centre = found.low + middle
-    after = captures.scan(centre, found.high, limit=1)
+    after = _listed(captures.scan(centre, found.high, limit=_BESIDE))
     if after and after[0].time == middle:
-        return iter(after)
-    before = captures.scan(found.low, centre, backwards=True, limit=1)
-    if before and after:
-        later = seconds_between(middle, after[0].time)
-        return iter(after if later <= seconds_between(before[0].time, middle) else before)
-    return iter(after or before)
+        return iter(after[:1])
+    before = _listed(captures.scan(found.low, centre, backwards=True, limit=_BESIDE))
+    if not before or not after:  # or others hide what there is
+        return _outwards(captures, found, middle, 64)
+    later = seconds_between(middle, after[0].time)
+    return iter(after[:1] if later <= seconds_between(before[0].time, middle) else before[:1])
+
+
+def _listed(found: list[Capture]) -> list[Capture]:
+    return [one for one in found if one.kind not in _UNLISTED]
 
 
 def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> Iterator[Capture]:

@@ -67,7 +67,8 @@ async def _local(service: Service, request: Request, pwid: Pwid, question: Quest
     capture = judgement.capture
     assert capture is not None  # noqa: S101  (else NotCaptured was raised)
     if judgement.is_ambiguous and not question.nearest and pwid.coverage not in _LISTS:
-        return _document(service, request, pwid, judgement, status=HTTPStatus.MULTIPLE_CHOICES)
+        choice = msgspec.structs.replace(judgement, capture=None, delta=None)
+        return _document(service, request, pwid, choice, status=HTTPStatus.MULTIPLE_CHOICES)
     if question.verb == "info":
         return _document(service, request, pwid, judgement)
     if pwid.coverage in _LISTS:
