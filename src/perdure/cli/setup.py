@@ -21,23 +21,35 @@ from perdure.cli.command import Command, here
     help="Naming authority of the URN of 1993, such as IANA:42117.",
 )
 @click.option("--shoulder", multiple=True, type=options.SHOULDER, help="ARK shoulder: 99999/fk4.")
+@click.option(
+    "--handle-prefix",
+    multiple=True,
+    metavar="PREFIX",
+    help="Prefix of the Handle System that is homed here: 21.T14999.",
+)
 def init(
     directory: Path | None,
     series: tuple[str, ...],
     naming_authority: tuple[str, ...],
     shoulder: tuple[str, ...],
+    handle_prefix: tuple[str, ...],
 ) -> None:
     """Make a registry in DIRECTORY, or add to what the one there mints for."""
     from perdure.app import initialise
 
     root = directory or here().root
     settings = initialise(
-        root, series=series, naming_authorities=naming_authority, shoulders=shoulder
+        root,
+        series=series,
+        naming_authorities=naming_authority,
+        shoulders=shoulder,
+        handle_prefixes=handle_prefix,
     )
     owned = {
         "series": settings.series,
         "naming_authorities": settings.naming_authorities,
         "shoulders": settings.shoulders,
+        "handle_prefixes": settings.handle_prefixes,
     }
     names = ", ".join(name for names in owned.values() for name in names)
     here().answer({"registry": str(root)} | owned, f"{root} mints for {names or 'nobody yet'}")
