@@ -67,13 +67,20 @@ class Captures(Protocol):
 class ArchivedRecord(Protocol):
     """One record of an archive file, open for reading. Use as a context manager."""
 
-    fields: list[tuple[str, str]]
-    """Named fields of the WARC head, in order, as recorded."""
-    status: int | None
-    """Of the archived HTTP response; None where there is none."""
-    reason: str
-    headers: list[tuple[str, str]]
-    """Of the archived HTTP response, in order, as recorded."""
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """Named fields of the WARC head, in order, as recorded."""
+
+    @property
+    def status(self) -> int | None:
+        """Of the archived HTTP response; None where there is none."""
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """Of the archived HTTP response, in order, as recorded."""
 
     def payload(self) -> Iterator[bytes]:
         """The entity: without HTTP head, transfer coding and content coding. Bounded in memory.
