@@ -188,7 +188,7 @@ def test_damage_costs_no_more_than_the_record_it_is_in(
         assert flaws(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(place=st.floats(0, 1), length=st.integers(0, 300), put=st.binary(max_size=300))
 def test_the_fast_reader_says_what_the_careful_one_does(
     tmp_path_factory: pytest.TempPathFactory, place: float, length: int, put: bytes

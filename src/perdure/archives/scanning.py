@@ -29,6 +29,7 @@ from perdure.archives.windows import (
     Damaged,
     Window,
     begins_record,
+    begins_within,
     codec_of,
     codec_within,
     member,
@@ -88,7 +89,8 @@ def packing(window: Window) -> str:
         start = b""
     if start == b"WARC/" or (codec and start):
         return codec
-    return codec_within(window) or codec
+    found = codec_within(window)
+    return found if found or begins_within(window) else codec
 
 
 def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:

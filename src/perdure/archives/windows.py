@@ -133,6 +133,11 @@ def codec_within(window: Window) -> str:
     return ""
 
 
+def begins_within(window: Window) -> bool:
+    """Whether a record that is not compressed seems to begin near the beginning of a file."""
+    return window.find(b"\r\nWARC-Type:", 0, _SEARCHED) >= 0
+
+
 def begins_record(window: Window, codec: str, offset: int) -> bool:
     try:
         return member(window, codec, offset).read(5) == b"WARC/"
