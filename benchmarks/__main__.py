@@ -19,6 +19,7 @@ NAMES = (
     "authorisation",
     "listing",
     "redirects",
+    "links",
     "handles",
     "held",
     "metadata",
