@@ -65,7 +65,6 @@ def captured(
                 fetcher=Fetcher(user_agent="test/1", networks=networks, limits=Limits(body=10_000)),
                 archive_id="own.example",
                 name="a.warc.gz",
-                software="test/1",
                 bounds=Bounds(**bounds),
             )
             return found, into.getvalue(), server.url("")
@@ -114,7 +113,7 @@ def test_the_file_is_sound(tmp_path: Path) -> None:
     assert told.count("digest pass") == len(records(warc)) == 27
     info, response, request = records(warc)[:3]
     assert info.rec_type == "warcinfo"
-    assert b"software: test/1\r\n" in info.content
+    assert b"software: perdure/" in info.content
     for one in (response, request):
         assert one.rec_headers.protocol == "WARC/1.1"
         assert one.rec_headers["WARC-Warcinfo-ID"] == info.rec_headers["WARC-Record-ID"]
@@ -221,7 +220,6 @@ def test_a_page_that_is_not_there_is_an_error() -> None:
                 fetcher=Fetcher(user_agent="test/1"),
                 archive_id="no id",
                 name="a",
-                software="test/1",
             )
         )
 

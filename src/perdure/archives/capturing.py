@@ -17,19 +17,24 @@ import io
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from secrets import token_hex
 from time import monotonic
 from typing import Any, BinaryIO
 
 import msgspec
 
 from perdure.archives import references
-from perdure.archives.libraries import library
+from perdure.archives.libraries import library as import_library
+from perdure.archives.library import Library
 from perdure.archives.making import make
 from perdure.errors import InvalidRequest, PerdureError
-from perdure.fetching import Exchange, Fetcher
+from perdure.fetching import Exchange, Fetcher, Limits
 from perdure.fetching.fetcher import redirect
 from perdure.fetching.targets import joined, target
 from perdure.ids.pwid import Pwid
+from perdure.settings import Settings
 
 _BELONGS = frozenset(("resource", "style", "frame"))
 _HTML = frozenset(("text/html", "application/xhtml+xml"))
@@ -77,6 +82,17 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes received."""
     missing: tuple[Missing, ...]
 
+    def as_dict(self) -> dict[str, object]:
+        """What machines are told."""
+        return {
+            "pwid": str(self.pwid),
+            "urn": self.pwid.urn,
+            "status": self.status,
+            "exchanges": self.exchanges,
+            "bytes": self.wire,
+            "missing": [msgspec.to_builtins(one) for one in self.missing],
+        }
+
 
 class _Wanted(msgspec.Struct, frozen=True):
     """An address on the list, and how it got there."""
@@ -94,7 +110,6 @@ async def capture(
     fetcher: Fetcher,
     archive_id: str,
     name: str,
-    software: str,
     bounds: Bounds | None = None,
     watch: Watch = _nobody,
 ) -> Captured:
@@ -106,7 +121,7 @@ async def capture(
     """
     target(url)  # before anything is written
     make(archive_id, "2000", "page", url)
-    writer = _Writer(into, name=name, software=software, user_agent=fetcher.user_agent)
+    writer = _Writer(into, name=name, user_agent=fetcher.user_agent)
     return await _Capture(fetcher, writer, bounds or Bounds(), watch).run(url, archive_id)
 
 
@@ -240,14 +255,14 @@ class _Verbatim:
 class _Writer:
     """Writes exchanges with warcio, which computes the digests of blocks and payloads."""
 
-    def __init__(self, into: BinaryIO, *, name: str, software: str, user_agent: str) -> None:
-        writers = library("warcio.warcwriter")
+    def __init__(self, into: BinaryIO, *, name: str, user_agent: str) -> None:
+        writers = import_library("warcio.warcwriter")
         self._warc: Any = writers.WARCWriter(into, gzip=True, warc_version="WARC/1.1")
         self.exchanges = 0
         info = self._warc.create_warcinfo_record(
             name,
             {
-                "software": software,
+                "software": software(),
                 "format": "WARC File Format 1.1",
                 "conformsTo": "http://iipc.github.io/warc-specifications/specifications/"
                 "warc-format/warc-1.1/",
@@ -283,12 +298,59 @@ class _Writer:
         )
 
 
-def file_name(url: str, *, at: datetime | None = None) -> str:
-    """What to call the file of a capture: by its time and host.
+def fetcher(settings: Settings, limits: Limits) -> Fetcher:
+    """What asks servers on behalf of this registry, and says so."""
+    about = f" (+{settings.base_url})" if settings.base_url else ""
+    return Fetcher(user_agent=software() + about, networks=settings.private_networks, limits=limits)
 
-    >>> file_name("http://www.dr.dk/a", at=datetime(2016, 1, 22, 11, 20, 29, tzinfo=UTC))
-    '20160122112029-www.dr.dk.warc.gz'
+
+def software() -> str:
+    """What calls itself the maker of a file."""
+    return f"perdure/{version('perdure')}"
+
+
+def into_library(
+    url: str,
+    library: Library,
+    incoming: Path,
+    *,
+    fetcher: Fetcher,
+    archive_id: str,
+    bounds: Bounds,
+    watch: Watch = _nobody,
+) -> tuple[Captured, str]:
+    """Captures a page into the archive files of a registry, and tells the name of the file.
+
+    Runs an event loop of its own. `incoming` is where the file grows; it is in the index with all
+    of it or not at all. Raises what `capture` and `Library.add` raise.
+    """
+    path = incoming / file_name(url, mark=token_hex(2))
+    try:
+        with path.open("xb") as into:
+            captured = asyncio.run(
+                capture(
+                    url,
+                    into,
+                    fetcher=fetcher,
+                    archive_id=archive_id,
+                    name=path.name,
+                    bounds=bounds,
+                    watch=watch,
+                )
+            )
+        (added,) = library.add(path, move=True)
+    finally:
+        path.unlink(missing_ok=True)
+    return captured, added.file.name
+
+
+def file_name(url: str, *, mark: str, at: datetime | None = None) -> str:
+    """What to call the file of a capture: by its time and host, and a mark of its own.
+
+    >>> moment = datetime(2016, 1, 22, 11, 20, 29, tzinfo=UTC)
+    >>> file_name("http://www.dr.dk/a", mark="1f", at=moment)
+    '20160122112029-www.dr.dk-1f.warc.gz'
     """
     moment = at or datetime.now(UTC)
     host = target(url).host.replace(":", "_")
-    return f"{moment:%Y%m%d%H%M%S}-{host[:100]}.warc.gz"
+    return f"{moment:%Y%m%d%H%M%S}-{host[:100]}-{mark}.warc.gz"

@@ -11,7 +11,6 @@ from perdure.cli.command import Command, here
 
 if TYPE_CHECKING:
     from perdure.archives.capturing import Captured
-    from perdure.settings import Settings
 
 _SHOWN = 20
 
@@ -43,59 +42,49 @@ def capture(
     internet are asked, and those of the setting private_networks. What belongs to the page and
     could not be had is told on stderr.
     """
-    with here().registry() as registry:
-        own = archive or registry.settings.archive_id
-        if not own:
-            raise click.UsageError("--archive or the setting archive_id is needed")
-        if output is not None:
-            _tell(_capture(url, output, own, registry.settings, requests, seconds), output.name)
-            return
-        from perdure.archives.capturing import file_name
-
-        incoming = registry.root / "incoming" / file_name(url)
-        try:
-            captured = _capture(url, incoming, own, registry.settings, requests, seconds)
-            (added,) = registry.archive.add(incoming, move=True)
-        finally:
-            incoming.unlink(missing_ok=True)
-        _tell(captured, added.file.name)
-
-
-def _capture(
-    url: str, path: Path, archive: str, settings: Settings, requests: int, seconds: int
-) -> Captured:
     import asyncio
-    from importlib.metadata import version
 
     from perdure.archives import capturing
     from perdure.cli.output import output_file
     from perdure.cli.progress import progress
-    from perdure.fetching import Fetcher, Limits
+    from perdure.fetching import Limits
 
-    software = f"perdure/{version('perdure')}"
-    about = f" (+{settings.base_url})" if settings.base_url else ""
-    fetcher = Fetcher(
-        user_agent=software + about,
-        networks=settings.private_networks,
-        limits=Limits(body=32 << 20),
-    )
-    with output_file(str(path)) as into, progress("capturing", total=None, unit="requests") as bar:
+    with here().registry() as registry:
+        own = archive or registry.settings.archive_id
+        if not own:
+            raise click.UsageError("--archive or the setting archive_id is needed")
+        fetcher = capturing.fetcher(registry.settings, Limits(body=32 << 20))
+        bounds = capturing.Bounds(requests=requests, seconds=seconds)
+        with progress("capturing", total=None, unit="requests") as bar:
 
-        def watch(done: int, _: int, last: str) -> None:
-            bar(done, f"capturing {last[:60]}")
+            def watch(done: int, _: int, last: str) -> None:
+                bar(done, f"capturing {last[:60]}")
 
-        return asyncio.run(
-            capturing.capture(
-                url,
-                into,
-                fetcher=fetcher,
-                archive_id=archive,
-                name=path.name,
-                software=software,
-                bounds=capturing.Bounds(requests=requests, seconds=seconds),
-                watch=watch,
-            )
-        )
+            if output is None:
+                captured, name = capturing.into_library(
+                    url,
+                    registry.archive,
+                    registry.root / "incoming",
+                    fetcher=fetcher,
+                    archive_id=own,
+                    bounds=bounds,
+                    watch=watch,
+                )
+            else:
+                name = output.name
+                with output_file(str(output)) as into:
+                    captured = asyncio.run(
+                        capturing.capture(
+                            url,
+                            into,
+                            fetcher=fetcher,
+                            archive_id=own,
+                            name=name,
+                            bounds=bounds,
+                            watch=watch,
+                        )
+                    )
+    _tell(captured, name)
 
 
 def _tell(captured: Captured, name: str) -> None:
@@ -106,15 +95,4 @@ def _tell(captured: Captured, name: str) -> None:
     here().note(
         f"status {captured.status}, {captured.exchanges} exchanges, {captured.wire} bytes in {name}"
     )
-    here().answer(
-        {
-            "pwid": str(captured.pwid),
-            "urn": captured.pwid.urn,
-            "file": name,
-            "status": captured.status,
-            "exchanges": captured.exchanges,
-            "bytes": captured.wire,
-            "missing": captured.missing,
-        },
-        str(captured.pwid),
-    )
+    here().answer(captured.as_dict() | {"file": name}, str(captured.pwid))
