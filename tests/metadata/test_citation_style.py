@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,3 +83,12 @@ def test_what_a_substitution_wrote_is_not_written_again() -> None:
     """ "substituted variables are suppressed in the rest of the output" (CSL 1.0.2, Substitute)."""
     item = {"type": "book", "title": "Nobody wrote this", "issued": {"date-parts": [[2001]]}}
     assert style("apa", "en-US").entry(item).count("Nobody wrote this") == 1
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None or "PERDURE_CITEPROC" not in os.environ,
+    reason="citeproc-js is asked where PERDURE_CITEPROC says that it is: tools/citation_vectors.py",
+)
+def test_the_vectors_are_what_citeproc_js_says() -> None:
+    tool = Path(__file__).parents[2] / "tools" / "citation_vectors.py"
+    assert subprocess.run([sys.executable, tool, "--check"], check=False).returncode == 0

@@ -203,6 +203,23 @@ def test_what_was_withdrawn_can_still_be_cited(site: Deployment, blank: str) -> 
     assert site.get(f"/{blank}").status == 410
 
 
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("metadata=datacite", "application/xml"),
+        ("metadata=jsonld", "application/json"),
+        ("metadata=bibtex", "text/plain; charset=utf-8"),
+        ("cite=apa", "text/plain; charset=utf-8"),
+    ],
+)
+def test_browsers_are_given_what_they_show(
+    site: Deployment, named: str, question: str, kind: str
+) -> None:
+    field = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    assert site.get(f"/{named}?{question}", field).headers["content-type"] == kind
+    assert site.get(f"/{resource(named)}", field).headers["content-type"].startswith("text/plain")
+
+
 # taking
 # ------
 
@@ -253,6 +270,7 @@ def test_cmdi_is_attached_byte_for_byte(site: Deployment, blank: str) -> None:
         site.get(f"/{resource(blank)}", "Accept: application/x-cmdi+xml"),
     ):
         assert (found.status, found.body) == (200, CMDI)
+        assert "sandbox" in found.headers["content-security-policy"]  # it may hold a script
         assert found.headers["content-type"] == "application/x-cmdi+xml"
 
 

@@ -81,6 +81,9 @@ def _facts(record: Record) -> Iterator[str]:
         yield from _version(version)
     yield from (f"at {_location(location)}" for location in record.locations)
     yield from (f"also {name}" for name in record.aliases)
+    if record.about is not None:
+        yield f"described as {record.about.title!a}"
+    yield from (f"with a {one.format} record, {len(one.content)} bytes" for one in record.attached)
     yield from (f"{name}: {value!a}" for name, value in record.metadata.items())
 
 

@@ -116,7 +116,7 @@ def described(
     What was described by nobody is what plain names and values say of it, else `derived`.
     """
     about = record.about or of_pairs(record.metadata)
-    if derived is not None and not about.titles:
+    if derived is not None and about == About():
         mark = Text(value=_DERIVED.format(derived.derived), kind="TechnicalInfo", language="en")
         about = msgspec.structs.replace(derived, descriptions=(*derived.descriptions, mark))
     version, held = _held(identifier, record)

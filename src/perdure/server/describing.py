@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
@@ -23,7 +24,7 @@ from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
-from perdure.model import Location, Record, Representation, Tombstone, Version
+from perdure.model import Location, Preference, Record, Representation, Tombstone, Version
 from perdure.parts import annotation
 from perdure.rules import qualified
 from perdure.server import pages
@@ -53,7 +54,7 @@ def describe(
     Raises NotAcceptable where none of our forms is welcome.
     """
     offers = _ERC_FIRST if isinstance(identifier, Ark) else _OFFERS
-    kind = choose(request.accept, offers)
+    kind = _chosen(request.accept, offers)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
@@ -82,6 +83,12 @@ def describe(
 def etag(record: Record, kind: str) -> bytes:
     """The entity tag of one form of a revision; `If-Match` of a write reads the revision off it."""
     return f'"r{record.revision}-{kind.partition("/")[2]}"'.encode()
+
+
+@lru_cache(maxsize=1024)
+def _chosen(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | None:
+    """The form that is most welcome. Cached: the same few wishes come again and again."""
+    return choose(accept, offers)
 
 
 # the public form

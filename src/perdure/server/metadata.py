@@ -6,7 +6,8 @@ quality than whatever the thing itself could be given as. A wildcard never asks 
 same address takes metadata with PUT or POST, from whoever may `describe`.
 
 What must stay true: a name that says its format means the thing and never its metadata, for that
-answer never changes; what is invalid changes nothing.
+answer never changes; what is invalid changes nothing; no script that somebody put into a record
+ever runs.
 """
 
 from __future__ import annotations
@@ -215,14 +216,26 @@ def _given(
     body: bytes,
 ) -> Answer:
     tag = f'"r{record.revision}-{_word(name)}"'.encode()
+    if any(_essence(one) == "text/html" for one in request.accept):
+        kind = _for_people(kind)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"content-security-policy", b"default-src 'none'; sandbox"),
+        (b"x-content-type-options", b"nosniff"),
         *links((link(f"{request.base}/{path_of(identifier)}", "describes"),)),
     ]
     if has_already(request, tag):
         return empty(HTTPStatus.NOT_MODIFIED, *fields)
     return plain(HTTPStatus.OK, kind, body, *fields)
+
+
+def _for_people(kind: str) -> str:
+    """The media type under which a browser shows what it would else put into a file."""
+    essence = kind.partition(";")[0]
+    if essence.endswith("xml"):
+        return "application/xml"
+    return "application/json" if essence.endswith("json") else "text/plain; charset=utf-8"
 
 
 def _word(name: str) -> str:
