@@ -143,6 +143,11 @@ def test_bytes_come_as_they_were_archived(site: Deployment) -> None:
 
 
 def test_the_replay_origin_has_nothing_but_replay(site: Deployment) -> None:
+    site.bind("ark:/99999/fk4x", "https://elsewhere.example/")
+    for target in ("/ark:/99999/fk4x", "/api/handles/99999/fk4x", "/cdx?url=dr.dk"):
+        for _ in range(2):  # what is remembered is not given either
+            assert site.get(target).status != 405
+            assert replay(site, target).status == 404
     for target in (
         "/",
         "/healthz",

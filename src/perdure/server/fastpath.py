@@ -152,7 +152,8 @@ class FastPath:
         if asked is None:
             if len(self._askers) >= _MOST_HEADERS:
                 self._askers.clear()
-            asked = _NOT_FOR_HANDLES.isdisjoint(joined(header_fields(fields)))
+            found_fields = joined(header_fields(fields))
+            asked = _NOT_FOR_HANDLES.isdisjoint(found_fields) and not self._on_replay(found_fields)
             self._askers[fields] = asked
         if not asked or method != b"GET":
             return None
@@ -181,8 +182,7 @@ class FastPath:
             if len(self._indexed) >= _MOST_HEADERS:
                 self._indexed.clear()
             found = joined(header_fields(fields))
-            on_replay = found.get(b"host", b"").lower() == self._replay_host
-            asked = _NOT_FOR_HANDLES.isdisjoint(found) and not on_replay
+            asked = _NOT_FOR_HANDLES.isdisjoint(found) and not self._on_replay(found)
             self._indexed[fields] = asked
         if not asked or method != b"GET":
             return None
@@ -247,8 +247,12 @@ class FastPath:
             self._headers[fields] = usual
         return usual
 
+    def _on_replay(self, found: dict[bytes, bytes]) -> bool:
+        """Whether it was sent to the origin that shows archived pages, which has nothing else."""
+        return bool(self._replay_host) and found.get(b"host", b"").lower() == self._replay_host
+
     def _usual(self, found: dict[bytes, bytes]) -> Usual | None:
-        if not _UNUSUAL.isdisjoint(found):
+        if not _UNUSUAL.isdisjoint(found) or self._on_replay(found):
             return None
         accept = found.get(b"accept")
         if accept is not None:
