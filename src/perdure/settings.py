@@ -73,6 +73,9 @@ class Settings:
     unknown_archives: str = _setting(
         "refuse", "refuse, or standard-form: believe that an unknown archive resolves its own PWIDs"
     )
+    capture: str = _setting(
+        "off", "on: POST /captures captures pages into one's own web archive (archive_id)"
+    )
     private_networks: tuple[str, ...] = _setting(
         (), "networks not on the public internet that may be fetched from, such as 10.1.0.0/16"
     )
@@ -123,6 +126,7 @@ class Settings:
             ("basic_authentication", ("https", "always", "never")),
             ("private_locations", ("accept", "refuse")),
             ("unknown_archives", ("refuse", "standard-form")),
+            ("capture", ("off", "on")),
             ("closed_archives", ("451", "404", "local")),
         ):
             if getattr(self, name) not in allowed:
@@ -138,6 +142,8 @@ class Settings:
             raise BadSettings(
                 setting="archive_id", value=self.archive_id, reason="a domain in lower case"
             )
+        if self.capture == "on" and not self.archive_id:
+            raise BadSettings(setting="capture", value="on", reason="it needs an archive_id")
         if self.region_header and not re.fullmatch("[A-Za-z0-9-]{1,64}", self.region_header):
             raise BadSettings(
                 setting="region_header",

@@ -14,6 +14,7 @@ A request is about a page of the server or about an identifier; identifiers have
     any       /api/handles/<handle>        handles.answer       APIS
     any       /hrls/handles/?<type>=<text> handle_search.answer
     any       /tokens /tokens/<name>       granting.answer
+    POST      /captures?url=<url>          capturing.answer
     GET HEAD  <identifier>                 reading.get          METHODS
     PUT       <identifier or series>       writing.put
     POST      <identifier>?<operation>     operating.post
@@ -37,6 +38,7 @@ from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError
 from perdure.server import (
+    capturing,
     cdx,
     granting,
     handle_search,
@@ -80,6 +82,7 @@ APIS: dict[str, Handler] = {
     "api/handles": handles.answer,
     "hrls/handles": handle_search.answer,
     "tokens": granting.answer,
+    "captures": capturing.answer,
 }
 METHODS: dict[str, Handler] = {
     "GET": reading.get,

@@ -20,6 +20,7 @@ from perdure.server.passwords import Passwords
 from perdure.settings import Settings
 from perdure.unfolding import Unfolding
 
+AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads; the work itself is mostly done by other processes
 
 
@@ -32,6 +33,8 @@ class Service:
     metrics: Metrics
     passwords: Passwords = field(default_factory=Passwords)
     health: Health = field(default_factory=Health)
+    capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    """Held while a page is captured."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
