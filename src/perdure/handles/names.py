@@ -10,7 +10,8 @@ grammar of PDIs reads back. No prefix of the Handle System is called `pdi`.
 >>> str(read("pdi/oma.eop.gov.us/1997/9/1/a%3ab.text.1")), str(read("21.T14999/x"))
 ('pdi://oma.eop.gov.us/1997/09/01/a:b.text.1', 'hdl:21.T14999/x')
 
-What must stay true: `read(spelled(x)) == x` for every Handle and PDI x.
+What must stay true: `read(spelled(x)) == x` for every Handle x, and every PDI that is no part and
+cites nothing: only such have records.
 """
 
 from __future__ import annotations
