@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.archives.warcs import Warc
 from tests.server.deployment import Deployment, deployed
+from warcio.archiveiterator import ArchiveIterator
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
 MANY = 2500
@@ -131,3 +132,26 @@ def test_cdx_toolkit_lists_and_counts(site: Deployment) -> None:
     (size,) = cdxt(site, "size", "hot.example")
     assert int(size) > 0
     assert cdxt(site, "iter", "nobody.example", "--jsonl") == []
+
+
+def test_cdx_toolkit_extracts_what_was_archived(site: Deployment, tmp_path: Path) -> None:
+    """`cdxt warc` lists with `/cdx`, and fetches each capture from `/replay/<time>id_/<uri>`."""
+    program = PEERS / "cdxt"
+    if not program.exists():
+        pytest.skip("cdx_toolkit is not installed (make unit)")
+    command = (str(program), "--source", f"{site.base}/cdx", "--wb", f"{site.base}/replay")
+    done = subprocess.run(
+        [*command, "warc", "--prefix", "X", "http://www.dr.dk/"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("X*.warc.gz")
+    bodies = [
+        record.content_stream().read()
+        for record in ArchiveIterator(path.open("rb"))
+        if record.rec_type == "response"
+    ]
+    assert bodies == [b"0", b"1", b"2"]

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_tz
 from http import HTTPStatus
 from itertools import chain, islice
+from urllib.parse import unquote
 
 import msgspec
 
@@ -33,6 +34,7 @@ from perdure.server import problems
 from perdure.server.answers import Answer, Fields, empty, links, uri
 from perdure.server.request import Request
 from perdure.server.service import Service
+from perdure.server.targets import is_escaped
 
 LINK_FORMAT = "application/link-format"
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
@@ -49,9 +51,12 @@ _MOST = 1_000_000  # mementos of one TimeMap
 def original_uri(request: Request, prefix: str) -> str:
     """The URI behind the name of a page, with its query. Raises InvalidRequest.
 
-    Proxies fold `http://` in a path into `http:/`; a URI without a scheme is one of `http`.
+    Proxies fold `http://` in a path into `http:/`, some clients escape all of the URI; one without
+    a scheme is of `http`.
     """
     text = request.target.text.removeprefix(prefix)
+    if is_escaped(text):
+        text = in_path(unquote(text))
     if request.target.question is not None:
         text = f"{text}?{request.target.question}"
     if not text:
