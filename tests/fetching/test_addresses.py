@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.fetching.addresses import is_allowed, networks
 
@@ -72,3 +76,22 @@ def test_an_operator_allows_single_networks() -> None:
 def test_what_is_no_address_is_an_error() -> None:
     with pytest.raises(ValueError, match="localhost"):
         is_allowed("localhost")
+
+
+_NOT_GLOBAL = st.ip_addresses(v=4).filter(lambda one: not one.is_global or one.is_multicast)
+
+
+@given(inner=_NOT_GLOBAL, low=st.integers(0, 2**80 - 1))
+def test_no_form_of_ipv6_leads_to_an_ipv4_address_that_is_refused(
+    inner: IPv4Address, low: int
+) -> None:
+    """RFC 4291 section 2.5.5, RFC 6052 section 2.1, RFC 3056 section 2, RFC 4380 section 4."""
+    four = int(inner)
+    for address in (
+        four,  # IPv4-compatible
+        0xFFFF << 32 | four,  # IPv4-mapped
+        0x64FF9B << 96 | four,  # NAT64
+        0x2002 << 112 | four << 80 | low,  # 6to4
+        0x20010000 << 96 | low % 2**64 << 32 | four ^ 0xFFFFFFFF,  # Teredo, its client
+    ):
+        assert not is_allowed(str(IPv6Address(address)))

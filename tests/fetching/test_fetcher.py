@@ -153,6 +153,38 @@ def test_a_server_that_never_ends_is_left() -> None:
     run(work())
 
 
+def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
+    async def work() -> None:
+        # a queue for connections that is full: who asks waits
+        full = await asyncio.start_server(lambda reader, writer: None, "127.0.0.2", 0, backlog=1)
+        port = full.sockets[0].getsockname()[1]
+        asyncio.get_running_loop().remove_reader(full.sockets[0].fileno())
+        waiting = [
+            asyncio.create_task(asyncio.open_connection("127.0.0.2", port)) for _ in range(3)
+        ]
+        await asyncio.sleep(0.1)
+
+        async def names(host: str, port: int) -> list[str]:
+            return ["127.0.0.2", "127.0.0.1"]
+
+        server = await asyncio.start_server(_hello, "127.0.0.1", port)
+        client = fetcher(resolve=names, limits=Limits(connect_seconds=1))
+        found = await client.exchange(f"http://two.example:{port}/")
+        assert (found.address, found.body) == ("127.0.0.1", b"hello")
+        for task in waiting:
+            task.cancel()
+        server.close()
+        full.close()
+
+    run(work())
+
+
+async def _hello(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(HELLO)
+    writer.close()
+
+
 def test_why_nobody_answers_is_told() -> None:
     async def nowhere(host: str, port: int) -> list[str]:
         raise OSError("no such name")

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perdure.fetching.exchange import Limits
 from perdure.fetching.reading import NotHttp, Reading
@@ -114,3 +118,29 @@ def test_a_head_that_no_strict_parser_accepts_is_read(
     assert found.body == b"hello"
     if read_as is not None:
         assert found.headers == read_as
+
+
+@given(
+    text=st.sampled_from((LENGTH, CHUNKED, CLOSED, BARE, INTERIM + CHUNKED, CLOSED + b"!" * 2000)),
+    lost=st.integers(0, 40),
+    cuts=st.lists(st.integers(0, 2200), max_size=6),
+)
+def test_how_it_is_cut_into_pieces_makes_no_difference(
+    text: bytes, lost: int, cuts: list[int]
+) -> None:
+    """RFC 9112 section 2.2: a recipient parses an HTTP message as a sequence of octets."""
+    whole = text[: len(text) - lost]
+    places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    told: list[object] = []
+    for pieces in ([whole], [whole[a:b] for a, b in pairwise(places)]):
+        reading = Reading(LIMITS, method="GET")
+        try:
+            for piece in pieces:
+                reading.feed(piece)
+            if not reading.done:
+                reading.end()
+        except NotHttp:
+            told.append(None)
+        else:
+            told.append((reading.received, reading.body, reading.truncated, reading.headers))
+    assert told[0] == told[1]

@@ -146,26 +146,37 @@ class Fetcher:
     async def _connect(
         self, where: Target
     ) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the first address that answers, of those that the name has."""
+        """A connection to the first address that answers, of those that the name has.
+
+        Each gets its share of the time: where IPv6 leads nowhere, IPv4 has its turn.
+        """
         problem: OSError | None = None
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.limits.connect_seconds
         try:
-            async with asyncio.timeout(self.limits.connect_seconds):
-                for address in await self._addresses(where):
-                    try:
-                        reader, writer = await asyncio.open_connection(
-                            address,
-                            where.port,
-                            ssl=self._context(where),
-                            server_hostname=where.host if where.scheme == "https" else None,
-                        )
-                    except ssl.SSLError as error:
-                        raise self._unreachable(where, Cause.TLS, _words(error)) from error
-                    except OSError as error:
-                        problem = error
-                    else:
-                        return address, reader, writer
+            async with asyncio.timeout_at(until):
+                found = await self._addresses(where)
         except TimeoutError:
-            raise self._unreachable(where, Cause.TIME, "nobody answers in time") from None
+            reason = "the name is not resolved in time"
+            raise self._unreachable(where, Cause.TIME, reason) from None
+        for turn, address in enumerate(found):
+            share = (until - loop.time()) / (len(found) - turn)
+            try:
+                async with asyncio.timeout(share):
+                    reader, writer = await asyncio.open_connection(
+                        address,
+                        where.port,
+                        ssl=self._context(where),
+                        server_hostname=where.host if where.scheme == "https" else None,
+                    )
+            except ssl.SSLError as error:
+                raise self._unreachable(where, Cause.TLS, _words(error)) from error
+            except OSError as error:  # TimeoutError is one
+                problem = error
+            else:
+                return address, reader, writer
+        if isinstance(problem, TimeoutError):
+            raise self._unreachable(where, Cause.TIME, "nobody answers in time")
         raise self._unreachable(where, Cause.CONNECTION, _words(problem or OSError()))
 
     async def _addresses(self, where: Target) -> list[str]:
