@@ -112,7 +112,13 @@ def list_() -> None:
 @click.argument("url")
 @click.option("--at", metavar="TIME", help="2016-01-22T11:20:29Z, or less precise, or 14 digits.")
 @click.option("--nearest", is_flag=True, help="Give the nearest capture where none is exact.")
-@click.option("--limit", type=click.IntRange(min=1), default=1000, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=1000,
+    metavar="NUMBER",
+    help="At most so many captures, if --at is not given; 1000 if not given.",
+)
 def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
     """Find the captures of URL, or the one at a time.
 
