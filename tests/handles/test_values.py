@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import Conflict, InvalidRequest, TooLarge
@@ -36,6 +36,7 @@ def assigned(new: tuple[Value, ...], record: Record | None = None, at: str = AT)
     return changes.assign(HANDLE, record or Record(at=AT), new, at)[0]
 
 
+@settings(deadline=None)
 @given(some_values())
 def test_what_was_assigned_is_told(new: tuple[Value, ...]) -> None:
     """RFC 3651 section 3.1: "Each handle value … is assigned with a unique index"."""
@@ -46,6 +47,7 @@ def test_what_was_assigned_is_told(new: tuple[Value, ...]) -> None:
     assert {one.at for one in told} <= {AT}
 
 
+@settings(deadline=None)
 @given(some_values(), st.lists(HOSTS, unique=True))
 def test_locations_of_other_ways_have_values_too(new: tuple[Value, ...], more: list[str]) -> None:
     record = assigned(new)
@@ -57,6 +59,7 @@ def test_locations_of_other_ways_have_values_too(new: tuple[Value, ...], more: l
     assert {one.data for one in told if one.type == "URL"} == known | set(more)
 
 
+@settings(deadline=None)
 @given(some_values(), some_values())
 def test_a_value_that_did_not_change_keeps_its_time(
     first: tuple[Value, ...], second: tuple[Value, ...]
@@ -70,12 +73,14 @@ def test_a_value_that_did_not_change_keeps_its_time(
     assert (outcome is Outcome.UNCHANGED) == unchanged
 
 
+@settings(deadline=None)
 @given(some_values())
 def test_values_written_are_read_again(new: tuple[Value, ...]) -> None:
     body = msgspec.json.encode({"values": written(new, to_admin=True)})
     assert read(body) == new
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_body_but_json_with_values_is_read(body: bytes) -> None:
     try:

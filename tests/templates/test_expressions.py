@@ -25,7 +25,7 @@ def _grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.recursive(ATOMS, _grown, max_leaves=6), st.text("ab1.\n", max_size=8))
 def test_it_matches_what_python_matches(pattern: str, text: str) -> None:
     try:
