@@ -38,11 +38,7 @@ from perdure.parts import media
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
-_OF_PWID_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|history|locations|nearest|(?:cursor|limit)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
-)
-_URN = re.compile(
     r"\?(?:(?:info|history|locations|nearest|metadata|cite"
     r"|(?:cursor|limit|metadata|cite|locale)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
