@@ -18,6 +18,7 @@ from perdure.decide import decide, depends_on_reader
 from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
 from perdure.ids import Identifier
+from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.model import (
@@ -33,7 +34,7 @@ from perdure.model import (
 )
 from perdure.revisions import changes
 from perdure.rules import wanted
-from perdure.server import asking, auth, held, members, metadata, parts, problems, pwids
+from perdure.server import asking, auth, held, landing, members, metadata, parts, problems, pwids
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -57,7 +58,15 @@ async def get(service: Service, request: Request) -> Answer:
         return await pwids.answer(service, request, identifier, question)
     match question.verb:
         case "info":
+            if isinstance(identifier, Ark) and question.inflection:
+                return landing.erc(service, request, identifier, full=question.inflection == "??")
+            if landing.wanted(request):
+                return await landing.answer(service, request, identifier)
             return description(service, request, identifier)
+        case "landing":
+            return await landing.answer(service, request, identifier)
+        case "linkset":
+            return await landing.linkset(service, request, identifier)
         case "locations":
             return locations(service, request, identifier)
         case "history":

@@ -56,7 +56,7 @@ ABOUT = frozenset(("", "?", "info"))
 """What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
 """Parameters that may stand without a value."""
-_VERBS = ("info", "locations", "history", "members")
+_VERBS = ("info", "landing", "linkset", "locations", "history", "members")
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region")  # fmt: skip
 
@@ -94,6 +94,8 @@ class Question(msgspec.Struct, frozen=True):
     cite: str | None = None
     """A style of citation; empty for the usual one."""
     locale: str | None = None
+    inflection: str = ""
+    """`?` or `??`, where one of them was all that was asked."""
     region: str | None = None
     """Where the reader is, or wants to be sent to."""
 
@@ -123,7 +125,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
     if text is None:
         return Question()
     if text in ABOUT and "info" in verbs:
-        return Question(verb="info")
+        return Question(verb="info", inflection="" if text == "info" else f"?{text}")
     found: dict[str, str] = {}
     for piece in text.split("&"):
         name, equals, value = piece.partition("=")
