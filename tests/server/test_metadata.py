@@ -337,3 +337,11 @@ def test_the_record_as_xml_has_its_metadata_inside(site: Deployment, named: str)
 def test_a_type_that_is_no_metadata_is_a_bad_request(site: Deployment, blank: str) -> None:
     found = put(site, blank, b"x", "text/plain", token=site.token("sends text"))
     problem(found, 400, "invalid-request")
+
+
+def test_a_pwid_is_cited_without_being_known_here(site: Deployment) -> None:
+    urn = "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"
+    line = site.get(f"/{urn}?cite=apa").body.decode()
+    assert "archived by archive.org at 2016-01-22 11:20:29 UTC" in line
+    assert "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk" in line
+    assert f"{site.base}/{urn}" in line

@@ -23,6 +23,7 @@ from perdure.errors import InvalidRequest, NotAcceptable, NotFound, quote
 from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
 from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import LARGEST, Described
@@ -42,6 +43,8 @@ _TYPES = {
     **dict.fromkeys(cmdi.MEDIA_TYPES, cmdi.NAME),
     BIBLIOGRAPHY: "",
 }
+_MANY = 100  # values
+_LONG = 20_000  # characters
 _TEXT = frozenset(("bibtex", "ris", "turtle"))
 """Formats whose charset must be said."""
 
@@ -147,6 +150,8 @@ def _known(service: Service, identifier: Identifier) -> Record:
             what=str(identifier)[:200], reason="a pattern names many resources", rule="pdi-wildcard"
         )
     record = service.record(identifier)
+    if record is None and isinstance(identifier, Pwid):
+        return Record()  # what it says by itself is enough to cite it
     if record is None:
         raise NotFound(identifier=str(identifier))
     return record
@@ -173,7 +178,12 @@ async def _metadata(
     kind = form.media_types[0]
     if form.name in _TEXT:
         kind += "; charset=utf-8"
-    return _given(service, request, identifier, record, form.name, kind, form.write(what))
+    body: bytes
+    if form.name == "turtle" or _is_long(what):
+        body = await service.cut(form.write, what)
+    else:
+        body = form.write(what)
+    return _given(service, request, identifier, record, form.name, kind, body)
 
 
 async def _citation(
@@ -189,12 +199,24 @@ async def _citation(
         return await _metadata(service, request, identifier, record, style, part)
     what = await _described(service, request, identifier, record, part)
     language = locale or _language(request)
-    text = cite(what, style, language) + "\n"
+    text: str
+    if _is_long(what):
+        text = await service.cut(cite, what, style, language)
+    else:
+        text = cite(what, style, language)
     kind = f"{BIBLIOGRAPHY}; charset=utf-8"
     name = f"{style}-{language}"
-    found = _given(service, request, identifier, record, name, kind, text.encode())
+    found = _given(service, request, identifier, record, name, kind, f"{text}\n".encode())
     found.fields.append((b"content-language", language.encode("ascii", "replace")))
     return found
+
+
+def _is_long(what: Described) -> bool:
+    """Whether writing it would hold up the others."""
+    about = what.about
+    lists = (about.creators, about.contributors, about.subjects, about.relations, about.titles)
+    texts = (*about.titles, *about.descriptions)
+    return sum(map(len, lists)) > _MANY or sum(len(one.value) for one in texts) > _LONG
 
 
 def _language(request: Request) -> str:

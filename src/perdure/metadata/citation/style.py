@@ -31,6 +31,7 @@ Item = Mapping[str, Any]
 _NUMERIC = re.compile(
     r"[A-Za-z]{0,3}\d+[A-Za-z]{0,3}(?:\s*[,&–-]\s*[A-Za-z]{0,3}\d+[A-Za-z]{0,3})*"
 )
+_LONGEST_PAGES = 200  # characters
 _PAGES = re.compile(r"(\d+)\s*[-–]\s*(\d+)")
 _MANY = re.compile(r"\d\s*[,&–-]\s*\w*\d|\d\s+and\s+\d")
 
@@ -214,6 +215,9 @@ class Style:
         return render
 
     def _page_range(self, text: str) -> str:
+        if len(text) > _LONGEST_PAGES:
+            return text
+
         def written(found: re.Match[str]) -> str:
             first, last = found[1], found[2]
             if len(last) < len(first):

@@ -42,6 +42,8 @@ _SMALL_WORDS = """
 """
 _SMALL = frozenset(_SMALL_WORDS.split())
 _WORD = re.compile(r"[^\s\u2010-\u2015/-]+")
+_NEAR, _FAR = 8, 300
+"""Characters around a word that are looked at; all of them would be a square of them."""
 _ADDRESS = re.compile(r"\w+://|(?:\w+\.)+\w{2,}(?:/|$)")
 _BEFORE_CAPITAL = re.compile(r"[:?!.][”’»\"']?\s+$|—\s*$")
 
@@ -83,7 +85,7 @@ def _title(text: str) -> str:
         pieces.append(text[end : word.start()])
         end = word.end()
         bare = word[0].strip("“”‘’«»\"'()[],;:.!?").lower()
-        before = text[: word.start()]
+        before = text[max(word.start() - _NEAR, 0) : word.start()]
         edge = at in (0, len(words) - 1) or _BEFORE_CAPITAL.search(before) is not None
         small = (bare in _SMALL or word[0].lower() in _SMALL) and not edge
         pieces.append(word[0] if small or _is_address(text, word) else _capital(word[0]))
@@ -92,9 +94,10 @@ def _title(text: str) -> str:
 
 def _is_address(text: str, word: re.Match[str]) -> bool:
     """Whether a word is, or belongs to, the address of something on the web."""
-    start = text.rfind(" ", 0, word.start()) + 1
-    stop = text.find(" ", word.end())
-    return _ADDRESS.match(text[start : len(text) if stop < 0 else stop]) is not None
+    first, last = max(word.start() - _FAR, 0), min(word.end() + _FAR, len(text))
+    start = max(text.rfind(" ", first, word.start()) + 1, first)
+    stop = text.find(" ", word.end(), last)
+    return _ADDRESS.match(text[start : last if stop < 0 else stop]) is not None
 
 
 # Joining
@@ -150,9 +153,9 @@ def affixed(text: str, prefix: str, suffix: str) -> str:
 
 _TYPED = re.compile("[\"']")
 _STRAIGHT_OPEN = re.compile(r"(?:(?<=^)|(?<=[\s(\[\u2014\ue000]))([\"'])(?=\S)")
-_INSIDE = re.compile(rf"({CLOSE}+)([.,])")
+_INSIDE = re.compile(rf"({CLOSE}{{1,4}})([.,])")
 _DOUBLED = re.compile(r"[ \n]{2,}|\n")
-_NOTHING_BETWEEN = re.compile(r"\.(?: \.)+(?= |$)")
+_NOTHING_BETWEEN = re.compile(r"\.(?: \.){1,3}(?= |$)")
 
 
 def typographic(text: str, quotes: Quotes) -> str:
