@@ -7,13 +7,12 @@ nearest to the time asked for; from one URL to the next is one step in the index
 one in between was captured.
 
 What must stay true: nothing is fetched from anywhere; one list costs at most `MOST_RESOURCES`
-look-ups and `MOST_DOCUMENTS` documents of `LARGEST_DOCUMENT` each.
+look-ups and `MOST_DOCUMENTS` documents with `MOST_BYTES` together.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from contextlib import closing
 
 import msgspec
@@ -37,7 +36,8 @@ from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
 
 MOST_RESOURCES = 1000
 MOST_DOCUMENTS = 50  # frames and style sheets read for one list
-LARGEST_DOCUMENT = 8 << 20  # bytes
+LARGEST_DOCUMENT = 4 << 20  # bytes
+MOST_BYTES = 16 << 20  # of all documents read for one list
 _DEEPEST = 3  # frames in frames, style sheets importing style sheets
 _HTML = ("text/html", "application/xhtml+xml")
 _CSS = "text/css"
@@ -103,17 +103,19 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
     found: dict[str, Resource] = {}
     unread: list[str] = []
     waiting = deque([(page, 0)])
-    documents, complete = 0, True
+    documents, size, complete = 0, 0, True
     while waiting:
         capture, depth = waiting.popleft()
-        if documents == MOST_DOCUMENTS:
+        if documents == MOST_DOCUMENTS or size > MOST_BYTES:
             complete = False
             break
-        documents += 1
-        named = _named(captures, files, capture)
-        if named is None:
+        data = _document(captures, files, capture)
+        if data is None:
             unread.append(capture.uri)
             continue
+        documents, size = documents + 1, size + len(data)
+        css = is_css(capture.media_type)
+        named = references.addresses(data, capture.uri, css=css)
         for address in named:
             if address.role == "link" or not address.uri.startswith(("http://", "https://")):
                 continue
@@ -133,18 +135,14 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
     return Page(resources=tuple(found.values()), complete=complete, unread=tuple(unread))
 
 
-def _named(
-    captures: Captures, files: ArchiveFiles, capture: Capture
-) -> Iterator[references.Address] | None:
-    """The addresses in a document; None where it cannot be read."""
-    css = is_css(capture.media_type)
-    if not css and not is_html(capture.media_type):
-        return iter(())
+def _document(captures: Captures, files: ArchiveFiles, capture: Capture) -> bytes | None:
+    """What may name others; None where it cannot be read."""
+    if not is_css(capture.media_type) and not is_html(capture.media_type):
+        return b""
     try:
-        data = payload(captures, files, capture)
+        return payload(captures, files, capture)
     except (NotFound, Corrupt, OverBudget, Unavailable):
         return None
-    return None if data is None else references.addresses(data, capture.uri, css=css)
 
 
 # a site

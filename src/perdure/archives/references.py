@@ -22,9 +22,10 @@ import msgspec
 
 from perdure.extractors.tags import HTML, Attribute, attributes, read, scan
 
-MOST_TAGS = 200_000  # of a document; what follows them stays as it is
+MOST_TAGS = 100_000  # of a document; what follows them stays as it is
 _LONGEST = 8192  # characters of an address
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_ALL_VISIBLE = re.compile("[!-~]*")
 
 
 class Address(NamedTuple):
@@ -104,6 +105,8 @@ def absolute(base: str, written: str) -> str | None:
         return "about:blank"
     try:
         joined = urljoin(base, text)
+        if _ALL_VISIBLE.fullmatch(joined):
+            return joined
         return quote(joined, safe=_ASCII, errors="surrogateescape")
     except ValueError:
         return "about:blank"
@@ -170,9 +173,12 @@ def _of_html(data: bytes, base: str, replace: Replace) -> Iterator[_Span]:
                     document, based = _Document(uri or base, replace), True
                     yield one.start, one.stop, b""
             continue
-        values = {one.name.lower(): _text(data, one) for one in reversed(found)}
+        firsts: dict[bytes, Attribute] = {}
         for one in found:
-            other = _attribute(name, one.name.lower(), values, document)
+            firsts.setdefault(one.name.lower(), one)  # the others have no effect
+        values = {key: _text(data, one) for key, one in firsts.items()}
+        for key, one in firsts.items():
+            other = _attribute(name, key, values, document)
             if other is None or one.value.start == one.value.stop:
                 continue
             if other == "":
