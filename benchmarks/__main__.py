@@ -24,6 +24,7 @@ NAMES = (
     "held",
     "metadata",
     "cdx_server",
+    "collections",
     "parts_markup",
     "parts_text",
     "parts_images",

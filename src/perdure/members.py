@@ -81,16 +81,25 @@ class _Document(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Rows(msgspec.Struct):
+    collection: int = 0
+    title: str = ""
+    creators: tuple[str, ...] = ()
+    purpose: str = ""
+    date: str = ""
     members: tuple[msgspec.Raw, ...] = ()
 
 
-class _Named(msgspec.Struct):
+class _Named(msgspec.Struct, gc=False):
     name: str = ""
+
+
+class _Names(msgspec.Struct):
+    members: tuple[_Named, ...] = ()
 
 
 _document = msgspec.json.Decoder(_Document)
 _rows = msgspec.json.Decoder(_Rows)
-_named = msgspec.json.Decoder(_Named)
+_names = msgspec.json.Decoder(_Names)
 _member = msgspec.json.Decoder(Member)
 _encode = msgspec.json.Encoder().encode
 
@@ -224,8 +233,8 @@ def entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
     there is no such member. The others are passed over unread. Raises InvalidMetadata.
     """
     try:
+        number = wanted if isinstance(wanted, int) else _numbered(data, wanted)
         rows = _rows.decode(data).members
-        number = wanted if isinstance(wanted, int) else _numbered(rows, wanted)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _invalid(str(error)) from error
     if not 0 < number <= len(rows):
@@ -233,9 +242,27 @@ def entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
     return len(rows), number, bytes(rows[number - 1])
 
 
-def _numbered(rows: tuple[msgspec.Raw, ...], name: str) -> int:
-    found = (at for at, row in enumerate(rows, 1) if _named.decode(row).name == name)
-    return next(found, 0)
+def _numbered(data: bytes, name: str) -> int:
+    named = enumerate(_names.decode(data).members, 1)
+    return next((at for at, one in named if one.name == name), 0)
+
+
+def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
+    """A collection without its members, and their entries as they stand in the document.
+
+    Raises InvalidMetadata; what is in an entry is not looked at, but that it is an object.
+    """
+    try:
+        found = _rows.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _invalid(str(error)) from error
+    rows = tuple(map(bytes, found.members))
+    if found.collection != _VERSION or not all(row[:2] == b'{"' for row in rows):
+        raise _invalid("it has entries that are no members, or is of another version")
+    about = Collection(
+        title=found.title, creators=found.creators, purpose=found.purpose, date=found.date
+    )
+    return about, rows
 
 
 def read_entry(data: bytes) -> Member:

@@ -7,8 +7,12 @@ import gzip
 import hashlib
 import json
 import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -199,6 +203,49 @@ def _http(line: str) -> tuple[str, dict[str, Any]]:
     fields = json.loads("{" + text)
     kept = ("url", "mime", "status", "digest", "length", "offset", "filename")
     return position, {name: fields[name] for name in kept if fields.get(name)}
+
+
+def test_pywb_plays_it(wacz: Path, tmp_path: Path) -> None:
+    """`wb-manager` takes the WARC file, `wayback` gives the page, the revisit and the picture."""
+    for name in ("wb-manager", "wayback"):
+        if not (PEERS / name).exists():
+            pytest.skip(f"{name} is not installed; see the Makefile")
+    with zipfile.ZipFile(wacz) as package:
+        warc = tmp_path / "data.warc.gz"
+        warc.write_bytes(package.read("archive/data.warc.gz"))
+    for words in (("init", "corpus"), ("add", "corpus", str(warc))):
+        subprocess.run(
+            [str(PEERS / "wb-manager"), *words], cwd=tmp_path, check=True, capture_output=True
+        )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    player = subprocess.Popen(
+        [str(PEERS / "wayback"), "-b", "127.0.0.1", "-p", str(port), "-d", str(tmp_path)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        base = f"http://127.0.0.1:{port}/corpus"
+        assert played(f"{base}/20160122112029id_/http://www.dr.dk/") == PAGE
+        assert played(f"{base}/20160123112029id_/http://www.dr.dk/") == PAGE
+        assert played(f"{base}/20160122112029id_/http://www.dr.dk/a.png") == b"\x89PNG"
+    finally:
+        player.terminate()
+        player.wait()
+
+
+def played(url: str) -> bytes:
+    """What a player answers, once it has started."""
+    for _ in range(150):
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                body: bytes = answer.read()
+                return body
+        except (ConnectionError, urllib.error.URLError) as error:
+            if isinstance(error, urllib.error.HTTPError):
+                raise
+            time.sleep(0.2)
+    raise AssertionError("the player did not start")
 
 
 def test_our_own_archive_takes_it_again(wacz: Path, archive: Shell) -> None:

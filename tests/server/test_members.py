@@ -128,6 +128,21 @@ def test_the_list_has_every_members_own_identifier(
     assert parse(found["members"][6]["part"])
 
 
+def test_an_entry_cannot_say_where_it_leads(site: Deployment) -> None:
+    data = b'{"collection": 1, "members": [{"identifier": "hdl:1/1", "url": "http://evil"}]}'
+    evil = site.mint(text(data, members.FORMAT, members.MEDIA_TYPE))
+    found = json.loads(site.get(f"/{evil}?members", "Accept: application/json").body)
+    assert found["members"][0]["url"] == f"{site.base}/{evil}%23member=1"
+
+
+def test_the_record_says_where_the_members_are(site: Deployment, corpus: str) -> None:
+    record = json.loads(site.get(f"/{corpus}?info", "Accept: application/json").body)
+    (held,) = record["versions"][0]["representations"]
+    assert held["members"] == f"{site.base}/{corpus}?members"
+    page = site.get(f"/{corpus}?info", "Accept: text/html").body.decode()
+    assert f'href="{site.base}/{corpus}?members"' in page
+
+
 def test_the_list_comes_in_pages(site: Deployment, corpus: str) -> None:
     seen, target = [], f"/{corpus}?members&limit=3"
     while target:

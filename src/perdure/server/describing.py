@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from perdure import metadata, parts
+from perdure import members, metadata, parts
 from perdure.description import Attachment
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier
@@ -148,7 +148,14 @@ def _representation(held: Representation, identifier: Identifier, base: str) -> 
         "language": held.language,
         "length": held.length,
         "sha512": held.sha512,
-    }
+    } | _listed(held, identifier, base)
+
+
+def _listed(held: Representation, identifier: Identifier, base: str) -> dict[str, str]:
+    """Where the members of a collection are listed; nothing for what is none."""
+    if held.media_type != members.MEDIA_TYPE:
+        return {}
+    return {"members": f"{base}/{path_of(identifier)}?members"}
 
 
 def _attached(one: Attachment) -> dict[str, str]:

@@ -17,7 +17,6 @@ in `PUBLIC`; a list of any size costs one decoding of the document and one page 
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote as escape
 
 import msgspec
@@ -30,7 +29,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.urn import Urn
-from perdure.members import Collection, Member
+from perdure.members import Member
 from perdure.model import Fetch, Gone, Location, Preference, Query, Redirect
 from perdure.parts import Member as MemberSelector
 from perdure.rules import wanted
@@ -140,7 +139,8 @@ async def listing(
         raise NotAcceptable(
             identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
         )
-    limit = min(question.limit or service.settings.page_size, _MOST)
+    most = service.settings.page_size if kind == "text/html" else _MOST
+    limit = min(question.limit or service.settings.page_size, most)
     start = _start(question.cursor)
     tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
     fields: Fields = [
@@ -186,21 +186,18 @@ def _rendered(
 ) -> tuple[bytes, str | None]:
     """A page of the list as it is sent, and the address of the next one."""
     try:
+        if kind == "application/json":
+            return _json(source.read(), whole, base, start, limit)
         collection = members.load(source.read())
     except InvalidMetadata as error:
         raise Undecodable(
             identifier=source.name, media_type=source.media_type, reason=error.reason
         ) from error
     shown = collection.members[start - 1 : start - 1 + limit]
-    here = part_path(whole, "member=1").removesuffix("1").removesuffix("%3D1")
-    rows = [(number, f"{base}/{here}{number}", one) for number, one in enumerate(shown, start)]
-    after = start + limit
-    following = None
-    if after <= len(collection.members):
-        following = f"{base}/{path_of(whole)}?members&{_page(after, limit)}"
+    here = _prefix(whole, base)
+    rows = [(number, f"{here}{number}", one) for number, one in enumerate(shown, start)]
+    following = _following(whole, base, start + limit, limit, len(collection.members))
     match kind:
-        case "application/json":
-            body = _json(collection, whole, base, rows, following)
         case "text/html":
             body = pages.render(
                 "members.html",
@@ -220,27 +217,42 @@ def _rendered(
 _Rows = list[tuple[int, str, Member]]
 
 
+def _prefix(whole: Identifier, base: str) -> str:
+    """The address of a member, without its number."""
+    return f"{base}/{part_path(whole, 'member=1').removesuffix('1')}"
+
+
+def _following(whole: Identifier, base: str, start: int, limit: int, size: int) -> str | None:
+    """The address of the page that begins with a member; None where there is none."""
+    return f"{base}/{path_of(whole)}?members&{_page(start, limit)}" if start <= size else None
+
+
 def _json(
-    collection: Collection, whole: Identifier, base: str, rows: _Rows, following: str | None
-) -> bytes:
-    part = part_uri(whole, "member=1").removesuffix("1")
-    shown: list[dict[str, Any]] = [
-        {"number": number, "url": href, "part": f"{part}{number}"} | msgspec.structs.asdict(one)
-        for number, href, one in rows
-    ]
-    return msgspec.json.encode(
+    document: bytes, whole: Identifier, base: str, start: int, limit: int
+) -> tuple[bytes, str | None]:
+    """A page of entries as they are written, each with what leads to it behind."""
+    about, entries = members.entries(document)
+    encode = msgspec.json.encode
+    url = encode(_prefix(whole, base)).removesuffix(b'"')
+    part = encode(part_uri(whole, "member=1")).removesuffix(b'1"')
+    shown = b",\n".join(
+        b'%b,"number":%d,"url":%b%d","part":%b%d"}' % (entry[:-1], n, url, n, part, n)
+        for n, entry in enumerate(entries[start - 1 : start - 1 + limit], start)
+    )
+    following = _following(whole, base, start + limit, limit, len(entries))
+    head = encode(
         {
             "identifier": str(whole),
             "url": f"{base}/{path_of(whole)}",
-            "title": collection.title,
-            "creators": collection.creators,
-            "purpose": collection.purpose,
-            "date": collection.date,
-            "size": len(collection.members),
-            "members": shown,
+            "title": about.title,
+            "creators": about.creators,
+            "purpose": about.purpose,
+            "date": about.date,
+            "size": len(entries),
             "next": following,
         }
     )
+    return b'%b,"members":[\n%b\n]}\n' % (head[:-1], shown), following
 
 
 def _linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
