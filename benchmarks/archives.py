@@ -38,9 +38,9 @@ OUT = fixture.OUT / "archives"
 _ROOT = Path(__file__).parents[1]
 _PEERS = _ROOT / ".peers" / "bin"
 _CORPUS = _ROOT.parent / "shared" / "corpus"
-_PAIRS = 10_000
+_PAIRS = 5_000
 """Requests with their responses in the WARC that is indexed."""
-_URLS = 100_000
+_URLS = 50_000
 _HOT = int(os.environ.get("PERDURE_BENCH_CAPTURES", "200000"))
 _HOT_URL = "http://www.hot.example/"
 _ROUNDS = 3

@@ -182,7 +182,11 @@ def export_cdxj(output: str, *, every: bool) -> None:
     from perdure.archives import cdxj, ranges
     from perdure.cli.output import output_file
 
-    about = () if every else ("request", "metadata", "continuation")
+    def is_wanted(one: Capture) -> bool:
+        """What `cdxj-indexer` takes: nothing that only says how something was captured."""
+        about = one.kind in ("request", "continuation")
+        return every or not (about or one.media_type == "application/warc-fields")
+
     written = 0
     with here().registry() as registry, output_file(output) as into:
         captures = registry.archive.captures
@@ -190,7 +194,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
             everything = ranges.walk(captures, ranges.Stretch("", "\U0010ffff"))
             for _, second in groupby(everything, key=ranges.place):
                 # of one URL and second, in the order of their lines, as `sort` has it
-                lines = sorted(cdxj.write(one) for one in second if one.kind not in about)
+                lines = sorted(cdxj.write(one) for one in second if is_wanted(one))
                 into.writelines(lines)
                 written += len(lines)
                 bar(written)

@@ -1,0 +1,113 @@
+"""`perdure archive` at the command line: what is printed, and what the shell is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.archives.warcs import Warc
+from tests.cli.conftest import Shell
+
+PEERS = Path(__file__).parents[2] / ".peers" / "bin"
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
+URL = "http://www.dr.dk/"
+
+
+@pytest.fixture
+def warc(place: Path) -> Path:
+    made = Warc(place / "a.warc.gz")
+    made.response(URL, "2016-01-22T11:20:29Z", b"<p>old")
+    made.response(URL, "2017-01-22T11:20:29Z", b"<p>new")
+    made.response("https://dr.dk/", "2018-01-22T11:20:29Z", b"<p>https")
+    return made.finish()
+
+
+def test_add_find_list(shell: Shell, warc: Path) -> None:
+    assert shell.lines("archive", "add", str(warc)) == ["a.warc.gz: added, 3 records, 3 captures"]
+    assert shell.lines("archive", "add", str(warc.parent)) == [
+        "a.warc.gz: unchanged, 3 records, 3 captures"
+    ]
+    assert [one.split("\t")[:4] for one in shell.lines("archive", "list")] == [
+        ["a.warc.gz", "3", "3", "0"]
+    ]
+    assert len(shell.lines("archive", "find", URL)) == 3
+    found = shell.json("archive", "find", URL, "--at", "2016-01-22T11:20:29Z")
+    assert (found["match"], found["uri"], found["date"]) == ("exact", URL, "2016-01-22T11:20:29Z")
+    assert shell.json("archive", "find", URL, "--at", "20160122112029") == found
+
+
+def test_what_is_not_exact_is_found_only_when_asked_for(shell: Shell, warc: Path) -> None:
+    shell.run("archive", "add", str(warc))
+    told = shell.error("archive", "find", URL, "--at", "2016-01-22T11:20:30Z", code=10)
+    assert isinstance(told["offered"], list)
+    assert told["offered"][0]["date"] == "2016-01-22T11:20:29Z"
+    shell.error("archive", "find", URL, "--at", "2018-01-22T11:20:29Z", code=10)
+    found = shell.json("archive", "find", URL, "--at", "2016-01-22T11:20:30Z", "--nearest")
+    assert (found["match"], found["delta"]) == ("nearest", -1)
+    shell.error("archive", "find", "http://nowhere.example/", code=10)
+    shell.error("archive", "find", URL, "--at", "noon", code=2)
+
+
+def test_flaws_are_told_and_the_rest_is_there(shell: Shell, warc: Path) -> None:
+    text = warc.read_bytes()
+    warc.write_bytes(text[:-20])
+    result = shell.run("archive", "add", str(warc), "--json", code=1)
+    told, summary = map(json.loads, result.stdout.splitlines())
+    assert told["captures"] == 3
+    [flaw] = told["flaws"]
+    assert flaw["problem"] == "gzip: the file ends within a member"
+    assert summary["flaws"] == 1
+    shell.run("archive", "check", code=1)
+
+
+def test_check_finds_changed_bytes(shell: Shell, place: Path) -> None:
+    [source] = CORPUS.glob("*warcio__test_data_example-resource.warc.gz")
+    path = place / "plain.warc"
+    path.write_bytes(
+        subprocess.run(["gzip", "-dc", source], check=True, capture_output=True).stdout
+    )
+    shell.run("archive", "add", str(path))
+    shell.run("archive", "check")
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b"Example", b"Exemple"))
+    assert "digest" in shell.lines("archive", "check", "plain.warc", code=1)[0]
+    shell.run("archive", "check", "nobody", code=10)
+
+
+def test_moved_files_are_the_registrys(shell: Shell, warc: Path) -> None:
+    shell.run("archive", "add", "--move", str(warc))
+    assert not warc.exists()
+    assert (shell.root / "captures/files/a.warc.gz").exists()
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize(
+    "name",
+    [
+        "webrecorder+pywb__sample_archive_warcs_iana.warc.gz",
+        "webrecorder+cdxj-indexer__test_data_example.warc.gz",
+        "webrecorder+warcio__test_data_example.arc.gz",
+        "iipc+warc-specifications__primers_web-archive-formats_hello-world.warc",
+    ],
+)
+def test_the_cdxj_is_that_of_cdxj_indexer(shell: Shell, name: str) -> None:
+    """cdxj-indexer 1.5 reads the same file: each of its lines is one of ours.
+
+    It computes digests that no record carries; we give none.
+    """
+    if not (PEERS / "cdxj-indexer").exists():
+        pytest.skip("cdxj-indexer is not installed (make unit)")
+    command = [str(PEERS / "cdxj-indexer"), "-s", str(CORPUS / name)]
+    theirs = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    shell.run("archive", "add", str(CORPUS / name))
+    ours = shell.lines("archive", "export-cdxj")
+    assert [parts(one) for one in ours] == [parts(one) for one in theirs.splitlines()]
+
+
+def parts(line: str) -> tuple[str, ...]:
+    key, time, text = line.split(" ", 2)
+    fields = json.loads(text)
+    names = ("url", "mime", "status", "offset", "filename")
+    return (key, time, *(fields.get(name, "").replace("-", "") for name in names))
