@@ -144,6 +144,11 @@ def test_pages_that_were_compressed_are_read() -> None:
     assert uris(warc, root) == ["/", "/a.png"]
 
 
+def test_a_page_without_a_type_is_read() -> None:
+    _, warc, root = captured(lambda line: response(b"<img src=/a.png>" if " / " in line else b""))
+    assert uris(warc, root) == ["/", "/a.png"]
+
+
 def test_the_pwid_is_that_of_the_page_where_redirects_lead_to() -> None:
     def answer(line: str) -> bytes:
         if " /start " in line:

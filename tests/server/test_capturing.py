@@ -57,6 +57,9 @@ def test_a_page_is_captured_and_found(site: Deployment, page: str) -> None:
     assert told["pwid"].endswith(f"Z:page:{page}")
     assert [one["uri"] for one in told["missing"]] == ["http://169.254.169.254/"]
     assert answer.headers["location"].startswith(f"{site.base}/pwid:own.example:")
+    resolved = site.get(f"/{told['pwid']}", "Accept: application/json")
+    assert resolved.status == 200, resolved.body
+    assert b"exact" in resolved.body
     found = site.get(f"/cdx?url={quote(page, safe='')}&output=json")
     assert page in found.body.decode()
 

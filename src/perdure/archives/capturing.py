@@ -37,7 +37,7 @@ from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
 _BELONGS = frozenset(("resource", "style", "frame"))
-_HTML = frozenset(("text/html", "application/xhtml+xml"))
+_HTML = frozenset(("text/html", "application/xhtml+xml", ""))  # who says nothing means HTML
 
 Watch = Callable[[int, int, str], None]
 """Told how many requests were made, how many are known of, and what was fetched last."""
