@@ -6,18 +6,22 @@ import asyncio
 import gzip
 import io
 import json
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 from tests.fetching.strangers import response, stranger
 from warcio.archiveiterator import ArchiveIterator
 
-from perdure.archives import verdict
+from perdure.archives import playback, verdict
 from perdure.archives.capturing import Bounds, Captured, capture
 from perdure.archives.library import Library
 from perdure.errors import InvalidRequest, MalformedIdentifier
@@ -254,3 +258,50 @@ def test_other_programs_index_it(tmp_path: Path) -> None:
             assert b"".join(record.payload()) == PAGE
     finally:
         library.close()
+
+
+def test_pywb_plays_it(tmp_path: Path) -> None:
+    """A capture with chunks, played back by pywb from its own index of the file."""
+    peers = Path(__file__).parents[2] / ".peers/bin"
+    if not (peers / "wayback").exists():
+        pytest.skip("the peers are not installed: make peers")
+    chunked = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"
+    )
+    found, warc, root = captured(lambda _: chunked)
+    held, indexes = tmp_path / "collections/c/archive", tmp_path / "collections/c/indexes"
+    held.mkdir(parents=True)
+    indexes.mkdir()
+    (held / "a.warc.gz").write_bytes(warc)
+    lines = subprocess.run(
+        (str(peers / "cdxj-indexer"), "a.warc.gz"), cwd=held, capture_output=True, check=True
+    ).stdout
+    (indexes / "index.cdxj").write_bytes(lines)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [peers / "wayback", "-p", str(port), "-b", "127.0.0.1", "-d", tmp_path],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time = playback.digits(found.pwid)
+    try:
+        assert _played(f"http://127.0.0.1:{port}/c/{time}id_/{root}/", server) == b"hello"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _played(url: str, server: subprocess.Popen[bytes]) -> bytes:
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(url) as answer:
+                body: bytes = answer.read()
+                return body
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            assert server.poll() is None, "pywb did not start"
+            sleep(0.1)
+    pytest.fail("pywb did not start")
