@@ -19,6 +19,7 @@ import click
 
 from perdure.cli import (
     about,
+    addresses,
     archive,
     binding,
     capturing,
@@ -49,7 +50,7 @@ _SECTIONS = (
     (parts.part, parts.parts, parts.verify_part, template.template),
     (keeping.verify, keeping.rebuild, keeping.backup),
     (collection.collection,),
-    (links.check_links, links.relocate),
+    (links.check_links, links.relocate, addresses.urlify, addresses.deurlify),
     (archive.archive, pwid.pwid),
     (moving.import_, moving.export, moving.dedupe),
     (about.version, about.completion),

@@ -1,0 +1,124 @@
+"""Identifiers as addresses that a browser can follow, and back again. Pure.
+
+How it works: an address is that of a resolver with the identifier behind it. `urlify` takes our own
+resolver or, on demand, the public proxy of the scheme; `deurlify` knows the proxies of the world by
+their hosts, and ours by its address, and gives the identifier that stands there.
+
+>>> urlify(parse("doi:10.1000/182"))
+'https://doi.org/10.1000/182'
+>>> str(deurlify("http://dx.doi.org/10.1000/182"))
+'doi:10.1000/182'
+
+What must stay true: `deurlify(urlify(x, …)) == x` for every whole identifier x that has an address.
+
+Specification: ISO 24619 section 5.2.6; the proxies' own documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote as escape
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from perdure.errors import InvalidRequest, quote
+from perdure.ids import Identifier, parse
+from perdure.ids.ark import Ark
+from perdure.ids.handle import Handle
+
+_KEPT = "/:;,@!$&'()*+=-._~"
+
+
+class Proxy(msgspec.Struct, frozen=True):
+    """A public resolver: its host, other hosts it has had, and what it resolves."""
+
+    host: str
+    aliases: tuple[str, ...]
+    label: str
+    """What stands before the path to make it an identifier."""
+
+
+_PROXIES = (
+    Proxy("doi.org", ("dx.doi.org", "www.doi.org"), "doi:"),
+    Proxy("hdl.handle.net", ("www.handle.net", "hdl.pid.gwdg.de"), "hdl:"),
+    Proxy("n2t.net", ("www.n2t.net",), ""),
+    Proxy("arks.org", ("www.arks.org",), ""),
+    Proxy("identifiers.org", ("resolver.identifiers.org",), ""),
+    Proxy("nbn-resolving.org", ("nbn-resolving.de", "www.nbn-resolving.org"), ""),
+    Proxy("urn.fi", (), ""),
+)
+_BY_HOST = {host: one for one in _PROXIES for host in (one.host, *one.aliases)}
+_HANDLES = ("hdl:", "doi:")
+
+
+def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
+    """An address of an identifier: at the resolver `base`, else at the public proxy.
+
+    `path` is how it is written at our own resolver. Raises InvalidRequest where there is no
+    resolver given and the scheme has no public one.
+    """
+    if base:
+        return f"{base.rstrip('/')}/{path or identifier}"
+    text = str(identifier)
+    if isinstance(identifier, Handle):
+        host = "doi.org" if text.startswith("doi:") else "hdl.handle.net"
+        return f"https://{host}/{escape(text[4:], safe=_KEPT)}"
+    if isinstance(identifier, Ark):
+        return f"https://n2t.net/{text}"
+    if text.lower().startswith("urn:nbn:"):
+        return f"https://nbn-resolving.org/{text}"
+    raise InvalidRequest(
+        what=f"address of {quote(text)}",
+        reason="its scheme has no public resolver; name one with --url, or set base_url",
+        rule="setting base_url",
+    )
+
+
+def deurlify(
+    url: str, bases: tuple[str, ...] = (), read: Callable[[str], Identifier] = parse
+) -> Identifier:
+    """The identifier that an address is of. `read` reads what stands behind one of our `bases`.
+
+    What is no address, but an identifier, is that identifier. Raises InvalidRequest for the
+    address of no resolver that is known, MalformedIdentifier or UnknownScheme for what stands
+    behind one.
+    """
+    for base in bases:
+        if base and url.startswith(f"{base.rstrip('/')}/"):
+            return read(url[len(base.rstrip("/")) + 1 :])
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise _unknown(url, str(error)) from error
+    if parts.scheme not in ("http", "https"):
+        return parse(url)
+    proxy = _BY_HOST.get(host)
+    if proxy is not None:
+        return parse(_named(proxy, parts.path, parts.query))
+    embedded = _embedded(url)
+    if embedded is not None:
+        return embedded
+    raise _unknown(url, "it is not the address of a resolver that is known here")
+
+
+def _named(proxy: Proxy, path: str, query: str) -> str:
+    """What stands in an address of a proxy; of a handle the query is no part of the name."""
+    if not proxy.label:
+        return path.removeprefix("/") + (f"?{query}" if query else "")
+    text = unquote(path.removeprefix("/"))
+    label = next((one for one in _HANDLES if text.lower().startswith(one)), "")
+    return proxy.label + text[len(label) :]
+
+
+def _embedded(url: str) -> Identifier | None:
+    """An ARK anywhere in an address: `…/ark:/12345/x6` is one at whatever resolver."""
+    at = url.find("/ark:")
+    return parse(url[at + 1 :]) if at >= 0 else None
+
+
+def _unknown(url: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(
+        what=f"address {quote(url[:200])}", reason=reason, rule="docs/reference/landing-pages.md"
+    )

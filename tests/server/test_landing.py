@@ -1,0 +1,252 @@
+"""Landing pages and linksets, read by browsers' rules and by the program `signposting`."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+from lxml import html
+from tests.server.conftest import Answer
+from tests.server.deployment import Deployment, deployed, text
+
+from perdure.description import About, Agent, Code, Relation, Rights, Text, person
+from perdure.ids import parse
+from perdure.model import Describe, Location, Register, Withdraw
+
+PEERS = Path(__file__).parents[2] / ".peers" / "bin"
+NASTY = "</script><script>alert(1)</script> & \"quotes\" 'too' <b>"
+EVERY_SCHEME = (
+    "pdi://oma.eop.gov.us/1997/09/01/1",
+    "hdl:21.T14999/x%y",
+    "doi:10.1000/182",
+    "ark:12345/x6",
+    "urn:isbn:9780141036144",
+    "URN:IANA:42117::a1:::",
+    "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    with deployed(tmp_path_factory.mktemp("landing") / "registry") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def letter(site: Deployment) -> str:
+    """A described document in two formats and two versions."""
+    name = site.mint(
+        text(b"first\r\n"), text(b"<p>first", "html", "text/html"), metadata={"note": "x"}
+    )
+    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
+    site.commit(whole, text(b"second\r\n", language="en"))
+    about = About(
+        titles=(Text(value="A letter"),),
+        creators=(_jane(),),
+        year="1997",
+        resource_type="Text",
+        rights=(Rights(value="CC0", uri="https://creativecommons.org/publicdomain/zero/1.0/"),),
+        relations=(Relation(value="10.1000/all", scheme="DOI", relation="IsPartOf"),),
+    )
+    site.do(Describe(identifier=parse(whole), about=about))
+    return whole
+
+
+def _jane() -> Agent:
+    orcid = Code(value="0000-0002-1825-0097", scheme="ORCID")
+    return msgspec.structs.replace(person("Doe, Jane"), codes=(orcid,))
+
+
+def page(answer: Answer) -> html.HtmlElement:
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    return html.document_fromstring(answer.body)
+
+
+# the page
+# --------
+
+
+def test_it_says_what_the_thing_is(site: Deployment, letter: str) -> None:
+    found = page(site.get(f"/{letter}?landing")).text_content()
+    for words in ("A letter", letter, "Jane", "1997", "Version 2", "Version 1", "SHA-512", "CC0"):
+        assert words in found
+    record = site.registry.resolver.record(parse(letter))
+    assert record is not None
+    assert record.versions[0].representations[0].sha512 in found
+
+
+def test_a_browser_gets_it_with_info_and_the_thing_without(site: Deployment, letter: str) -> None:
+    browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    shown = site.get(f"/{letter}?info", f"Accept: {browser}")
+    assert page(shown).findtext(".//h1") == "A letter"
+    assert site.get(f"/{letter}", f"Accept: {browser}").body == b"second\r\n"
+    assert site.get(f"/{letter}?info").headers["content-type"] == "application/json"
+
+
+def test_the_citation_stands_there(site: Deployment, letter: str) -> None:
+    quote = page(site.get(f"/{letter}?landing")).findtext(".//blockquote")
+    assert quote is not None
+    assert "Doe, J." in quote
+    assert letter in quote
+
+
+def test_json_ld_is_inside(site: Deployment, letter: str) -> None:
+    scripts = page(site.get(f"/{letter}?landing")).findall(".//script")
+    assert [one.get("type") for one in scripts] == ["application/ld+json"]
+    said = json.loads(scripts[0].text or "")
+    assert said["@context"] == "https://schema.org/"
+    assert said["name"] == "A letter"
+
+
+@pytest.mark.parametrize("name", EVERY_SCHEME)
+def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
+    from perdure.server.targets import path_of
+
+    identifier = parse(name)
+    site.do(Register(identifier=identifier, locations=(Location(uri="https://a.example/1"),)))
+    path = path_of(identifier)
+    # of a PWID every "?" is the item's, but for the words that ask
+    assert site.get(f"/{path}").headers["location"] == "https://a.example/1"
+    browser = site.get(f"/{path}?info", "Accept: text/html")
+    assert str(identifier) in page(browser).text_content()
+
+
+def test_nothing_that_was_said_is_markup(site: Deployment) -> None:
+    name = "hdl:21.T14999/nasty"
+    site.do(Register(identifier=parse(name), locations=(Location(uri="https://a.example/'x&y"),)))
+    about = About(titles=(Text(value=NASTY),), descriptions=(Text(value=NASTY, kind="Abstract"),))
+    site.do(Describe(identifier=parse(name), about=about))
+    answer = site.get(f"/{name}?landing")
+    found = page(answer)
+    assert found.findtext(".//h1") == NASTY
+    assert len(found.findall(".//script")) == 1
+    assert not found.findall(".//b")
+    assert json.loads(found.findtext(".//script") or "")["name"] == NASTY
+    assert "script-src" not in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+
+
+def test_a_tombstone_is_shown(site: Deployment) -> None:
+    name = site.mint(text(b"secret\r\n"))
+    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
+    site.do(Withdraw(identifier=parse(whole), reason="a court said so", by="clerk"))
+    found = page(site.get(f"/{whole}?landing")).text_content()
+    assert "a court said so" in found
+    assert "clerk" in found
+    assert site.get(f"/{whole}", "Accept: text/html").status == 410
+
+
+def test_what_is_unknown_has_none(site: Deployment) -> None:
+    assert site.get("/hdl:21.T14999/none?landing").status == 404
+
+
+def test_it_can_be_kept(site: Deployment, letter: str) -> None:
+    tag = site.get(f"/{letter}?landing").headers["etag"]
+    assert site.get(f"/{letter}?landing", f"If-None-Match: {tag}").status == 304
+
+
+def test_it_is_accessible(site: Deployment, letter: str) -> None:
+    """What WCAG 2.2 asks of a page as plain as this: language, title, one h1, no level left out."""
+    found = page(site.get(f"/{letter}?landing"))
+    assert found.get("lang") == "en"
+    assert found.findtext(".//title") == "A letter"
+    levels = [int(one.tag[1]) for one in found.iter("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert len(found.findall(".//main")) == 1
+    assert all((one.text_content() or "").strip() for one in found.iter("a"))
+    labels = [one.get("aria-labelledby") for one in found.iter("section")]
+    assert all(found.get_element_by_id(one) is not None for one in labels if one)
+
+
+# signposting
+# -----------
+
+
+def _signposts(site: Deployment, *words: str) -> str:
+    program = PEERS / "signposting"
+    if not program.exists():
+        pytest.skip("signposting is not installed")
+    done = subprocess.run(
+        [program, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("how", ["--http", "--html"])
+def test_level_1_is_read_by_signposting(site: Deployment, letter: str, how: str) -> None:
+    found = _signposts(site, how, f"{site.base}/{letter}?landing")
+    said = set(re.findall("<([^>]+)>", found))
+    name = f"{site.base}/{letter}"
+    assert said >= {
+        name,
+        "https://schema.org/AboutPage",
+        "https://orcid.org/0000-0002-1825-0097",
+        "https://creativecommons.org/publicdomain/zero/1.0/",
+        f"{name}?metadata=datacite",
+        f"{name}?linkset",
+        f"{site.base}/doi:10.1000/all",
+    }
+    relations = set(re.findall(r"^(\w+): <", found, re.MULTILINE))
+    assert relations >= {"CiteAs", "Type", "Author", "License", "DescribedBy", "Linkset"}
+
+
+@pytest.mark.parametrize("accept", ["application/linkset+json", "application/linkset"])
+def test_a_linkset_has_all_of_it(site: Deployment, letter: str, accept: str) -> None:
+    answer = site.get(f"/{letter}?linkset", f"Accept: {accept}")
+    assert answer.headers["content-type"] == accept
+    for words in (b"cite-as", b"describedby", b"item", b"describes", b"license", b"collection"):
+        assert words in answer.body
+
+
+def test_level_2_is_read_by_signposting(site: Deployment, letter: str) -> None:
+    found = _signposts(site, "--linkset", "-c", f"{site.base}/{letter}?linkset")
+    assert re.search(r"Item: .*\.text\.2", found, re.IGNORECASE), found
+    assert re.search("describes|CiteAs", found, re.IGNORECASE)
+
+
+def test_a_linkset_is_as_rfc_9264_has_it(site: Deployment, letter: str) -> None:
+    """ "The value of the "linkset" member is an array" of objects with an "anchor" each, whose
+    other members are relations with arrays of target objects, each with "href" (section 4.2)."""
+    contexts = json.loads(site.get(f"/{letter}?linkset").body)["linkset"]
+    for context in contexts:
+        assert isinstance(context.pop("anchor"), str)
+        for targets in context.values():
+            assert all(isinstance(one["href"], str) for one in targets)
+    assert {"describes"} in [set(one) for one in contexts]
+
+
+def test_long_lists_are_in_the_linkset_only(site: Deployment) -> None:
+    name = "hdl:21.T14999/many"
+    places = tuple(Location(uri=f"https://a.example/{one}") for one in range(40))
+    site.do(Register(identifier=parse(name), locations=places))
+    assert "item" not in site.get(f"/{name}?landing").headers["link"]
+    contexts = json.loads(site.get(f"/{name}?linkset").body)["linkset"]
+    assert len(contexts[0]["item"]) == 40
+
+
+# inflections
+# -----------
+
+
+def test_ark_inflections_are_told_apart(site: Deployment) -> None:
+    name = "ark:12345/x7"
+    site.do(
+        Register(identifier=parse(name), contents=(text(b"x\r\n"),), metadata={"title": "Seven"})
+    )
+    brief, full = site.get(f"/{name}?"), site.get(f"/{name}??")
+    for answer in (brief, full):
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.body.startswith(b"erc:\nwho: (:unav)\nwhat: Seven\n")
+    assert b"erc-support:" not in brief.body
+    assert re.search(rb"erc-support:\nwho: .+\nwhat: \(:permanent\).+\nwhen: \d{8}\n", full.body)
+    assert page(site.get(f"/{name}?info", "Accept: text/html")).findtext(".//h1") == "Seven"

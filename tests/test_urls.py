@@ -1,0 +1,77 @@
+"""Identifiers as addresses, and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.ids import parse
+from perdure.server.targets import identify, path_of
+from perdure.urls import deurlify, urlify
+
+OURS = "https://pid.example.org"
+IDENTIFIERS = (
+    "pdi://oma.eop.gov.us/1997/09/01/1.html.2",
+    "pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51",
+    "hdl:21.T14999/a%20b?c#d",
+    "hdl:21.T14999/ü",
+    "doi:10.1000/182",
+    "doi:10.1002/(SICI)1097-4571(199806)49:8<693::AID-ASI4>3.0.CO;2-O",
+    "ark:12345/x6/y.v2",
+    "urn:isbn:9780141036144",
+    "urn:nbn:de:101:1-201102033592",
+    "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=b",
+)
+
+
+@pytest.mark.parametrize("text", IDENTIFIERS)
+def test_there_and_back_at_our_own(text: str) -> None:
+    name = parse(text)
+    assert deurlify(urlify(name, OURS, path_of(name)), (OURS,), identify) == name
+
+
+@pytest.mark.parametrize("text", [one for one in IDENTIFIERS if one[:3] in ("hdl", "doi", "ark")])
+def test_there_and_back_at_the_public_ones(text: str) -> None:
+    name = parse(text)
+    assert deurlify(urlify(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://doi.org/10.1000/182", "doi:10.1000/182"),
+        ("http://dx.doi.org/doi:10.1000/182", "doi:10.1000/182"),
+        ("https://hdl.handle.net/21.T14999/x?noredirect", "hdl:21.T14999/x"),
+        ("https://hdl.handle.net/21.T14999/a%20%23b", "hdl:21.T14999/a%20%23b"),
+        ("https://n2t.net/ark:/12345/x6", "ark:12345/x6"),
+        ("https://arks.org/ark:12345/x6", "ark:12345/x6"),
+        ("https://n2t.net/doi:10.1000/182", "doi:10.1000/182"),
+        ("https://archive.example/ark:/12345/x6/y", "ark:12345/x6/y"),
+        ("https://nbn-resolving.org/urn:nbn:de:101:1-1", "urn:nbn:de:101:1-1"),
+        ("doi:10.1000/182", "doi:10.1000/182"),
+    ],
+)
+def test_addresses_of_the_world(url: str, expected: str) -> None:
+    try:
+        assert deurlify(url) == parse(expected)
+    except MalformedIdentifier:
+        if "%20" not in url:  # our grammar of handles wants no blanks
+            raise
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a.example/x", "https://[bad/", "http://doi.example/10.1/x"]
+)
+def test_what_is_no_resolver_is_told(url: str) -> None:
+    with pytest.raises(InvalidRequest):
+        deurlify(url)
+
+
+def test_a_name_behind_another_ones_address_is_not_ours() -> None:
+    with pytest.raises(InvalidRequest):
+        deurlify(f"{OURS}.evil.example/doi:10.1000/182", (OURS,), identify)
+
+
+def test_what_has_no_public_resolver_is_told() -> None:
+    with pytest.raises(InvalidRequest, match="base_url"):
+        urlify(parse("pdi://oma.eop.gov.us/1997/09/01/1"))
