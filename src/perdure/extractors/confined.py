@@ -50,7 +50,8 @@ from perdure.parts import Selector
 
 __all__ = ["Budget", "Confined"]
 
-_GRACE = 2  # wall-clock seconds beside those of CPU, for a machine that is busy
+_PATIENCE = 2  # how many wall-clock seconds one of CPU may take, on a machine that is busy
+_GRACE = 2  # and seconds beside those
 _UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
 
 
@@ -152,7 +153,7 @@ class _Worker:
         """The answer to a job. Raises the error that it is."""
         self.ready = False
         self._budget = job.budget
-        self._socket.settimeout(job.budget.seconds + _GRACE)
+        self._socket.settimeout(_PATIENCE * job.budget.seconds + _GRACE)
         try:
             send(self._socket, JOB, encode(job))
             kind, data = receive(self._socket)
