@@ -137,6 +137,15 @@ def test_fractions_tell_captures_of_one_second_apart() -> None:
     assert verdict(name.format(""), *held).is_ambiguous
 
 
+def test_other_records_do_not_hide_what_is_near() -> None:
+    held = [
+        capture(DR, f"2016-01-22T11:{at:02}:30Z", kind="metadata", offset=at) for at in range(60)
+    ]
+    page = capture(DR, "2015-01-22T11:20:29Z")
+    found = verdict(f"pwid:a.org:2016-01-22T12.20.29Z:part:{DR}", *held, page, nearest=True)
+    assert found.capture == page
+
+
 def test_the_extremes_of_time() -> None:
     for date in ("1970-01-01T00:00:00Z", "2106-02-07T06:28:16Z", "2016-12-31T23:59:60Z"):
         held = capture(DR, date)

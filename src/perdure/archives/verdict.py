@@ -17,6 +17,7 @@ from __future__ import annotations
 import calendar
 import enum
 import re
+from itertools import islice
 from urllib.parse import quote
 
 import msgspec
@@ -24,12 +25,14 @@ import msgspec
 from perdure.archives import ranges
 from perdure.archives.dates import seconds_between, whole_second
 from perdure.archives.port import Capture, Captures
+from perdure.archives.ranges import Stretch
 from perdure.archives.urlkey import urlkey
 from perdure.ids.pwid import Pwid
 
 MOST_CHOICES = 256
 """Captures that one reference is shown to fit; a year of a busy page has more."""
 _NEIGHBOURS = 32  # captures looked at on either side
+_MOST_SEARCHED = 4096  # records, where those are of kinds that nobody asks for
 
 
 class Verdict(enum.Enum):
@@ -138,12 +141,24 @@ def look_up(captures: Captures, wanted: Asked) -> Evidence:
     """What an index has near to what is asked for: three ranges of it."""
     key = urlkey(wanted.uri)
     inside = ranges.seconds(key, wanted.first, wanted.last)
-    whole = ranges.Stretch(f"{key} ", f"{key}!")
+    whole = Stretch(f"{key} ", f"{key}!")
+    before, after = Stretch(whole.low, inside.low), Stretch(inside.high, whole.high)
     return Evidence(
         within=tuple(captures.scan(*inside, limit=MOST_CHOICES + 1)),
-        before=tuple(captures.scan(whole.low, inside.low, backwards=True, limit=_NEIGHBOURS)),
-        after=tuple(captures.scan(inside.high, whole.high, limit=_NEIGHBOURS)),
+        before=_beside(captures, before, wanted.coverage, backwards=True),
+        after=_beside(captures, after, wanted.coverage, backwards=False),
     )
+
+
+def _beside(
+    captures: Captures, found: Stretch, coverage: str, *, backwards: bool
+) -> tuple[Capture, ...]:
+    """The first captures of a stretch; further on, where none of these could be an answer."""
+    first = captures.scan(*found, backwards=backwards, limit=_NEIGHBOURS)
+    if len(first) < _NEIGHBOURS or any(suits(coverage, one) for one in first):
+        return tuple(first)
+    more = islice(ranges.walk(captures, found, backwards=backwards), _MOST_SEARCHED)
+    return tuple(islice((one for one in more if suits(coverage, one)), 1))
 
 
 # what it is answered with
