@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from perdure.settings import Settings
 from perdure.testing import pwid as pwid_texts
 
 KNOWN = load(Settings())
+TODAY = "2026-11-21"
 BY_ID = {one.id: one for one in packaged()}
 WITHOUT_EXAMPLE = {"warp.da.ndl.go.jp", "webharvest.gov", "commoncrawl.org"}
 DR = parse("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk")
@@ -47,7 +49,7 @@ def test_every_archive_has_an_example_that_holds_both_ways(archive: Archive) -> 
     pwid = parse(archive.example.pwid)
     assert pwid.is_valid("draft-04")
     assert pwid.archive == archive.id
-    if archive.current:
+    if archive.written_on(TODAY):
         assert KNOWN.playback(pwid) == archive.example.url
         assert KNOWN.raw(pwid) == (archive.example.raw or None)
     elif archive.local:
@@ -197,9 +199,34 @@ def test_an_operator_adds_archives_and_corrects_them(tmp_path: Path) -> None:
         assert own.playback(pwid) == "https://archive.example/20160122112029/http://www.dr.dk"
 
 
+def test_a_pattern_is_written_while_it_is_valid() -> None:
+    """From `since` to `until`, both included and as exact as they are known; all are read."""
+    old = Pattern(url="https://old.example/{time}/{uri}", until="2018-05")
+    new = Pattern(url="https://new.example/{time}/{uri}", since="2018-06-01", until="?")
+    last = Pattern(url="https://last.example/{time}/{uri}", since="2030")
+    archive = Archive(id="a.example", patterns=(last, new, old))
+    pwid = parse("pwid:a.example:2016-01-22T11.20.29Z:page:http://b/")
+    for day, host in (
+        ("2018-05-31", "old"),
+        ("2018-06-01", None),
+        ("2029-12-31", None),
+        ("2030-01-01", "last"),
+    ):
+        found = Archives((archive,), today=partial(str, day))
+        url = f"https://{host}.example/20160122112029/http://b/"
+        assert found.playback(pwid) == (url if host else None)
+        for one in ("old", "new", "last"):
+            address = url.replace(str(host), one)
+            assert [each.pwid for each in found.from_playback(address)] == [pwid]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (
+            "[[archive]]\nid = 'a'\npatterns = [{ url = 'https://a/{uri}{time}', until = 'May' }]",
+            "days as in",
+        ),
         ("[[archive]]\nname = 'a'", "id"),
         ("[[archive]]\nid = 'a'\nnotes = 'b'", "notes"),
         ("[[archive]]\nid = 'a'\naccess = 'b'", "access"),

@@ -13,7 +13,8 @@ unless the operator has chosen to believe that unknown archives resolve their ow
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -77,10 +78,14 @@ class Archive(
     def names(self) -> tuple[str, ...]:
         return (self.id, *self.aliases)
 
-    @property
-    def current(self) -> Pattern | None:
-        """The pattern in which addresses are written today."""
-        return next((one for one in self.patterns if one.is_current), None)
+    def written_on(self, day: str) -> Pattern | None:
+        """The pattern in which addresses are written on a day, `2026-11-21`."""
+        return next((one for one in self.patterns if one.is_valid_on(day)), None)
+
+
+def utc_day() -> str:
+    """Today, in UTC."""
+    return datetime.now(UTC).date().isoformat()
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,12 +99,19 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Archives:
     """All archives that are known here."""
 
-    def __init__(self, entries: Iterable[Archive], *, standard_form: bool = False) -> None:
+    def __init__(
+        self,
+        entries: Iterable[Archive],
+        *,
+        standard_form: bool = False,
+        today: Callable[[], str] = utc_day,
+    ) -> None:
         """`standard_form`: unknown archives are believed to resolve their own PWIDs."""
         self._entries = {one.id: one for one in entries}
         self._by_name = {name: one for one in self._entries.values() for name in one.aliases}
         self._by_name |= self._entries
         self._standard_form = standard_form
+        self._today = today
 
     def __iter__(self) -> Iterator[Archive]:
         return iter(self._entries.values())
@@ -115,7 +127,7 @@ class Archives:
         """The archive that keeps today what was archived by this one."""
         found = self.find(archive_id)
         for _ in range(_MOVES):
-            if found is None or not found.moved_to or found.current:
+            if found is None or not found.moved_to or found.written_on(self._today()):
                 break
             found = self.find(found.moved_to)
         return found
@@ -180,7 +192,7 @@ class Archives:
 
     def _address(self, pwid: Pwid, collection: str, *, raw: bool) -> str | None:
         archive, time = self.keeper(pwid.archive), playback.digits(pwid)
-        pattern = archive.current if archive else None
+        pattern = archive.written_on(self._today()) if archive else None
         if pattern is None or time is None or not playback.is_uri(pwid.item):
             return None
         form = pattern.raw if raw else pattern.url
@@ -256,6 +268,9 @@ def problem(entry: Archive) -> str | None:
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
         return "an id is a domain in lower case"
     both, item = frozenset(("time", "uri")), frozenset(("uri",))
+    for pattern in entry.patterns:
+        if wrong := playback.dating_fault(pattern):
+            return wrong
     forms = [(pattern.url, both) for pattern in entry.patterns]
     forms += [(pattern.raw, both) for pattern in entry.patterns if pattern.raw]
     forms += [(entry.local, both)] if entry.local else []
@@ -263,8 +278,7 @@ def problem(entry: Archive) -> str | None:
     forms += [(entry.resolver, frozenset(("pwid",)))] if entry.resolver else []
     forms += [(entry.cdx, frozenset())] if entry.cdx else []
     for form, needed in forms:
-        wrong = playback.fault(form, needed=needed)
-        if wrong:
+        if wrong := playback.fault(form, needed=needed):
             return f"{wrong}: {form}"
     return None
 

@@ -35,6 +35,7 @@ _PAGE_MARKS = frozenset(("", "mp_", "if_", "fw_", "tf_"))
 it was recorded, `im_` an image, `js_`, `cs_` …) is a single file."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ONE_SLASH = re.compile(r"(https?|ftp):/(?!/)", re.IGNORECASE)
+_DAY = re.compile("(?:[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)?", re.ASCII)
 _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
 
@@ -55,9 +56,16 @@ class Pattern(
     collection: str = ""
     """What is filled into its slot where nothing else was chosen."""
 
-    @property
-    def is_current(self) -> bool:
-        return not self.until
+    def is_valid_on(self, day: str) -> bool:
+        """Whether addresses had this form on a day, `2026-11-21`, both ends included.
+
+        >>> old = Pattern(url="https://a/{time}/{uri}", since="2009", until="2018-05")
+        >>> [old.is_valid_on(day) for day in ("2008-12-31", "2018-05-31", "2018-06-01")]
+        [False, True, False]
+        """
+        begun = self.since <= day[: len(self.since)]
+        ended = self.until == "?" or self.until < day[: len(self.until)]
+        return begun and not ended
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -122,6 +130,14 @@ def standard_form(pwid: Pwid) -> str | None:
     coverage = f"&coverage={pwid.coverage}" if pwid.coverage else ""
     item = quote(pwid.item, safe="")
     return f"https://{pwid.archive}/pwid?time={quote(pwid.time, safe=':')}{coverage}&item={item}"
+
+
+def dating_fault(pattern: Pattern) -> str | None:
+    """What is wrong with what a pattern says of its validity; None where nothing is."""
+    until = "" if pattern.until == "?" else pattern.until
+    if all(_DAY.fullmatch(one) for one in (pattern.since, until, pattern.seen)):
+        return None
+    return "since, until and seen are days as in 2018, 2018-05 or 2018-05-31"
 
 
 def fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from perdure.archives.known import Archive, Archives, Example, problem, read_toml
+from perdure.archives.known import Archive, Archives, Example, problem, read_toml, utc_day
 from perdure.archives.making import write
 from perdure.archives.playback import Pattern
 from perdure.errors import InvalidMetadata, Unavailable
@@ -211,7 +211,7 @@ def _to_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
 
 def _replay(archive: Archive) -> str:
     """The pattern of playback without a slot for collections, which the vocabulary has not."""
-    pattern = archive.current
+    pattern = archive.written_on(utc_day())
     if pattern is None or ("{collection}" in pattern.url and not pattern.collection):
         return ""
     return pattern.url.replace("{collection}", pattern.collection)

@@ -337,7 +337,7 @@ def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> Perdu
         reason = "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
     elif archive.access == "closed" and not local:
         return ArchiveClosed(archive=archive.id)
-    elif archive.current and "{collection}" in archive.current.url:
+    elif any("{collection}" in one.url for one in archive.patterns):
         reason = "the archive is divided: --collection is needed"
     else:
         reason = "the archive is not known to have such addresses"
