@@ -159,6 +159,23 @@ def test_states_of_members_in_the_archive(archive: Shell) -> None:
     assert sha512 in listed, "the manifest has it"
 
 
+def test_a_record_without_the_digest_recorded_with_it_is_damaged(
+    archive: Shell, place: Path
+) -> None:
+    plain = place / "plain.warc"
+    plain.write_bytes(gzip.decompress((place / "crawl.warc.gz").read_bytes()))
+    other = (
+        plain.read_bytes()
+        .replace(b"\r\n\r\nother", b"\r\n\r\nOTHER")
+        .replace(b"11:20:29Z", b"11:20:31Z")
+    )
+    plain.write_bytes(other)
+    archive.run("archive", "add", str(plain))
+    name = corpus(archive, OTHER, OTHER.replace("20.29", "20.31"))
+    report = archive.run("collection", "check", name, "--report", "json", code=1).stdout
+    assert [one["state"] for one in json.loads(report)["checked"]] == ["exact", "damaged"]
+
+
 # other programs
 # --------------
 

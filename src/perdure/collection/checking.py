@@ -21,6 +21,7 @@ from perdure.app import Registry
 from perdure.archives import known, verdict
 from perdure.archives.answering import is_ours
 from perdure.archives.port import Capture
+from perdure.archives.records import WarcRecord
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Judgement, Verdict, asked, delta, judge, look_up
 from perdure.blobs.segments import Segments
@@ -164,6 +165,9 @@ class Checker:
             return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
         with closing(archive.files.open(found.capture)) as record:
             measured = measure(record.payload(), blank.promised)
+            fault = _fault(record, found.capture.digest)
+        if fault:
+            return _found(blank, State.DAMAGED, measured, capture.media_type, detail=fault)
         recorded = capture.digest == blank.promised != ""
         checked = _judged(blank, State.EXACT, measured, capture.media_type)
         if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
@@ -174,6 +178,19 @@ class Checker:
 def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
     """The bytes of a representation, in pieces."""
     return segments.chunks(one.segment, one.offset, one.length)
+
+
+def _fault(record: WarcRecord, promised: str) -> str:
+    """Whether a record has not the digest that was recorded with it, and what it has.
+
+    Some writers digest the payload with the chunks of the transfer, some without.
+    """
+    found = None
+    for pieces in (record.entity, record.unchunked) if promised else ():
+        found = measure(pieces(), promised)
+        if agrees(promised, found) is not False:
+            return ""
+    return f"{promised} was recorded with it, it has {found.digest}" if found else ""
 
 
 def _judged(blank: Checked, state: State, found: Measured, media_type: str) -> Checked:
