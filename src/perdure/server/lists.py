@@ -9,8 +9,9 @@ What must stay true: one URI per line, CRLF behind each, nothing but visible ASC
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from types import MappingProxyType
 
 import msgspec
 
@@ -40,8 +41,10 @@ def answer(
     entries: Sequence[Entry],
     *more: tuple[bytes, bytes],
     following: str | None = None,
+    told: Mapping[str, object] = MappingProxyType({}),
 ) -> Answer:
-    """A list in the form that the client likes best. `following` is the address of the next page.
+    """A list in the form that the client likes best. `following` is the address of the next page,
+    `told` what the JSON form says besides.
 
     Raises NotAcceptable where the client takes no form that we have.
     """
@@ -58,7 +61,7 @@ def answer(
         return pages.page(HTTPStatus.OK, body, *fields)
     if kind == "application/json":
         found = [one.uri for one in entries]
-        document = {"about": about, "identifiers": found, "next": following}
+        document = {"about": about, "identifiers": found, "next": following} | dict(told)
         return plain(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
     lines = [b"# " + uri(about), *(uri(one.uri) for one in entries), b""]
     charset = "" if kind == URI_LIST else "; charset=us-ascii"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from perdure.decide import decide
 from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier
-from perdure.model import Choices, Gone, Want
-from perdure.server import asking, lists, problems
-from perdure.server.answers import Answer
+from perdure.linkcheck.verdict import Finding
+from perdure.model import Choices, Gone, Record, Want
+from perdure.server import asking, lists, problems, signposting
+from perdure.server.answers import Answer, plain
+from perdure.server.negotiate import choose, prefers
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import identify, path_of
@@ -24,12 +28,63 @@ def locations(
 
     `about` is what was asked for, as it was spelled. Raises NotFound or NoSuchVersion.
     """
+    record = service.record(identifier.whole)
     found = urls(service, request, identifier)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    if record is not None and prefers(request.accept, signposting.TYPES):
+        return _linkset(request, identifier, record, found, fresh, *more)
     entries = [lists.Entry(one) for one in found]
-    return lists.answer(request, about or str(identifier), entries, fresh, *more)
+    told = {"locations": _told(service, record)} if record is not None and _is_json(request) else {}
+    return lists.answer(request, about or str(identifier), entries, fresh, *more, told=told)
+
+
+def _is_json(request: Request) -> bool:
+    return any(one.range.startswith("application/") for one in request.accept)
+
+
+def _told(service: Service, record: Record) -> list[dict[str, object]]:
+    """All locations with all their fields, whether they are valid now, and how they were found."""
+    findings = service.health.findings(one.uri for one in record.locations)
+    today = asking.today()
+    return [
+        {name: getattr(one, name) for name in one.__struct_fields__}
+        | {"is_valid": one.is_valid(today), "health": _health(findings.get(one.uri))}
+        for one in record.locations
+    ]
+
+
+def _health(finding: Finding | None) -> dict[str, object] | None:
+    if finding is None:
+        return None
+    return {
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "moved_to": finding.moved_to,
+        "checked": finding.checked,
+    }
+
+
+def _linkset(
+    request: Request,
+    identifier: Identifier,
+    record: Record,
+    found: list[str],
+    *fields: tuple[bytes, bytes],
+) -> Answer:
+    """The same list as a linkset (RFC 9264): each URL is an `alternate` of the identifier's."""
+    anchor = f"{request.base}/{path_of(identifier)}"
+    kinds = {one.uri: one for one in record.locations}
+    rows = tuple(
+        signposting.of_location(anchor, kinds[one])
+        if one in kinds
+        else signposting.Signpost(anchor, "alternate", one)
+        for one in found
+    )
+    kind = choose(request.accept, signposting.TYPES) or signposting.JSON
+    body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
+    return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
 
 
 def urls(service: Service, request: Request, identifier: Identifier) -> list[str] | Gone:

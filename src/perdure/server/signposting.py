@@ -22,7 +22,7 @@ from perdure.description import About, Code, Relation
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata.port import Described
-from perdure.model import Record
+from perdure.model import Location, Record
 from perdure.rules import qualified
 from perdure.server.answers import link, uri
 from perdure.server.targets import path_of
@@ -107,6 +107,14 @@ def _items(record: Record, what: Described, base: str, page: str) -> Iterable[Si
             known = formats.media_type(one.format) if one.format else None
             kind = known.essence if known else ""
             yield Signpost(page, "item", one.uri, kind, one.language or "")
+
+
+def of_location(anchor: str, one: Location) -> Signpost:
+    """A location as an `alternate` of what it is a location of."""
+    known = formats.media_type(one.format) if one.format else None
+    return Signpost(
+        anchor, "alternate", one.uri, known.essence if known else "", one.language or ""
+    )
 
 
 def _authors(about: About) -> Iterable[str]:
