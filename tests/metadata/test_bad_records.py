@@ -75,7 +75,7 @@ def test_a_stylesheet_is_not_run_and_xinclude_not_followed(tmp_path: Path) -> No
 
 
 def test_hints_where_schemas_lie_are_not_followed(tmp_path: Path) -> None:
-    """libxml2 would load a schema for any namespace that a record says has one."""
+    """What a record says of the schemas of its namespaces is not looked at."""
     lax = tmp_path / "lax.xsd"
     lax.write_text(
         '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x">'
