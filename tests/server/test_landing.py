@@ -250,3 +250,11 @@ def test_ark_inflections_are_told_apart(site: Deployment) -> None:
     assert b"erc-support:" not in brief.body
     assert re.search(rb"erc-support:\nwho: .+\nwhat: \(:permanent\).+\nwhen: \d{8}\n", full.body)
     assert page(site.get(f"/{name}?info", "Accept: text/html")).findtext(".//h1") == "Seven"
+
+
+def test_the_bytes_lead_back_to_the_page(site: Deployment, letter: str) -> None:
+    """Level 1, content resources: `cite-as`, `describedby`, `collection`."""
+    found = _signposts(site, "--http", f"{site.base}/{letter}.text.1")
+    assert f"Collection: <{site.base}/{letter}?landing>" in found
+    assert f"Linkset: <{site.base}/{letter}?linkset> application/linkset+json" in found
+    assert "CiteAs:" in found

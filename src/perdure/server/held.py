@@ -112,6 +112,7 @@ def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen
             (
                 link(f"{base}/{path_of(step.identifier)}", "cite-as"),
                 described_by(step.identifier),
+                *_back(step.identifier, base),
             )
         ),
     ]
@@ -123,6 +124,16 @@ def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen
 @lru_cache(maxsize=1024)
 def _http_date(moment: datetime) -> bytes:
     return http_date(moment).encode()
+
+
+def _back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
+    """FAIR Signposting of a content resource: its landing page, and where all links are."""
+    resource = identifier.resource if isinstance(identifier, Pdi) else identifier.whole
+    name = f"{base}/{path_of(resource)}"
+    return (
+        link(f"{name}?landing", "collection", type="text/html"),
+        link(f"{name}?linkset", "linkset", type="application/linkset+json"),
+    )
 
 
 def about(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:

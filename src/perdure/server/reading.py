@@ -58,7 +58,8 @@ async def get(service: Service, request: Request) -> Answer:
         return await pwids.answer(service, request, identifier, question)
     match question.verb:
         case "info":
-            if isinstance(identifier, Ark) and question.inflection:
+            for_record = prefers(request.accept, TYPES)
+            if isinstance(identifier, Ark) and question.inflection and not for_record:
                 return landing.erc(service, request, identifier, full=question.inflection == "??")
             if landing.wanted(request):
                 return await landing.answer(service, request, identifier)
