@@ -23,6 +23,7 @@ NAMES = (
     "handles",
     "held",
     "metadata",
+    "archives",
     "cdx_server",
     "collections",
     "parts_markup",

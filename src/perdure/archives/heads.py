@@ -32,7 +32,9 @@ HTTP_SCHEMES = ("http:", "https:")
 
 Fields = list[tuple[str, str]]
 
-_urlkey = lru_cache(maxsize=32)(urlkey)  # request, response and metadata follow one another
+# Request, response and metadata follow one another.
+_urlkey = lru_cache(maxsize=32)(urlkey)
+_second = lru_cache(maxsize=32)(second)
 
 
 class Faulty(ValueError):
@@ -212,7 +214,7 @@ def capture(head: Head, block: Block, *, file: str, offset: int, length: int) ->
     if not head.uri or head.kind == "warcinfo":
         return None
     try:
-        time = second(head.date)
+        time = _second(head.date)
     except ValueError:
         raise Faulty(f"no WARC-Date that could be: {head.date[:40]!r}") from None
     if not head.kind:

@@ -16,6 +16,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -60,7 +61,7 @@ _COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, dige
 _SCAN = f"SELECT {_COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
 _FORWARDS = f"{_SCAN}, date, file, offset LIMIT "
 _BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT "
-_INSERT = f"INSERT INTO captures({_COLUMNS}) VALUES(?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT = f"INSERT INTO captures({_COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)"
 _UNUSABLE = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -368,9 +369,7 @@ class Adding:
         id = self._begin()
         self._waiting.sort()
         with storage_errors("the index of captures"):
-            self._connection.executemany(
-                _INSERT, ((*row[:2], id, *row[2:]) for row in self._waiting)
-            )
+            self._connection.executemany(_INSERT.format(file=id), self._waiting)
         self._waiting.clear()
 
     def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
@@ -484,7 +483,7 @@ def row_of(capture: Capture) -> Row:
         capture.offset,
         capture.length,
         _KIND_NUMBERS.get(capture.kind, capture.kind),
-        shortened(capture.uri, key),
+        _shortened(capture.uri, key),
         capture.status,
         capture.media_type,
         capture.digest,
@@ -506,6 +505,9 @@ def shortened(uri: str, key: str) -> int | str:
     if uri == plain:
         return number
     return number + len(_PREFIXES) if uri == f"{plain}/" else uri
+
+
+_shortened = lru_cache(maxsize=32)(shortened)  # of request and response it is the same
 
 
 def lengthened(number: int, key: str) -> str:

@@ -44,9 +44,15 @@ class Window:
         there = max(os.fstat(self._fd).st_size - base, 0)
         self.size = there if size is None else min(size, there)
         self._at = 0
+        self._recent_at = 0
+        self._recent = b""
+        """What `read` gave last: who reads a file from beginning to end looks back at it."""
 
     def at(self, offset: int, length: int) -> bytes:
         """At most `length` bytes."""
+        start = offset - self._recent_at
+        if start >= 0 and start + length <= len(self._recent):
+            return self._recent[start : start + length]
         length = min(length, self.size - offset)
         return os.pread(self._fd, length, self._base + offset) if length > 0 else b""
 
@@ -67,6 +73,11 @@ class Window:
 
     def read(self, size: int = -1) -> bytes:
         piece = self.at(self._at, self.size - self._at if size < 0 else size)
+        if self._at == self._recent_at + len(self._recent):
+            kept = self._recent[-2 * PIECE :]
+            self._recent_at, self._recent = self._at - len(kept), kept + piece
+        else:
+            self._recent_at, self._recent = self._at, piece
         self._at += len(piece)
         return piece
 
