@@ -13,11 +13,15 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.archives.warcs import Warc
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed
+
+from perdure.errors import BadSettings
+from perdure.settings import Settings
 
 REPLAY = "http://replay.test"
 AT = "20160122112029"
@@ -326,3 +330,24 @@ def test_without_a_replay_origin_nothing_is_shown(tmp_path: Path) -> None:
         answer = plain.get(f"/replay/{AT}/{DR}")
         assert answer.status == 404
         assert b"no-replay" in answer.body
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"replay_origin": "replay.test"},
+        {"replay_origin": "http://replay.test/"},
+        {"replay_origin": "http://Replay.test"},
+        {"replay_origin": "ftp://replay.test"},
+        {"replay_origin": "http://a\r\nb"},
+        {"replay_origin": "http://a.test", "base_url": "http://a.test"},
+        {"replay_origin": "http://a.test", "base_url": "http://a.test/pids"},
+        {"closed_archives": "open"},
+        {"archive_aliases": ("not an id",)},
+    ],
+)
+def test_settings_that_cannot_work(settings: dict[str, Any]) -> None:
+    """Above all: the replay origin is never the resolver's own."""
+    with pytest.raises(BadSettings):
+        Settings(**settings)
+    assert Settings(replay_origin="http://a.test", base_url="http://a.test:81").replay_origin
