@@ -6,6 +6,7 @@
 PYTHON ?= python3
 VENV   := .venv
 PEERS  := .peers
+ORACLES := .oracles
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
@@ -29,8 +30,8 @@ types: $(VENV)/.development
 layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.development $(PEERS)/.installed debian
-	$(BIN)/pytest -n 2 --dist worksteal
+unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
+	PERDURE_CITEPROC=$(ORACLES) $(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks
@@ -68,5 +69,11 @@ $(PEERS)/.installed: requirements-peers.lock
 	@$(PEERS)/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements-peers.lock
 	@touch $@
 
+$(ORACLES)/.installed: tools/oracles/package-lock.json
+	@mkdir -p $(ORACLES) && cp tools/oracles/package.json tools/oracles/package-lock.json $(ORACLES)
+	@command -v npm >/dev/null && npm ci --silent --no-audit --no-fund --prefix $(ORACLES) \
+	  || echo "citeproc-js is not here: its answers of old stand in vectors/citations.json"
+	@touch $@
+
 clean:  ## removes what was installed and made here
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

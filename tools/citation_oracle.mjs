@@ -8,8 +8,8 @@
 // citeproc-js (AGPL or CPAL) belongs to nobody's dependencies: install it anywhere and say where in
 // PERDURE_CITEPROC.
 //
-//   npm install --prefix /tmp/oracle citeproc@2.4.63
-//   PERDURE_CITEPROC=/tmp/oracle node tools/citation_oracle.mjs LOCALES < requests.jsonl
+//   make .oracles/.installed
+//   PERDURE_CITEPROC=.oracles node tools/citation_oracle.mjs LOCALES < requests.jsonl
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

