@@ -1,0 +1,81 @@
+"""Checks that a server leaves to a process of its own; locations that no reader can follow."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+
+import pytest
+from tests.conftest import Desk
+from tests.linkcheck.conftest import World
+
+from perdure.errors import InvalidRequest
+from perdure.ids import parse
+from perdure.linkcheck import Links, Verdict, scheduling
+from perdure.linkcheck.state import is_taken
+from perdure.model import Assign, Location, Value
+
+NAME = "hdl:21.T14999/x"
+
+
+def test_it_is_done_in_a_process_of_its_own(
+    desk: Desk, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERDURE_PRIVATE_NETWORKS", "127.0.0.0/8")
+    desk.bind(NAME, world.url("/page/none"), register=True)
+    assert asyncio.run(scheduling.check(desk.root, 24)) == ""
+    with closing(Links(desk.root)) as links:
+        finding = links.finding(world.url("/page/none"))
+    assert finding is not None
+    assert finding.verdict is Verdict.DEAD
+    world.asked.clear()
+    assert asyncio.run(scheduling.check(desk.root, 24)) == ""
+    assert not world.asked, "nothing is due"
+
+
+def test_who_comes_second_does_nothing(desk: Desk, world: World) -> None:
+    desk.bind(NAME, world.url("/page/1"), register=True)
+    with closing(Links(desk.root)) as links, links.alone():
+        assert is_taken(desk.root)
+        assert asyncio.run(scheduling.check(desk.root, 24)) == ""
+    assert not is_taken(desk.root)
+    assert not world.asked
+
+
+def test_what_goes_wrong_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_PORT", "none")
+    assert "port" in asyncio.run(scheduling.check(desk.root, 24))
+
+
+class TestPrivateLocations:
+    PRIVATE = ("http://10.0.0.1/x", "http://0x7f.1/", "https://db.internal/")
+
+    @pytest.mark.parametrize("uri", PRIVATE)
+    def test_they_are_taken_where_nothing_is_said(self, desk: Desk, uri: str) -> None:
+        desk.bind(NAME, uri, register=True)
+
+    @pytest.mark.parametrize("uri", PRIVATE)
+    def test_they_are_refused_where_the_operator_forbids_them(self, desk: Desk, uri: str) -> None:
+        desk.bind(NAME, "https://a.example/", register=True)
+        desk.reopen(private_locations="refuse")
+        before = desk.record(NAME)
+        for location in (Location(uri=uri), Location(uri=uri, weight=0)):
+            with pytest.raises(InvalidRequest, match="private network"):
+                desk.bind(NAME, location)
+        with pytest.raises(InvalidRequest, match="private network"):
+            desk.mint(locations=(Location(uri=uri),))
+        assert desk.record(NAME) == before
+
+    def test_in_a_handle_s_values_too(self, desk: Desk) -> None:
+        desk.reopen(private_locations="refuse", handle_prefixes="21.T14999")
+        xml = '<locations><location href="http://10.0.0.1/"/></locations>'
+        for value in (
+            Value(index=1, type="URL", data="http://192.168.1.1/"),
+            Value(index=1, type="10320/loc", data=xml),
+        ):
+            with pytest.raises(InvalidRequest, match="private network"):
+                desk.registry.door.execute(Assign(identifier=parse(NAME), values=(value,)))
+
+    def test_but_for_networks_that_are_allowed(self, desk: Desk) -> None:
+        desk.reopen(private_locations="refuse", private_networks="10.0.0.0/8")
+        desk.bind(NAME, "http://10.0.0.1/x", register=True)
