@@ -28,9 +28,10 @@ from benchmarks.measure import Ratio, compare
 from benchmarks.servers import Missing
 from perdure.app import Registry, initialise
 from perdure.archives import cdxj, ranges, sqlite_index, zipnum
+from perdure.archives.adding import Adding
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
-from perdure.archives.sqlite_index import Adding, ArchiveFile
+from perdure.archives.sqlite_index import ArchiveFile
 from perdure.archives.urlkey import urlkey
 from perdure.settings import Settings
 

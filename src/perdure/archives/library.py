@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from perdure.archives import runs, sqlite_index, wacz
+from perdure.archives.adding import Adding
 from perdure.archives.careful import Flaw, Shared
 from perdure.archives.checking import Checked, check
 from perdure.archives.files import RegisteredFiles
@@ -28,7 +29,6 @@ from perdure.archives.port import Capture, Captures
 from perdure.archives.runs import RunCaptures
 from perdure.archives.scanning import Place, scan
 from perdure.archives.sqlite_index import (
-    Adding,
     ArchiveFile,
     SqliteCaptures,
     storage_errors,

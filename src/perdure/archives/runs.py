@@ -19,8 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from perdure.archives import cdxj, zipnum
+from perdure.archives.adding import Compaction
 from perdure.archives.port import Capture
-from perdure.archives.sqlite_index import Compaction, RunRow, SqliteCaptures
+from perdure.archives.sqlite_index import RunRow, SqliteCaptures
 
 DIRECTORY = "runs"
 FAN = 8

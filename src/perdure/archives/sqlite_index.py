@@ -1,9 +1,9 @@
 """The index of captures in SQLite: one file, any number of readers, one that adds at a time.
 
 How it works: `captures` has its primary key in the order of the index, so that a look-up is one
-descent of a tree and what is asked lies side by side. What the key says already is not written
-again: most URIs follow from their key, most dates from their second. `files` says which archive
-files there are and where they lie; a file is added in one transaction with all its captures.
+descent of a tree and what is asked lies side by side. `perdure.archives.rows` says how a capture
+is written. `files` says which archive files there are and where they lie; a file is added in one
+transaction with all its captures (`perdure.archives.adding`).
 
 What must stay true: a crash while a file is added leaves nothing of it; what is read back is what
 was recorded, byte for byte; look-ups cost the same however many captures a URL has.
@@ -14,23 +14,23 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import msgspec
 
 from perdure.archives.dates import whole_second
 from perdure.archives.port import Capture
+from perdure.archives.rows import COLUMNS, KINDS, Row, lengthened
 from perdure.archives.scanning import Place
-from perdure.errors import Conflict, StorageFailed, Unavailable
+from perdure.errors import StorageFailed, Unavailable
 
 FILE = "index.sqlite"
 _FORMAT = 1
-_BUSY = 60_000
+BUSY = 60_000
 """Milliseconds to wait for another process that adds."""
 _MAPPED = 16 << 30
 _SCHEMA = """
@@ -53,15 +53,9 @@ CREATE TABLE captures (
   PRIMARY KEY (key, date, file, offset)
 ) WITHOUT ROWID;
 """
-_KINDS = ("response", "revisit", "resource", "conversion", "metadata", "request", "continuation")
-_KIND_NUMBERS = {kind: number for number, kind in enumerate(_KINDS)}
-_PREFIXES = ("http://", "https://", "http://www.", "https://www.")
-_PREFIX_NUMBERS = {prefix: number for number, prefix in enumerate(_PREFIXES) if "www" in prefix}
-_COLUMNS = "key, date, file, offset, length, kind, uri, status, media_type, digest, refers"
-_SCAN = f"SELECT {_COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
+_SCAN = f"SELECT {COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
 _FORWARDS = f"{_SCAN}, date, file, offset LIMIT "
 _BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT "
-_INSERT = f"INSERT INTO captures({_COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)"
 _UNUSABLE = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -69,10 +63,8 @@ _UNUSABLE = (
     apsw.LockedError,
     apsw.NotADBError,
 )
-_NAMES = "SELECT name FROM files"
+NAMES = "SELECT name FROM files"
 _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
-_ALL = f"SELECT {_COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
-Row = tuple[Any, ...]
 _T = TypeVar("_T")
 
 
@@ -164,7 +156,7 @@ class SqliteCaptures:
     def _connect(self) -> apsw.Connection:
         connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            connection.set_busy_timeout(_BUSY)
+            connection.set_busy_timeout(BUSY)
             connection.execute(f"PRAGMA mmap_size={_MAPPED}")
             version = connection.execute("PRAGMA user_version").get
             if version != _FORMAT:
@@ -211,7 +203,7 @@ class SqliteCaptures:
         digest: str,
         refers: str | None,
     ) -> Capture:
-        """A capture of a row, in the order of `_COLUMNS`."""
+        """A capture of a row, in the order of `COLUMNS`."""
         urlkey, time = key[:-15], key[-14:]
         refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
         return Capture(
@@ -219,7 +211,7 @@ class SqliteCaptures:
             time=time,
             date=date or whole_second(time),
             uri=uri if isinstance(uri, str) else lengthened(uri, urlkey),
-            kind=kind if isinstance(kind, str) else _KINDS[kind],
+            kind=kind if isinstance(kind, str) else KINDS[kind],
             media_type=media_type,
             status=status,
             digest=digest,
@@ -253,7 +245,7 @@ class SqliteCaptures:
 
     def names(self) -> set[str]:
         """Of all registered files; asked for again only when something has changed."""
-        return self._remembered("names", lambda: {name for (name,) in self._all(_NAMES)})
+        return self._remembered("names", lambda: {name for (name,) in self._all(NAMES)})
 
     def runs(self, *, fresh: bool = False) -> list[RunRow]:
         """The ZipNum runs that hold further captures."""
@@ -322,200 +314,3 @@ def _file(row: Row) -> ArchiveFile:
         captures=captures,
         flaws=flaws,
     )
-
-
-class Adding:
-    """A file on its way into the index. Nothing of it is seen before `finish`.
-
-    Rows collect in memory up to `_TOGETHER`, so that a small file holds the lock of the index only
-    as long as it takes to write them. Use as a context manager: leaving it early undoes everything.
-    """
-
-    _TOGETHER = 10_000
-
-    def __init__(self, root: Path) -> None:
-        with storage_errors("the index of captures"):
-            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
-            self._connection.set_busy_timeout(_BUSY)
-            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-32768")
-        self._waiting: list[Row] = []
-        self._id = 0
-        self.captures = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        self._connection.close()
-
-    def add(self, capture: Capture) -> None:
-        """Raises StorageFailed or Unavailable."""
-        self.captures += 1
-        self._waiting.append(row_of(capture))
-        if len(self._waiting) >= self._TOGETHER:
-            self._flush()
-
-    def _begin(self) -> int:
-        if not self._id:
-            with storage_errors("the index of captures"):
-                self._connection.execute("BEGIN IMMEDIATE")
-                last = self._connection.execute("SELECT max(id) FROM files").get
-            self._id = (last or 0) + 1
-        return self._id
-
-    def _flush(self) -> None:
-        id = self._begin()
-        self._waiting.sort()
-        with storage_errors("the index of captures"):
-            self._connection.executemany(_INSERT.format(file=id), self._waiting)
-        self._waiting.clear()
-
-    def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
-        """Makes it durable. Raises Conflict where the name was taken meanwhile."""
-        id = self._begin()
-        self._flush()
-        done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
-        try:
-            with storage_errors("the index of captures"):
-                self._connection.execute(
-                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?)",
-                    (
-                        id,
-                        done.name,
-                        done.path,
-                        done.base,
-                        done.size,
-                        done.modified,
-                        done.shared,
-                        done.added,
-                        done.records,
-                        done.captures,
-                        done.flaws,
-                    ),
-                )
-                self._connection.executemany(
-                    "INSERT INTO flaws VALUES(?,?,?,?)",
-                    ((id, number, *flaw) for number, flaw in enumerate(flaws)),
-                )
-                self._connection.execute("COMMIT")
-        except apsw.ConstraintError:
-            raise Conflict(
-                identifier=done.name, reason="a file of this name was added meanwhile", current=None
-            ) from None
-        return done
-
-    def forget(self, file: ArchiveFile) -> None:
-        """Takes a file out, with its captures, in the same transaction as what is added."""
-        self._begin()
-        with storage_errors("the index of captures"):
-            for statement in (
-                "DELETE FROM captures WHERE file=?",
-                "DELETE FROM flaws WHERE file=?",
-                "DELETE FROM files WHERE id=?",
-            ):
-                self._connection.execute(statement, (file.id,))
-
-    def moved(self, file: ArchiveFile, path: str) -> None:
-        """Says that a file lies elsewhere from now on."""
-        with storage_errors("the index of captures"):
-            self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
-
-
-class Compaction:
-    """The index while captures move from SQLite to runs: nobody else writes, everybody reads.
-
-    Use as a context manager; what was not committed is undone when it is left.
-    """
-
-    def __init__(self, root: Path) -> None:
-        with storage_errors("the index of captures"):
-            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
-            self._connection.set_busy_timeout(_BUSY)
-            self._connection.execute("PRAGMA synchronous=FULL")
-            self._connection.execute("BEGIN IMMEDIATE")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
-        self._connection.close()
-
-    def captures(self, index: SqliteCaptures) -> Iterator[Capture]:
-        """All captures that SQLite holds, in order."""
-        return (index.capture(*row) for row in self._connection.execute(_ALL))
-
-    def names(self) -> set[str]:
-        return {name for (name,) in self._connection.execute(_NAMES)}
-
-    def spill(self, run: RunRow) -> None:
-        """All captures of SQLite are in a run from now on."""
-        self._commit([], run, "DELETE FROM captures")
-
-    def replace(self, rows: Iterable[RunRow], run: RunRow) -> None:
-        """Some runs are one from now on."""
-        self._commit(rows, run, "")
-
-    def _commit(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:
-        with storage_errors("the index of captures"):
-            for row in rows:
-                self._connection.execute("DELETE FROM runs WHERE name=?", (row.name,))
-            self._connection.execute(
-                "INSERT INTO runs VALUES(?,?,?,?)", (run.name, run.level, run.lines, run.size)
-            )
-            if also:
-                self._connection.execute(also)
-            self._connection.execute("COMMIT")
-
-
-def row_of(capture: Capture) -> Row:
-    """A capture as it is written, without its file."""
-    time, key = capture.time, capture.key
-    refers: str | None = None
-    if capture.refers_to_uri or capture.refers_to_date:
-        refers = f"{capture.refers_to_uri}\n{capture.refers_to_date}"
-    return (
-        f"{key} {time}",
-        "" if capture.date == whole_second(time) else capture.date,
-        capture.offset,
-        capture.length,
-        _KIND_NUMBERS.get(capture.kind, capture.kind),
-        _shortened(capture.uri, key),
-        capture.status,
-        capture.media_type,
-        capture.digest,
-        refers,
-    )
-
-
-def shortened(uri: str, key: str) -> int | str:
-    """A number where the URI follows from its key, else the URI.
-
-    >>> shortened("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
-    3
-    """
-    number = _PREFIX_NUMBERS.get(uri[: uri.find("//") + 6], -1)
-    if number < 0:
-        number = 1 if uri.startswith("https://") else 0
-    host, _, path = key.partition(")")
-    plain = f"{_PREFIXES[number]}{'.'.join(host.split(',')[::-1])}{path}"
-    if uri == plain:
-        return number
-    return number + len(_PREFIXES) if uri == f"{plain}/" else uri
-
-
-_shortened = lru_cache(maxsize=32)(shortened)  # of request and response it is the same
-
-
-def lengthened(number: int, key: str) -> str:
-    """The URI that `shortened` made a number of.
-
-    >>> lengthened(3, "dk,dr)/nyheder")
-    'https://www.dr.dk/nyheder'
-    """
-    host, _, path = key.partition(")")
-    slash = "/" if number >= len(_PREFIXES) else ""
-    return f"{_PREFIXES[number & 3]}{'.'.join(host.split(',')[::-1])}{path}{slash}"
