@@ -29,6 +29,8 @@ MEDIA_TYPE = parts.COLLECTION
 FORMAT = "json"
 """The format of its PDI: it is JSON, and says what is said in it."""
 MOST_MEMBERS = 1_000_000
+LARGEST = 256 << 20
+"""Bytes of a document in which members are looked for."""
 LONGEST_TEXT = 10_000  # characters of a title, a purpose or a note
 _LONGEST_NAME = 200
 _VERSION = 1

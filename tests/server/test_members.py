@@ -11,7 +11,7 @@ from tests.server.deployment import Deployment, deployed, text
 from perdure import members
 from perdure.ids import parse
 from perdure.members import Collection, Member
-from perdure.model import Content
+from perdure.model import Content, Register
 
 LETTER = b"To whom it may concern\r\n"
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
@@ -125,7 +125,7 @@ def test_the_list_has_every_members_own_identifier(
     assert [one["identifier"] for one in found["members"]][2:4] == [PWID, "doi:10.1000/182"]
     assert found["members"][6]["url"] == f"{site.base}/{corpus}%23member=7"
     assert found["members"][6]["part"] == f"{corpus}#member=7"
-    assert parse(found["members"][6]["part"])
+    assert str(parse(found["members"][6]["part"])) == found["members"][6]["part"]
 
 
 def test_an_entry_cannot_say_where_it_leads(site: Deployment) -> None:
@@ -150,6 +150,17 @@ def test_the_list_comes_in_pages(site: Deployment, corpus: str) -> None:
         seen += [one["number"] for one in page["members"]]
         target = (page["next"] or "").removeprefix(site.base)
     assert seen == list(range(1, 8))
+
+
+def test_other_identifiers_have_members_too(site: Deployment) -> None:
+    handle = "hdl:1839/corpus"
+    one = document(Member(identifier="doi:10.1000/182", name="x"))
+    site.do(Register(identifier=parse(handle), contents=(one,)))
+    found = json.loads(site.get(f"/{handle}?members", "Accept: application/json").body)
+    (row,) = found["members"]
+    assert row["url"] == f"{site.base}/{handle}?part=member=1"
+    for target in (row["url"].removeprefix(site.base), f"/{handle}?part=member%3Dx"):
+        assert site.get(target).headers["location"] == "https://doi.org/10.1000/182"
 
 
 def test_the_list_is_a_linkset(site: Deployment, corpus: str) -> None:

@@ -7,12 +7,11 @@ the member itself is, a resolver knows: the server leads there instead (`perdure
 from __future__ import annotations
 
 from perdure import members
-from perdure.errors import InvalidMetadata, PartNotFound, PartNotSupported, quote
+from perdure.errors import InvalidMetadata, OverBudget, PartNotFound, PartNotSupported
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Member, Selector
 
 _SHOWN = 100
-_LARGEST = 512 << 20  # bytes
 
 
 class MemberExtractor:
@@ -41,7 +40,7 @@ class MemberExtractor:
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
-            found = members.load(_read(source)).members
+            found = members.load(read(source)).members
         except InvalidMetadata as error:
             raise source.undecodable(error.reason) from error
         names = tuple(one.name for one in found if one.name)
@@ -55,14 +54,15 @@ class MemberExtractor:
 
 def _entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
     try:
-        return members.entry(_read(source), selector.name or selector.number)
+        return members.entry(read(source), selector.name or selector.number)
     except InvalidMetadata as error:
         raise source.undecodable(error.reason) from error
 
 
-def _read(source: Source) -> bytes:
-    if source.length > _LARGEST:
-        raise source.undecodable(f"a collection of {quote(source.length)} bytes")
+def read(source: Source) -> bytes:
+    """A document that may be a collection. Raises OverBudget."""
+    if source.length > members.LARGEST:
+        raise OverBudget(what=f"reading {source.name}", limit=f"{members.LARGEST} bytes")
     return source.read()
 
 

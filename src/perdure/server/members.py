@@ -24,6 +24,7 @@ import msgspec
 from perdure import members
 from perdure.decide import decide
 from perdure.errors import InvalidMetadata, InvalidRequest, NotAcceptable, PartNotFound, Undecodable
+from perdure.extractors.members import read
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
@@ -91,7 +92,7 @@ async def member(
 
 def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
     try:
-        return members.entry(source.read(), selector.name or selector.number)
+        return members.entry(read(source), selector.name or selector.number)
     except InvalidMetadata as error:
         raise source.undecodable(error.reason) from error
 
@@ -187,8 +188,8 @@ def _rendered(
     """A page of the list as it is sent, and the address of the next one."""
     try:
         if kind == "application/json":
-            return _json(source.read(), whole, base, start, limit)
-        collection = members.load(source.read())
+            return _json(read(source), whole, base, start, limit)
+        collection = members.load(read(source))
     except InvalidMetadata as error:
         raise Undecodable(
             identifier=source.name, media_type=source.media_type, reason=error.reason
