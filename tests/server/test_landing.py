@@ -116,6 +116,9 @@ def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
     assert site.get(f"/{path}").headers["location"] == "https://a.example/1"
     browser = site.get(f"/{path}?info", "Accept: text/html")
     assert str(identifier) in page(browser).text_content()
+    assert str(identifier) in page(site.get(f"/{path}?landing")).text_content()
+    assert site.get(f"/{path}?linkset").headers["content-type"] == "application/linkset+json"
+    assert site.get(f"/{path}?region=eu").headers["location"] == "https://a.example/1"
 
 
 def test_nothing_that_was_said_is_markup(site: Deployment) -> None:

@@ -144,8 +144,9 @@ def test_an_identifier_may_be_escaped_as_a_whole() -> None:
 
 def test_questions() -> None:
     assert read_question(None) == Question()
-    for text in ("", "?", "info"):
-        assert read_question(text) == Question(verb="info")
+    for text, inflection in (("", "?"), ("?", "??"), ("info", "")):
+        assert read_question(text) == Question(verb="info", inflection=inflection)
+    assert read_question("landing&region=eu") == Question(verb="landing", region="eu")
     assert read_question("locations") == Question(verb="locations")
     assert read_question("cursor=a%2Fb&limit=10") == Question(cursor="a/b", limit=10)
     assert read_question("part=char%3D37%2C51") == Question(part="char=37,51")

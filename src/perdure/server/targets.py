@@ -39,8 +39,8 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|history|locations|nearest|metadata|cite"
-    r"|(?:cursor|limit|metadata|cite|locale)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+    r"\?(?:(?:info|landing|linkset|history|locations|nearest|metadata|cite"
+    r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
