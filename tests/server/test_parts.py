@@ -120,7 +120,7 @@ def test_elements_are_slices_and_sandboxed(site: Deployment, page: str) -> None:
 STATUS = [
     ("char=3,9999", 416, "part-out-of-range"),
     ("char=5,5", 416, "part-out-of-range"),
-    ("char=9,5", 400, "malformed-identifier"),
+    ("char=9,5", 416, "malformed-identifier"),
     ("char=", 400, "malformed-identifier"),
     ("char=0,99999999999999999999", 400, "malformed-identifier"),
     ("char=0,999999999999999999", 416, "part-out-of-range"),

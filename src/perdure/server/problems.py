@@ -64,6 +64,8 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
     errors.Corrupt: HTTPStatus.INTERNAL_SERVER_ERROR,
 }
 
+_EMPTY_RANGE = "ruling part-range"
+"""Of a part that ends before it starts: no identifier, and to HTTP a range of nothing."""
 JSON = "application/problem+json"
 _OFFERS = (JSON, "application/json", "text/html")
 _RETRY = (b"retry-after", b"5")  # seconds
@@ -85,6 +87,8 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 def of_error(error: PerdureError) -> Problem:
     """The problem that an error is."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    if isinstance(error, errors.MalformedIdentifier) and error.rule == _EMPTY_RANGE:
+        status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
     members = error.as_dict()
     members.pop("code")
     fields: Fields = [_NOT_STORED] if status != HTTPStatus.NOT_FOUND else []
