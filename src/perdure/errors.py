@@ -426,7 +426,7 @@ class Forbidden(PerdureError, PermissionError):
     """The caller is known and may not do this."""
 
     code = "forbidden"
-    fields = ("who", "needed")
+    fields: ClassVar[tuple[str, ...]] = ("who", "needed")
     who: str
     needed: str
 
