@@ -332,7 +332,11 @@ def test_a_wacz_is_read_where_it_lies(
 def test_a_wacz_that_is_not_what_it_says(library: Library, tmp_path: Path, text: bytes) -> None:
     path = package(tmp_path / "a.wacz", {"archive/data.warc.gz": text})
     whole = path.read_bytes()
-    for right, wrong in ((b'"sha256:', b'"sha257:'), (b'"bytes"', b'"bites"'), (b'{"profile"', b'["profile"')):
+    for right, wrong in (
+        (b'"sha256:', b'"sha257:'),
+        (b'"bytes"', b'"bites"'),
+        (b'{"profile"', b'["profile"'),
+    ):
         path.write_bytes(whole.replace(right, wrong, 1))
         os.utime(path, ns=(1, len(wrong)))
         flaws = library.add(path)[-1].flaws

@@ -2,8 +2,8 @@
 
 How it works: each class of `perdure.errors` has a code of its own; tens group them by what the
 caller can do: 3 mend the text or the settings, 10 look elsewhere, 20 try again, 30 get the right
-to, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A class of a plug-in takes the code of the
-nearest class above it.
+to, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A class of a plug-in
+takes the code of the nearest class above it.
 
 What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
 an error is told in one line.
