@@ -73,5 +73,5 @@ async def _check(port: int) -> tuple[int, int]:
     return sum(one.verdict is Verdict.OK for one in found), checker.requests
 
 
-async def _here(host: str, port: int) -> list[str]:
+async def _here(_host: str, _port: int) -> list[str]:
     return ["127.0.0.1"]
