@@ -58,6 +58,13 @@ _state = click.option(
 )
 
 
+_ask = click.option(
+    "--ask",
+    is_flag=True,
+    help="Ask other archives for PWIDs that are theirs, and read there what is exact.",
+)
+
+
 @click.group(cls=Group)
 def collection() -> None:
     """Collections: corpora and other lists of identifiers, held and versioned as one thing."""
@@ -165,18 +172,20 @@ def list_(identifier: Identifier, form: str | None, output: str) -> None:
 @_report
 @_output
 @_state
-def check(identifier: Identifier, form: str, output: str, state: Path | None) -> None:
+@_ask
+def check(identifier: Identifier, form: str, output: str, state: Path | None, ask: bool) -> None:
     """Look at every member of a collection, and report what became of it.
 
     What is held here is read, and parts are cut; PWIDs are looked up in the web archive kept here,
-    and else in the registry of archives. Nothing is fetched. Ends with 1 where a member is not what
-    the collection names. A report in JSON can be compared later, with `collection diff`.
+    and else in the registry of archives. Nothing is fetched, unless other archives are to be asked.
+    Ends with 1 where a member is not what the collection names. A report in JSON can be compared
+    later, with `collection diff`.
     """
     from perdure.collection import making
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
-        report = _checked(registry, seen, state)
+        report = _checked(registry, seen, state, ask=ask)
     _write(report, "json" if here().as_json else form, output)
     if state is not None:
         state.unlink(missing_ok=True)
@@ -189,7 +198,8 @@ def check(identifier: Identifier, form: str, output: str, state: Path | None) ->
 @click.argument("new")
 @_report
 @_output
-def diff(old: str, new: str, form: str, output: str) -> None:
+@_ask
+def diff(old: str, new: str, form: str, output: str, ask: bool) -> None:
     """Tell what changed from OLD to NEW: two versions of a collection, or two checks.
 
     Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
@@ -210,7 +220,7 @@ def diff(old: str, new: str, form: str, output: str) -> None:
             )
         else:
             if isinstance(after, making.Held):
-                after = _checked(registry, after, None)
+                after = _checked(registry, after, None, ask=ask)
             found = drift.of_checks(before, after)
     _write(found, "json" if here().as_json else form, output)
     if found.changes:
@@ -324,11 +334,11 @@ def _series(registry: Registry, series: str | None) -> str:
     return series or owned[0]
 
 
-def _checked(registry: Registry, seen: Held, state: Path | None) -> Report:
+def _checked(registry: Registry, seen: Held, state: Path | None, *, ask: bool = False) -> Report:
     from perdure.collection import runs
 
     with progress("members", total=len(seen.collection.members), unit="members") as bar:
-        return runs.check(registry, seen, state=state, watch=bar)
+        return runs.check(registry, seen, state=state, ask=ask, watch=bar)
 
 
 def _either(registry: Registry, text: str) -> Held | Report:

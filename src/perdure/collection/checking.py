@@ -4,7 +4,8 @@ How it works: a member that is held here is read, parts are cut, and the digest 
 compared with what the registry promised and with what the collection says. A PWID is looked up in
 the web archive kept here; where that has an exact capture, its payload is read (that of a revisit
 from its original), else the registry of archives says what is known of the archive that it names.
-Nothing is fetched from anywhere.
+Nothing is fetched from anywhere, unless the archives are to be asked: then the TimeGate of each
+says what it has, and what is exact is read there.
 
 What must stay true: no member keeps another from being checked: what goes wrong with one is its
 state; bytes are read in pieces, whatever their length.
@@ -20,10 +21,11 @@ import msgspec
 from perdure.app import Registry
 from perdure.archives import known, verdict
 from perdure.archives.answering import is_ours
+from perdure.archives.asking import Inquirer
 from perdure.archives.port import Capture
 from perdure.archives.records import WarcRecord
 from perdure.archives.revisits import original
-from perdure.archives.verdict import Judgement, Verdict, asked, delta, judge, look_up
+from perdure.archives.verdict import Asked, Judgement, Verdict, asked, delta, judge, look_up
 from perdure.blobs.segments import Segments
 from perdure.collection.digests import Measured, agrees, measure
 from perdure.collection.status import Checked, State
@@ -58,9 +60,12 @@ _STATES = {
 class Checker:
     """Looks at members, one after the other."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, ask: bool = False) -> None:
+        """`ask`: whether other archives are asked, too."""
         self._registry = registry
         self._archives = known.load(registry.settings, registry.root)
+        networks = registry.settings.private_networks
+        self._inquirer = Inquirer(self._archives, networks=networks) if ask else None
 
     def check(self, number: int, member: Member) -> Checked:
         """What became of a member. Raises nothing of our tree."""
@@ -134,23 +139,29 @@ class Checker:
         if here.verdict is Verdict.EXACT and here.capture is not None:
             return self._captured(blank, pwid, here.capture)
         if is_ours(self._registry.settings, pwid):
-            offered = here.offered[0] if here.offered else here.capture
-            away = delta(asked(pwid), offered) if offered else None
-            state = _STATES[here.verdict]
-            if state is State.ABSENT and offered:
-                state = State.NEAREST
-            detail = ""
-            if offered and away is not None:
-                detail = f"{offered.uri} {verdict.distance(away)}"
-            return _with(blank, state, where=pwid.archive, delta=away, detail=detail)
+            found = _with(blank, State.ABSENT, where=pwid.archive)
+            return _at_best(found, _STATES[here.verdict], asked(pwid), here)
         archive = self._archives.find(pwid.archive)
         if archive is None:
             detail = "an archive that is not in the registry of archives"
             return _with(blank, State.UNVERIFIED, where=pwid.archive, detail=detail)
         judged = verdict.judge_elsewhere(access=archive.access, moved=bool(archive.moved_to))
         where = self._archives.playback(pwid) or archive.id
+        if self._inquirer is not None and judged.verdict is not Verdict.CLOSED:
+            there = self._inquirer.ask(pwid)
+            if there is not None:
+                return self._answered(_with(blank, State.UNVERIFIED, where=where), pwid, there)
         detail = f"now kept by {archive.moved_to}" if judged.verdict is Verdict.MOVED else ""
         return _with(blank, _STATES[judged.verdict], where=where, detail=detail)
+
+    def _answered(self, blank: Checked, pwid: Pwid, there: Judgement) -> Checked:
+        """What its own archive says of a PWID."""
+        if there.verdict is not Verdict.EXACT or self._inquirer is None:
+            return _at_best(blank, _STATES[there.verdict], asked(pwid), there)
+        data = self._inquirer.read(pwid)
+        if data is None:
+            return _with(blank, State.CONFIRMED)
+        return _judged(blank, State.EXACT, measure(iter((data,)), blank.promised), "")
 
     def judge(self, pwid: Pwid) -> Judgement:
         """What the web archive kept here has of a PWID, whichever archive it names."""
@@ -178,6 +189,16 @@ class Checker:
 def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
     """The bytes of a representation, in pieces."""
     return segments.chunks(one.segment, one.offset, one.length)
+
+
+def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> Checked:
+    """What is not there exactly, with what comes nearest to it."""
+    offered = found.offered[0] if found.offered else found.capture
+    if offered is None:
+        return _with(blank, state)
+    away = delta(wanted, offered)
+    state = State.NEAREST if state is State.ABSENT else state
+    return _with(blank, state, delta=away, detail=f"{offered.uri} {verdict.distance(away)}")
 
 
 def _fault(record: WarcRecord, promised: str) -> str:

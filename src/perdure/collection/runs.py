@@ -26,16 +26,19 @@ def check(
     seen: Held,
     *,
     state: Path | None = None,
+    ask: bool = False,
     watch: Watch = lambda _: None,
 ) -> Report:
     """Looks at every member of a collection; `state` is the file that keeps what was done.
+
+    `ask`: other archives are asked for what lies there.
 
     The file stays, so that a report which cannot be written is not lost; the caller removes it when
     the report is safe. Raises Conflict where it belongs to another run.
     """
     begun = timestamp(registry.clock())
     about = About(run="check", collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
-    checker = Checker(registry)
+    checker = Checker(registry, ask=ask)
     with Log(state, about, Checked) if state else nullcontext() as log:
         found = list(log.steps) if log else []
         done = {one.number for one in found}
