@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,10 @@ from perdure.blobs import ocfl
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.transfer.backup import Copied, back_up
 from perdure.transfer.renewal import rebuild
+
+_CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
+IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
+EXAMPLE = _CORPUS / "webrecorder+pywb__sample_archive_warcs_example.warc.gz"
 
 
 def backed_up(desk: Desk, target: Path, **options: bool) -> list[Copied]:
@@ -51,6 +56,25 @@ def test_what_is_written_meanwhile_is_in_it_or_not_but_never_half(desk: Desk, pl
     assert segment.stat().st_size == known[1]
     assert copy.served(f"{TODAY}/1") == b"before"
     copy.registry.close()
+
+
+@pytest.mark.corpus
+def test_the_web_archive_goes_along(desk: Desk, place: Path) -> None:
+    """Archive files that were moved into the registry, and index runs; whatever is added later."""
+    desk.reopen(captures_in_sqlite=100)
+    for number, source in enumerate((IANA, EXAMPLE)):
+        moved = place / f"{number}.warc.gz"
+        shutil.copy(source, moved)
+        desk.registry.archive.add(moved, move=True)
+        backed_up(desk, place / "copy")
+    before = desk.registry.archive.captures.scan("", "~", limit=1000)
+    desk.registry.close()
+    shutil.rmtree(desk.root)
+    with Registry(place / "copy") as copy:
+        assert copy.archive.captures.scan("", "~", limit=1000) == before
+        for capture in before[:20]:
+            with closing(copy.archive.files.open(capture)) as record:
+                assert dict(record.fields)["WARC-Date"] == capture.date
 
 
 def test_a_second_backup_copies_only_what_is_new(desk: Desk, place: Path) -> None:

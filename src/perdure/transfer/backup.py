@@ -3,7 +3,8 @@
 How it works: first the registry file is copied by SQLite, which gives one moment of it; then the
 segments that it knows, each up to the length that it remembers. What is in a segment beyond that
 was written later and is left out. A copy into the directory of an earlier one copies only what is
-new, since a segment never changes but at its end. The result is itself a registry directory: it
+new, since a segment never changes but at its end. The web archive goes along
+(`perdure.transfer.captures`). The result is itself a registry directory: it
 can be verified, read and, after a disaster, served.
 
 What must stay true: each file is whole and durable before the registry file that speaks of it takes
@@ -26,6 +27,7 @@ from perdure.blobs.segments import segment_path
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords
+from perdure.transfer import captures
 
 _PIECE = 1 << 20
 
@@ -63,6 +65,7 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
             _copy_segment(root, target, number, length, link=link)
             done += length
             yield Copied(phase="segments", share=done / total)
+        captures.back_up(root, target, _copy)
         _copy(root / settings.FILE, target / settings.FILE)
         _sync(fresh)
         replace_durably(fresh, target / sqlite.FILE)
