@@ -1,11 +1,11 @@
 """The members of a collection in one WARC file: what is archived, and what is held.
 
 How it works: a PWID that is captured here becomes its records: response or resource, and with it
-the request and the metadata of the same capture; of a revisit the original as well; of a page all
-that it consists of, of a site all that is in scope. What is held becomes a `resource` record under
-its identifier; so does the document of the collection. Each record is a gzip member of its own.
-After every member the `Log` says how far the file goes, so that a run that was killed goes on from
-there.
+what was recorded with it (`companions`); of a revisit the original as well; of a page all that it
+consists of, and where its redirects led; of a site all that is in scope. What is held becomes a
+`resource` record under its identifier; so does the document of the collection. Each record is a
+gzip member of its own. After every member the `Log` says how far the file goes, so that a run that
+was killed goes on from there.
 
 What must stay true: records are copied as they lie in their files; one whose head other readers
 would refuse (of an ARC file, with bare line feeds, without an identifier) gets a new head with the
@@ -19,6 +19,7 @@ import hashlib
 import os
 import uuid
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,12 +28,14 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.app import Registry
-from perdure.archives import pages, ranges
+from perdure.archives import heads, pages
 from perdure.archives.port import Capture
 from perdure.archives.records import WarcRecord
+from perdure.archives.references import absolute
 from perdure.archives.revisits import original
-from perdure.archives.verdict import Verdict, asked, judge, look_up
+from perdure.archives.verdict import Verdict, asked, at, judge, look_up
 from perdure.collection.checking import chunks
+from perdure.collection.companions import Companions
 from perdure.collection.making import Held
 from perdure.collection.resuming import Log
 from perdure.errors import PerdureError, Unavailable
@@ -46,10 +49,11 @@ from perdure.model import Fetch, Query
 MOST_OF_SITE = 100_000
 """URLs of one site or subsite."""
 _NEEDED = (b"warc-type:", b"warc-record-id:", b"warc-date:", b"content-length:")
-_ACCOMPANY = ("request", "metadata")
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS = 256
+"""Of one page, its resources included."""
 _SITES = ("subsite", "site")
 _IN_MEMORY = 64 << 20  # bytes whose digest is put in front of them
-_MOST_COMPANIONS = 256
 
 Watch = Callable[[int], None]
 """Told how many members were done."""
@@ -79,6 +83,7 @@ class Extraction:
         self._seen = seen
         self._into = into
         self._log = log
+        self._companions = Companions(registry.archive)
         self._written: set[str] = set()
         self._begun = log.about.begun
 
@@ -131,9 +136,7 @@ class Extraction:
             if isinstance(identifier, Pwid):
                 captures, problems = self._captures(identifier)
                 for capture in captures:
-                    problem = self._copy(capture, written)
-                    if problem:
-                        problems.append(problem)
+                    problems += self._copy(capture, written)
                 if captures and identifier.coverage != "part":
                     page, time = captures[0].uri, captures[0].date
             else:
@@ -164,48 +167,95 @@ class Extraction:
         judged = judge(wanted, look_up(archive.captures, wanted))
         if judged.verdict is not Verdict.EXACT or judged.capture is None:
             return [], [f"{pwid}: {judged.sentence} here"]
-        if pwid.coverage != "page" or not pages.is_html(judged.capture.media_type):
+        if pwid.coverage != "page":
             return [judged.capture], []
-        page = pages.resources(archive.captures, archive.files, judged.capture)
-        resources = [one.judgement.capture for one in page.resources]
-        problems = [f"{uri} could not be read" for uri in page.unread]
-        if not page.complete:
-            problems.append(f"{pwid}: it consists of more than is looked for")
-        return [judged.capture, *filter(None, resources)], problems
+        return self._page(pwid, judged.capture)
 
-    def _copy(self, capture: Capture, written: list[str]) -> str:
+    def _page(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
+        """A page with all that it consists of, and what is missing of that.
+
+        What lies behind a redirect is looked up at the time of the page, like all that belongs to
+        it, and read on in turn.
+        """
+        archive = self._registry.archive
+        found: dict[str, Capture] = {}
+        problems: list[str] = []
+        waiting = deque([page])
+        redirects, complete = 0, True
+        while waiting:
+            start = waiting.popleft()
+            listed = [start]
+            if pages.is_html(start.media_type) or pages.is_css(start.media_type):
+                consists = pages.resources(archive.captures, archive.files, start)
+                listed += filter(None, (one.judgement.capture for one in consists.resources))
+                problems += [f"{uri} could not be read" for uri in consists.unread]
+                complete = complete and consists.complete
+            for one in listed:
+                if found.setdefault(one.uri, one) is not one or one.status not in _REDIRECTS:
+                    continue
+                redirects += 1
+                onwards = self._behind(one, page.time)
+                if redirects > _MOST_REDIRECTS:
+                    complete = False
+                elif onwards is not None and onwards.uri not in found:
+                    waiting.append(onwards)
+        if not complete:
+            problems.append(f"{pwid}: it consists of more than is looked for")
+        return list(found.values()), problems
+
+    def _behind(self, redirect: Capture, time: str) -> Capture | None:
+        """What is kept of where an archived redirect leads, at the time of a page."""
+        archive = self._registry.archive
+        location = ""
+        for one in (redirect, original(archive.captures, redirect).capture):
+            if one is None or location:
+                break
+            try:
+                with closing(archive.files.open(one)) as record:
+                    location = heads.value_of(record.headers, "Location")
+            except PerdureError:
+                return None  # told when it is copied
+        uri = absolute(redirect.uri, location)
+        if uri is None or not uri.startswith(("http://", "https://")):
+            return None
+        wanted = at(uri.partition("#")[0], time)
+        return judge(wanted, look_up(archive.captures, wanted), nearest=True).capture
+
+    def _copy(self, capture: Capture, written: list[str]) -> list[str]:
         """Copies a capture with all that belongs to it; gives what is wrong."""
         archive = self._registry.archive
         found = original(archive.captures, capture)
         belonging = [capture]
         if found.capture is not None and found.capture != capture:
             belonging.append(found.capture)
+        problems = [] if found.capture else [f"{capture.uri} {capture.date}: {found.how}"]
         for one in belonging:
-            for record in self._with_companions(one):
-                key = f"{record.file}@{record.offset}"
-                if key in self._written:
-                    continue
-                start = self._into.tell()
-                try:
-                    with closing(archive.files.open(record)) as opened:
-                        self._pack(_as_warc(opened, key))
-                except PerdureError as error:
-                    self._into.seek(start)
-                    self._into.truncate()
-                    return str(error)
-                self._written.add(key)
-                written.append(key)
-        return f"{capture.uri} {capture.date}: {found.how}" if found.capture is None else ""
+            company = self._companions.of(one)
+            copied = (
+                self._copied(record, written) for record in (*company.before, one, *company.after)
+            )
+            problems += filter(None, copied)
+            if not company.complete:
+                problems.append(f"{one.uri} {one.date}: more belongs to it than is looked for")
+        return problems
 
-    def _with_companions(self, capture: Capture) -> list[Capture]:
-        """A capture, and the request and metadata that were recorded with it."""
-        within = ranges.seconds(capture.key, capture.time, capture.time)
-        around = self._registry.archive.captures.scan(*within, limit=_MOST_COMPANIONS)
-        return [capture] + [
-            one
-            for one in around
-            if one.kind in _ACCOMPANY and (one.uri, one.file) == (capture.uri, capture.file)
-        ]
+    def _copied(self, record: Capture, written: list[str]) -> str:
+        """Copies one record, unless it was copied already; gives what is wrong."""
+        archive = self._registry.archive
+        key = f"{record.file}@{record.offset}"
+        if key in self._written:
+            return ""
+        start = self._into.tell()
+        try:
+            with closing(archive.files.open(record)) as opened:
+                self._pack(_as_warc(opened, key))
+        except PerdureError as error:
+            self._into.seek(start)
+            self._into.truncate()
+            return str(error)
+        self._written.add(key)
+        written.append(key)
+        return ""
 
     def _held(self, name: str, written: list[str]) -> None:
         """What is held, as a `resource` record. Raises what resolving and cutting raise."""
