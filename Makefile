@@ -31,7 +31,7 @@ layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
-	PERDURE_CITEPROC=$(ORACLES) $(BIN)/pytest -n 2 --dist worksteal
+	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) $(BIN)/pytest -n 2 --dist worksteal
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks
@@ -72,7 +72,7 @@ $(PEERS)/.installed: requirements-peers.lock
 $(ORACLES)/.installed: tools/oracles/package-lock.json
 	@mkdir -p $(ORACLES) && cp tools/oracles/package.json tools/oracles/package-lock.json $(ORACLES)
 	@command -v npm >/dev/null && npm ci --silent --no-audit --no-fund --prefix $(ORACLES) \
-	  || echo "citeproc-js is not here: its answers of old stand in vectors/citations.json"
+	  || echo "citeproc-js and parse5 are not here: their answers of old stand in vectors/"
 	@touch $@
 
 clean:  ## removes what was installed and made here

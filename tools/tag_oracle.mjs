@@ -11,8 +11,8 @@
 //
 // parse5 belongs to nobody's dependencies: install it anywhere and say where in PERDURE_PARSE5.
 //
-//   npm install --prefix /tmp/oracle parse5@8
-//   PERDURE_PARSE5=/tmp/oracle node tools/tag_oracle.mjs page.html
+//   make .oracles/.installed
+//   PERDURE_PARSE5=.oracles node tools/tag_oracle.mjs page.html
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";

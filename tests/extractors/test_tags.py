@@ -1,7 +1,8 @@
 """Offsets of tags: against parse5, against laws, and on input that is made to take for ever.
 
-`vectors/part-elt.json` says what parse5 sees. Where it is installed (PERDURE_PARSE5 names the
-folder with `node_modules`), it is asked again, about real and generated pages.
+`vectors/part-elt.json` says what parse5 sees. Where it is installed (`make unit` does that;
+PERDURE_PARSE5 names another folder with `node_modules`), it is asked again, about real and
+generated pages.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from perdure.extractors.tags import (
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
 VECTORS = json.loads((ROOT / "vectors" / "part-elt.json").read_text())
-PARSE5 = os.environ.get("PERDURE_PARSE5")
+PARSE5 = Path(os.environ.get("PERDURE_PARSE5", ".oracles")).resolve()
 
 Offsets = list[list[int]]
 
@@ -70,14 +71,15 @@ def test_documents_of_the_1990s(case: dict[str, Any]) -> None:
 
 
 def oracle(*arguments: str, pages: list[str] | None = None) -> list[dict[str, Any]]:
-    if not PARSE5 or not shutil.which("node"):
-        pytest.skip("parse5 is not there: set PERDURE_PARSE5 to the folder it is installed in")
+    if shutil.which("node") is None or not (PARSE5 / "node_modules/parse5").is_dir():
+        pytest.skip("parse5 is asked where it is installed: make unit, or PERDURE_PARSE5")
     done = subprocess.run(
         ["node", str(ROOT / "tools" / "tag_oracle.mjs"), *arguments],
         input="".join(f"{json.dumps(page)}\n" for page in pages or []),
         capture_output=True,
         text=True,
         check=True,
+        env=os.environ | {"PERDURE_PARSE5": str(PARSE5)},
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
