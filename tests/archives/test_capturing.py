@@ -211,6 +211,71 @@ def test_redirects_of_what_belongs_to_a_page_end() -> None:
     assert found.missing[0].reason == "redirects go on without end"
 
 
+def test_a_page_that_redirects_lead_away_from_is_an_error() -> None:
+    """The last redirect is no page that anybody could cite."""
+
+    def answer(line: str) -> bytes:
+        path = line.split()[1]
+        if path == "/file":
+            return response(status="302 Found", Location="file:///etc/passwd")
+        if path == "/circle":
+            return response(status="302 Found", Location="/circle")
+        return response(status="302 Found", Location=f"{path}a")
+
+    with pytest.raises(InvalidRequest, match="only http and https"):
+        captured(answer, "/file")
+    for path in ("/circle", "/on"):
+        with pytest.raises(Unreachable, match="without end"):
+            captured(answer, path, redirects=3)
+    with pytest.raises(Unreachable, match="too long"):
+        captured(answer, "/on", seconds=-1)
+
+
+def test_what_a_redirect_leads_to_in_vain_is_told() -> None:
+    def answer(line: str) -> bytes:
+        path = line.split()[1]
+        if path == "/":
+            return response(b"<img src=/self><img src=/file>", Content_Type="text/html")
+        onwards = "/self" if path == "/self" else "file:///etc/passwd"
+        return response(status="302 Found", Location=onwards)
+
+    found, _, root = captured(answer)
+    assert {one.uri.removeprefix(root) for one in found.missing} == {"/self", "file:///etc/passwd"}
+
+
+def test_what_was_coded_otherwise_than_asked_is_told() -> None:
+    def answer(line: str) -> bytes:
+        if " / " in line:
+            return response(b"<link rel=stylesheet href=/a.css>", Content_Type="text/html")
+        return response(b"\x0b\x02\x80hello\x03", Content_Type="text/css", Content_Encoding="br")
+
+    found, warc, root = captured(answer)
+    assert uris(warc, root) == ["/", "/a.css"]
+    assert [(one.uri.removeprefix(root), "(br)" in one.reason) for one in found.missing] == [
+        ("/a.css", True)
+    ]
+
+
+def test_cookies_are_brought_along_and_no_two_captures_have_one_second() -> None:
+    """A page that sets a cookie and redirects to itself, as many do to whoever brings none."""
+    asked: list[bytes] = []
+
+    def answer(line: str) -> bytes:
+        path = line.split()[1]
+        if path == "/" and not asked:
+            asked.append(b"")
+            return response(status="302 Found", Location="/", Set_Cookie="a=1; Path=/")
+        return response(b"<img src=/a.png>" if path == "/" else b"x", Content_Type="text/html")
+
+    found, warc, root = captured(answer)
+    assert (found.status, uris(warc, root)) == (200, ["/", "/", "/a.png"])
+    requests = [one for one in records(warc) if one.rec_type == "request"]
+    brought = [one.http_headers.get_header("Cookie") for one in requests]
+    assert brought == [None, "a=1", "a=1"]
+    dates = [one.rec_headers["WARC-Date"] for one in requests]
+    assert dates[0] < dates[1] == found.pwid.time
+
+
 def test_what_was_cut_off_says_so() -> None:
     found, warc, _ = captured(lambda _: b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * 20_000)
     assert records(warc)[1].rec_headers["WARC-Truncated"] == "length"

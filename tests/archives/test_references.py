@@ -66,6 +66,10 @@ def found(text: str) -> list[tuple[str, str]]:
         ('<!-- <a href="b"> -->', '<!-- <a href="b"> -->'),
         ("<p>&amp; <b title='a'>", "<p>&amp; <b title='a'>"),
         ('<form action="http://x.dk/s">', '<form action="/replay/2016/http://x.dk/s">'),
+        (
+            "<iframe srcdoc='<a href=&quot;/b&quot;>'>",
+            '<iframe srcdoc="&lt;a href=&quot;/replay/2016/http://www.dr.dk/b&quot;&gt;">',
+        ),
     ],
 )
 def test_addresses_are_replaced_and_nothing_else(written: str, expected: str) -> None:
@@ -94,6 +98,35 @@ def test_style_sheets() -> None:
     assert made.count("%3Cstyle>") == 2
     assert made.count("%3Cresource>") == 2
     assert "/* url(d.png) */" in made
+
+
+# CSS Syntax section 4.3.4 to 4.3.7 (strings, urls, escapes); CSS Images 4 section 2.3 (image-set)
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("url( 'd (1).png' )", [("resource", "d%20(1).png")]),
+        (r"url(e\ f\).png)", [("resource", "e%20f).png")]),
+        (r'url("a\22 b.png")', [("resource", 'a"b.png')]),
+        (r'url("\0 x.png")', [("resource", "%EF%BF%BDx.png")]),
+        ("url(a b.png)", []),
+        ('image-set("a.png" 1x, "b.png" 2dppx)', [("resource", "a.png"), ("resource", "b.png")]),
+        ('a { content: "x" } b { content: "y" }', []),
+        ('@import url("a b.css") screen;', [("style", "a%20b.css")]),
+        ('/* image-set("a.png" 1x) */', []),
+    ],
+)
+def test_addresses_in_style_sheets(written: str, expected: list[tuple[str, str]]) -> None:
+    data = f"<style>p {{ background: {written} }}</style>".encode()
+    for css, text in ((True, written.encode()), (False, data)):
+        named = addresses(text, "http://a.dk/", css=css)
+        assert [(one.role, one.uri.removeprefix("http://a.dk/")) for one in named] == expected
+
+
+def test_a_document_in_utf_16_is_read_and_left_as_it_is() -> None:
+    data = '<img src="ø.png">'.encode("utf-16")
+    named = [one.uri for one in addresses(data, "http://a.dk/", css=False)]
+    assert named == ["http://a.dk/%C3%B8.png"]
+    assert in_html(data, BASE, moved) == data
 
 
 @pytest.mark.parametrize(
@@ -143,6 +176,9 @@ def test_the_worst_that_is_read_takes_a_moment() -> None:
         b"<img srcset='" + b"( " * 100_000 + b"'>",
         b"<style>" + b"url(" * 100_000 + b"url( " + spaces + b"</style>",
         b"<a href='" + b"../" * 100_000 + b"'>",
+        b"<style>" + b"url('\\" * 100_000 + b"</style>",
+        b"<style>" + b"'\"" * 100_000 + b"</style>",
+        b"<iframe srcdoc='" + b"<iframe srcdoc=&apos;" * 50_000 + b"'>",
     ):
         start = time.process_time()
         in_html(document, BASE, moved)

@@ -3,7 +3,8 @@
 How it works: the page is fetched, and then what it names (images, style sheets, scripts, frames;
 `perdure.archives.references` knows them, as for replay), and what frames and style sheets name in
 turn. Each exchange becomes a response and a request record as soon as it is there. A redirect is a
-record, too, and where it leads to the next thing to fetch.
+record, too, and where it leads to the next thing to fetch. Cookies that are set on the way are
+brought along until the page is there, as a browser does, and then forgotten.
 
 What must stay true: a response record holds the bytes that were on the wire; every address goes
 through `perdure.fetching`, so that no page can make this machine look into its own network; time,
@@ -29,8 +30,9 @@ from perdure.archives import references
 from perdure.archives.libraries import library as import_library
 from perdure.archives.library import Library
 from perdure.archives.making import make
-from perdure.errors import InvalidRequest, PerdureError
-from perdure.fetching import Exchange, Fetcher, Limits
+from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
+from perdure.fetching.cookies import Cookies
 from perdure.fetching.fetcher import redirect
 from perdure.fetching.targets import joined, target
 from perdure.ids.pwid import Pwid
@@ -136,12 +138,13 @@ class _Capture:
         self._waiting: deque[_Wanted] = deque()
         self._known: set[str] = set()
         self._missing: list[Missing] = []
+        self._cookies = Cookies()
         self._asked = 0
         self._wire = 0
         self._began = monotonic()
 
     async def run(self, url: str, archive_id: str) -> Captured:
-        page = await self._page(_Wanted(joined(url, ""), "frame"))
+        page = await self._page(joined(url, ""))
         running: dict[asyncio.Task[Exchange], _Wanted] = {}
         try:
             while self._waiting or running:
@@ -164,26 +167,51 @@ class _Capture:
             missing=tuple(self._missing),
         )
 
-    async def _page(self, wanted: _Wanted) -> Exchange:
+    async def _page(self, url: str) -> Exchange:
         """The page itself, over all redirects. It must be there."""
+        met: set[tuple[str, str]] = set()
         while True:
-            self._known.add(target(wanted.url).url)
+            where = target(url).url
+            state = where, self._cookies.field(where)
+            hops = len(met)
+            if state in met or hops > self._bounds.redirects:
+                reason = "its redirects go on without end"
+                raise Unreachable(what=quote(where), reason=reason, cause=Cause.REDIRECTS.value)
+            if monotonic() - self._began > self._bounds.seconds:
+                raise Unreachable(
+                    what=quote(where), reason="its redirects take too long", cause=Cause.TIME.value
+                )
+            if where in self._known:
+                await asyncio.sleep(1)  # a PWID names a second: two captures in one would be one
+            met.add(state)
+            self._known.add(where)
             self._asked += 1
-            exchange = await self._fetcher.exchange(wanted.url)
-            self._keep(exchange, wanted)
-            if not self._waiting or redirect(exchange) is None:
+            wanted = _Wanted(where, "frame")
+            exchange = await self._exchange(wanted)
+            onwards = redirect(exchange)
+            self._write(exchange)
+            self._watch(self._asked, len(self._known), where)
+            if onwards is None:
+                self._read_on(exchange, wanted)
                 return exchange
-            wanted = self._waiting.popleft()
+            url = onwards
+
+    async def _exchange(self, wanted: _Wanted) -> Exchange:
+        cookies = self._cookies.field(wanted.url)
+        fields = (("Cookie", cookies),) if cookies else ()
+        exchange = await self._fetcher.exchange(wanted.url, headers=fields)
+        self._cookies.keep(exchange)
+        return exchange
 
     def _begin(self, wanted: _Wanted) -> asyncio.Task[Exchange]:
         self._asked += 1
-        return asyncio.create_task(self._fetcher.exchange(wanted.url))
+        return asyncio.create_task(self._exchange(wanted))
 
     def _finish(self, task: asyncio.Task[Exchange], wanted: _Wanted) -> None:
         try:
             exchange = task.result()
         except PerdureError as error:
-            self._missing.append(Missing(uri=wanted.url, reason=str(error)))
+            self._miss(wanted.url, str(error))
         else:
             self._keep(exchange, wanted)
         self._watch(self._asked, len(self._known), wanted.url)
@@ -195,26 +223,29 @@ class _Capture:
             (int(monotonic() - self._began), self._bounds.seconds, "seconds"),
         ):
             if spent >= most:
-                reason = f"left out: a capture may take {most} {what}"
-                self._missing.append(Missing(uri=wanted.url, reason=reason))
+                self._miss(wanted.url, f"left out: a capture may take {most} {what}")
                 return False
         return True
 
     def _keep(self, exchange: Exchange, wanted: _Wanted) -> None:
         """Records an exchange and puts on the list what it leads to."""
+        self._write(exchange)
+        onwards = redirect(exchange)
+        if onwards is None:
+            self._read_on(exchange, wanted)
+        elif onwards == exchange.url or wanted.hops >= self._bounds.redirects:
+            self._miss(onwards, "redirects go on without end")
+        else:
+            self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
+
+    def _write(self, exchange: Exchange) -> None:
         self._writer.write(exchange)
         self._wire += len(exchange.received)
         if exchange.truncated:
-            reason = f"cut off ({exchange.truncated})"
-            self._missing.append(Missing(uri=exchange.url, reason=reason))
-        onwards = redirect(exchange)
-        if onwards is not None:
-            if wanted.hops >= self._bounds.redirects:
-                reason = "redirects go on without end"
-                self._missing.append(Missing(uri=onwards, reason=reason))
-            else:
-                self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
-            return
+            self._miss(exchange.url, f"cut off ({exchange.truncated})")
+
+    def _read_on(self, exchange: Exchange, wanted: _Wanted) -> None:
+        """Puts on the list what a document names."""
         if wanted.depth < self._bounds.deepest:
             for one in self._named_by(exchange, wanted):
                 self._want(_Wanted(one.uri, one.role, wanted.depth + 1))
@@ -224,13 +255,17 @@ class _Capture:
             url = target(wanted.url).url
         except InvalidRequest as error:
             url = wanted.url
-            if url.startswith(("http:", "https:")) and url not in self._known:
-                self._missing.append(Missing(uri=url, reason=str(error)))
+            is_of_web = url.startswith(("http:", "https:"))
+            if url not in self._known and (is_of_web or wanted.hops):
+                self._miss(url, str(error))
             self._known.add(url)  # `data:` and the like lie in the page itself
             return
         if url not in self._known:
             self._known.add(url)
             self._waiting.append(wanted)
+
+    def _miss(self, uri: str, reason: str) -> None:
+        self._missing.append(Missing(uri=uri, reason=reason))
 
     def _named_by(self, exchange: Exchange, wanted: _Wanted) -> list[references.Address]:
         """What belongs to a document, in order."""
@@ -238,6 +273,9 @@ class _Capture:
         if not css and (exchange.media_type not in _HTML or wanted.role != "frame"):
             return []
         text = self._fetcher.content(exchange)
+        if exchange.body and not text:
+            coding = exchange.header("Content-Encoding") or "damaged"
+            self._miss(exchange.url, f"its content coding ({coding}) was not undone to read on")
         found = references.addresses(text, exchange.url, css=css)
         return [one for one in found if one.role in _BELONGS]
 

@@ -61,8 +61,9 @@ _ROLES = {
 _FRAMES = frozenset((b"frame", b"iframe"))
 _DRAWN = frozenset((b"image", b"use", b"feimage", b"script"))  # `href` of these is fetched
 _FETCHED_RELS = frozenset(
-    ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "manifest", "mask-icon", "preload")
-)
+    ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "manifest", "mask-icon",
+     "modulepreload", "preload")
+)  # fmt: skip
 _SETS = frozenset((b"srcset", b"imagesrcset"))
 _REFRESH = re.compile(
     r"\s*+[0-9.]*+\s*+[;,]?+\s*+url\s*+=\s*+([\"']?+)(.*)", re.IGNORECASE | re.DOTALL
@@ -70,10 +71,15 @@ _REFRESH = re.compile(
 _CSS = re.compile(
     r"""
       /\*.*?(?:\*/|\Z)
-    | url\(\s*(?P<quote>["']?)(?P<url>[^"'()\s\\]{1,8192})(?P=quote)\s*\)
-    | @import\s+(?P<mark>["'])(?P<import>[^"'\\\n]{1,8192})(?P=mark)
-    """,
+    | url\(\s*+ (?: "(?P<double>(?:[^"\\\n]|\\.){1,8192})" | '(?P<single>(?:[^'\\\n]|\\.){1,8192})'
+                  | (?P<bare>(?:[^"'()\s\\]|\\[^\n]){1,8192}) ) \s*+\)
+    | @import\s++(?P<mark>["'])(?P<import>[^"'\\\n]{1,8192})(?P=mark)
+    | (?P<edge>["'])(?P<set>[^"'\\\n]{1,2048})(?P=edge)(?=\s++[0-9.]++(?:x|dppx|dpi|dpcm)\b)
+    """,  # the last: a candidate of image-set()
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_CSS_ESCAPE = re.compile(
+    r"\\(?:([0-9a-f]{1,6})(?:\r\n|[ \t\r\n\f])?|\r?\n|(.))", re.IGNORECASE | re.DOTALL
 )
 _CANDIDATE = re.compile(r"\s*,*\s*(?P<url>[^\s,][^\s]{0,8191})(?P<rest>[^,]*)")
 
@@ -81,6 +87,8 @@ _CANDIDATE = re.compile(r"\s*,*\s*(?P<url>[^\s,][^\s]{0,8191})(?P<rest>[^,]*)")
 class _Document(msgspec.Struct, frozen=True):
     base: str
     replace: Replace
+    is_within: bool = False
+    """Whether it stands in an attribute of another one (`srcdoc`)."""
 
     def other(self, written: str, role: str) -> str:
         """What stands instead of an address; the same where it is none of the Web."""
@@ -116,7 +124,7 @@ def in_html(data: bytes, base: str, replace: Replace) -> bytes:
     """An HTML document with other addresses in it."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
-    return _spliced(data, _of_html(data, base, replace))
+    return _spliced(data, _of_html(data, _Document(base, replace)))
 
 
 def in_css(data: bytes, base: str, replace: Replace) -> bytes:
@@ -130,6 +138,8 @@ def in_css(data: bytes, base: str, replace: Replace) -> bytes:
 def addresses(data: bytes, base: str, *, css: bool) -> Iterator[Address]:
     """The addresses in a document, in order, each once."""
     found: dict[Address, None] = {}
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        data = data.decode("utf-16", "replace").encode()
 
     def note(address: Address) -> str:
         found[address] = None
@@ -149,9 +159,9 @@ def _spliced(data: bytes, spans: Iterator[_Span]) -> bytes:
     return b"".join(pieces)
 
 
-def _of_html(data: bytes, base: str, replace: Replace) -> Iterator[_Span]:
+def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
     tags = scan(data, HTML, MOST_TAGS)
-    document = _Document(base, replace)
+    base = document.base
     style = 0  # where the text of a style element begins
     based = False
     for start, stop in zip(tags.starts, tags.stops, strict=True):
@@ -170,7 +180,7 @@ def _of_html(data: bytes, base: str, replace: Replace) -> Iterator[_Span]:
             for one in found:
                 if one.name.lower() == b"href" and not based:
                     uri = absolute(base, _text(data, one))
-                    document, based = _Document(uri or base, replace), True
+                    document, based = msgspec.structs.replace(document, base=uri or base), True
                     yield one.start, one.stop, b""
             continue
         firsts: dict[bytes, Attribute] = {}
@@ -204,6 +214,8 @@ def _attribute(
         return _set(value, document)
     if name == b"style":
         return _css(value, document)
+    if name == b"srcdoc" and tag == b"iframe":
+        return _within(value, document)
     if name in (b"integrity", b"ping", b"nonce"):
         return ""
     if tag == b"meta":
@@ -219,6 +231,15 @@ def _attribute(
         elif tag in _DRAWN:
             role = "resource"
     return document.other(value, role)
+
+
+def _within(value: str, document: _Document) -> str:
+    """The document that an attribute holds; in those that it holds in turn nothing is replaced."""
+    if document.is_within:
+        return value
+    data = value.encode("utf-8", "surrogateescape")
+    inner = msgspec.structs.replace(document, is_within=True)
+    return _spliced(data, _of_html(data, inner)).decode("utf-8", "surrogateescape")
 
 
 def _relation(rel: str) -> str:
@@ -259,15 +280,31 @@ def _set(value: str, document: _Document) -> str:
 
 def _css(text: str, document: _Document) -> str:
     def other(found: re.Match[str]) -> str:
-        if found["url"] is not None:
+        written = found["double"] or found["single"] or found["bare"]
+        if written is not None:
             before = text[max(0, found.start() - 16) : found.start()].rstrip().lower()
             role = "style" if before.endswith("@import") else "resource"
-            return f'url("{_in_css(document.other(found["url"], role))}")'
+            return f'url("{_in_css(document.other(_unescaped(written), role))}")'
         if found["import"] is not None:
             return f'@import "{_in_css(document.other(found["import"], "style"))}"'
+        if found["set"] is not None:
+            return f'"{_in_css(document.other(found["set"], "resource"))}"'
         return found[0]
 
     return _CSS.sub(other, text)
+
+
+def _unescaped(text: str) -> str:
+    """Without the escapes of CSS (CSS Syntax section 4.3.7)."""
+
+    def plain(found: re.Match[str]) -> str:
+        if not found[1]:
+            return found[2] or ""
+        code = int(found[1], 16)
+        is_character = 0 < code < 0x110000 and not 0xD800 <= code < 0xE000
+        return chr(code) if is_character else "\ufffd"
+
+    return _CSS_ESCAPE.sub(plain, text) if "\\" in text else text
 
 
 def _in_css(uri: str) -> str:
