@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +16,7 @@ from tests.cli.conftest import Shell
 
 from perdure import members
 from perdure.collection import reports
+from perdure.collection.checking import Checker
 from perdure.collection.resuming import About, Log
 from perdure.collection.status import Checked, State
 
@@ -206,6 +210,60 @@ def test_a_check_that_was_killed_goes_on_where_it_was(
     assert found.checked[0] == first, "it was not looked at again"
     assert found.checked[1:] == reports.read(whole.encode()).checked[1:]
     assert not state.exists()
+
+
+@pytest.mark.parametrize("what", ["make", "add", "check", "diff"])
+def test_a_run_that_was_killed_does_nothing_twice(
+    shell: Shell, minted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Of each run the first member is looked at, then SIGKILL comes."""
+    listed, state, before = tmp_path / "listed", tmp_path / "state", tmp_path / "before.json"
+    part = f"{minted}#char=0,4"
+    listed.write_text(f"{minted}\n{part}\n")
+    name = corpus(shell, PWID if what == "add" else listed.read_text())
+    shell.run("collection", "check", name, "--report", "json", "-o", str(before))
+    words = {
+        "make": ("make", str(listed)),
+        "add": ("add", name, str(listed)),
+        "check": ("check", name),
+        "diff": ("diff", str(before), name),
+    }[what]
+    words = ("collection", *words, "--state", str(state))
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, "-C", str(shell.root), *words], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    looked: list[str] = []
+    check = Checker.check
+
+    def noted(self: Checker, number: int, member: members.Member) -> Checked:
+        looked.append(member.identifier)
+        return check(self, number, member)
+
+    monkeypatch.setattr(Checker, "check", noted)
+    told = shell.run(*words).stdout
+    assert looked == [part]
+    assert not state.exists()
+    if what in {"make", "add"}:
+        made = members.read(shell.run("get", told.strip()).stdout_bytes).members[-2:]
+        data = (LETTER, LETTER[:4])
+        assert [one.digest for one in made] == [
+            f"sha512:{hashlib.sha512(one).hexdigest()}" for one in data
+        ]
+
+
+_KILLED = """
+import os, signal, sys
+from perdure.cli import perdure
+from perdure.collection.checking import Checker
+check = Checker.check
+def until(self, number, member):
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return check(self, number, member)
+Checker.check = until
+perdure.main(sys.argv[1:])
+"""
 
 
 def test_the_state_of_another_run_is_left_alone(shell: Shell, minted: str, tmp_path: Path) -> None:

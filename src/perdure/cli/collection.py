@@ -79,6 +79,7 @@ def collection() -> None:
 @click.option("--date", metavar="DATE", help="Such as 2026-11-21; else that of FILE, or today.")
 @_form
 @_no_manifest
+@_state
 @options.once
 def make(
     file: str,
@@ -89,6 +90,7 @@ def make(
     date: str | None,
     form: str | None,
     no_manifest: bool,
+    state: Path | None,
     once: str | None,
 ) -> None:
     """Mint a collection of the identifiers in FILE (- for stdin), and print its identifier.
@@ -107,9 +109,10 @@ def make(
         given = {name: value for name, value in said.items() if value is not None}
         today = timestamp(registry.clock())[:10]
         found = msgspec.structs.replace(found, **{"date": found.date or today} | given)
-        found = _completed(registry, found, manifest=not no_manifest)
+        found = _completed(registry, found, state, manifest=not no_manifest)
         authority = _series(registry, series)
         receipt = making.mint(registry, authority, found, once)
+    _done(state)
     answer(receipt)
 
 
@@ -118,9 +121,15 @@ def make(
 @click.argument("file", type=options.FILE)
 @_form
 @_no_manifest
+@_state
 @options.expect
 def add(
-    identifier: Identifier, file: str, form: str | None, no_manifest: bool, expect: int | None
+    identifier: Identifier,
+    file: str,
+    form: str | None,
+    no_manifest: bool,
+    state: Path | None,
+    expect: int | None,
 ) -> None:
     """Add the identifiers in FILE (- for stdin) to a collection, as its next version.
 
@@ -131,9 +140,11 @@ def add(
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
-        more = _completed(registry, _read(registry, file, form), manifest=not no_manifest)
+        more = _read(registry, file, form)
+        more = _completed(registry, more, state, manifest=not no_manifest)
         grown, count = making.added(seen.collection, more.members)
         receipt = making.commit(registry, seen, grown, expect)
+    _done(state)
     answer(receipt)
     here().note(f"{count} members added, {len(more.members) - count} were there already")
 
@@ -187,8 +198,7 @@ def check(identifier: Identifier, form: str, output: str, state: Path | None, as
         seen = making.held(registry, identifier)
         report = _checked(registry, seen, state, ask=ask)
     _write(report, "json" if here().as_json else form, output)
-    if state is not None:
-        state.unlink(missing_ok=True)
+    _done(state)
     if report.failed:
         click.get_current_context().exit(exits.FINDINGS)
 
@@ -198,8 +208,9 @@ def check(identifier: Identifier, form: str, output: str, state: Path | None, as
 @click.argument("new")
 @_report
 @_output
+@_state
 @_ask
-def diff(old: str, new: str, form: str, output: str, ask: bool) -> None:
+def diff(old: str, new: str, form: str, output: str, state: Path | None, ask: bool) -> None:
     """Tell what changed from OLD to NEW: two versions of a collection, or two checks.
 
     Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
@@ -220,9 +231,10 @@ def diff(old: str, new: str, form: str, output: str, ask: bool) -> None:
             )
         else:
             if isinstance(after, making.Held):
-                after = _checked(registry, after, None, ask=ask)
+                after = _checked(registry, after, state, ask=ask)
             found = drift.of_checks(before, after)
     _write(found, "json" if here().as_json else form, output)
+    _done(state)
     if found.changes:
         click.get_current_context().exit(exits.FINDINGS)
 
@@ -315,16 +327,24 @@ def _read(registry: Registry, file: str, form: str | None) -> Collection:
         return forms.read(source.read(), form, spell=spell)
 
 
-def _completed(registry: Registry, found: Collection, *, manifest: bool) -> Collection:
+def _completed(
+    registry: Registry, found: Collection, state: Path | None, *, manifest: bool
+) -> Collection:
     import msgspec
 
-    from perdure.collection import making
+    from perdure.collection import runs
 
     if not manifest:
         return found
     with progress("members", total=len(found.members), unit="members") as bar:
-        listed = making.with_manifest(registry, found.members, watch=bar)
+        listed = runs.manifest(registry, found.members, state=state, watch=bar)
     return msgspec.structs.replace(found, members=listed)
+
+
+def _done(state: Path | None) -> None:
+    """What a run has led to is safe: nobody has to take it up again."""
+    if state is not None:
+        state.unlink(missing_ok=True)
 
 
 def _series(registry: Registry, series: str | None) -> str:

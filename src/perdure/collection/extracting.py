@@ -83,6 +83,7 @@ class Extraction:
         self._seen = seen
         self._into = into
         self._log = log
+        log.first = self._sync
         self._companions = Companions(registry.archive)
         self._written: set[str] = set()
         self._begun = log.about.begun
@@ -102,9 +103,12 @@ class Extraction:
             if number > len(done):
                 self._log.add(self._member(number, member))
             watch(number)
+        self._sync()
+        return self._log.steps
+
+    def _sync(self) -> None:
         self._into.flush()
         os.fsync(self._into.fileno())
-        return self._log.steps
 
     def _write_opening(self) -> None:
         collection = self._seen.collection

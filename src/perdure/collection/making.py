@@ -1,9 +1,9 @@
 """New collections, and new versions of them: from a list to bytes that the registry holds.
 
-How it works: what the caller gives is completed: identifiers get their digests, lengths and media
-types where the bytes are here (the manifest), the collection its date. `mint` holds the document
-under a new identifier, `commit` makes it the next version of a collection that is held already,
-refused where somebody else has changed that meanwhile.
+How it works: what the caller gives is complete (`perdure.collection.runs.manifest` fills in digests
+where the bytes are here). `mint` holds the document under a new identifier, `commit` makes it the
+next version of a collection that is held already, refused where somebody else has changed that
+meanwhile.
 
 What must stay true: a document is committed in its canonical form; `added` never reorders members,
 so that `#member=7` goes on meaning the seventh.
@@ -11,7 +11,7 @@ so that `#member=7` goes on meaning the seventh.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -20,18 +20,11 @@ import msgspec
 from perdure import members
 from perdure.app import Registry
 from perdure.blobs.spool import IN_MEMORY
-from perdure.collection.checking import Checker
-from perdure.collection.status import State
 from perdure.errors import Conflict, NotAcceptable, Unavailable
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.members import Collection, Member
 from perdure.model import Commit, Content, Fetch, Mint, Preference, Query, Receipt
-
-_READ = (State.HELD, State.EXACT)
-
-Watch = Callable[[int], None]
-"""Told how many members were looked at."""
 
 
 class Held(NamedTuple):
@@ -65,29 +58,6 @@ def held(registry: Registry, identifier: Identifier) -> Held:
     data = registry.resolver.read(step.representation)
     revision = record.revision if record else 0
     return Held(step.identifier, step.representation.sha512, revision, members.read(data))
-
-
-def with_manifest(
-    registry: Registry, found: Iterable[Member], *, watch: Watch = lambda _: None
-) -> tuple[Member, ...]:
-    """Members with digest, length and media type, where they say none and the bytes are here."""
-    checker = Checker(registry)
-    completed = []
-    for number, member in enumerate(found, 1):
-        watch(number)
-        if member.digest:
-            completed.append(member)
-            continue
-        checked = checker.check(number, member)
-        if checked.state in _READ:
-            member = msgspec.structs.replace(
-                member,
-                digest=checked.digest,
-                length=checked.length,
-                media_type=member.media_type or checked.media_type,
-            )
-        completed.append(member)
-    return tuple(completed)
 
 
 def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, int]:

@@ -1,16 +1,19 @@
 """What a long run has done already, so that it can be stopped, or killed, and taken up again.
 
 How it works: a file of JSON lines. The first says what the run is about; each further one is a step
-that was done, appended and flushed to the disk before the next begins. A run that finds such a file
-about the same thing goes on behind its last whole line; about another thing, it refuses.
+that was done, handed to the system before the next begins, and brought to the disk every so often.
+A run that finds such a file about the same thing goes on behind its last whole line; about another
+thing, it refuses.
 
-What must stay true: a line that a crash cut off counts as not written, and is cut away; the file of
-another run is never overwritten.
+What must stay true: a process that is killed loses no step that was done; a line that a crash of
+the machine cut off counts as not written, and is cut away; what a step speaks of is on the disk
+before the step is; the file of another run is never overwritten.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Generic, Self, TypeVar
@@ -20,15 +23,19 @@ import msgspec
 from perdure.errors import Conflict
 
 _Step = TypeVar("_Step", bound=msgspec.Struct)
-_FLUSH_EVERY = 64
-"""Steps; so many are repeated at most."""
+_SYNC_EVERY = 64
+"""Steps; so many are repeated at most when the machine stops."""
+
+
+def _nothing() -> None:
+    """There is nothing else to bring to the disk."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is about."""
 
     run: str
-    """`check`, `extract`."""
+    """`check`, `check, asking`, `extract`, `manifest`."""
     collection: str
     sha512: str
     """Of the document."""
@@ -44,13 +51,15 @@ class Log(Generic[_Step]):
         self.about = about
         self.steps: list[_Step] = []
         """Those that an earlier run has done."""
+        self.first: Callable[[], None] = _nothing
+        """Brings to the disk what the steps speak of."""
         end = self._read(about, step) if path.exists() else 0
         self._file: BinaryIO = path.open("r+b" if path.exists() else "xb")
         self._file.truncate(end)
         self._file.seek(end)
         if not end:
             self._file.write(msgspec.json.encode(self.about) + b"\n")
-            self.flush()
+            self.sync()
 
     def _read(self, about: About, step: type[_Step]) -> int:
         """Reads what was done; gives where the last whole line ends."""
@@ -84,10 +93,12 @@ class Log(Generic[_Step]):
         """Keeps a step that was done."""
         self.steps.append(step)
         self._file.write(msgspec.json.encode(step) + b"\n")
-        if len(self.steps) % _FLUSH_EVERY == 0:
-            self.flush()
+        self._file.flush()
+        if len(self.steps) % _SYNC_EVERY == 0:
+            self.sync()
 
-    def flush(self) -> None:
+    def sync(self) -> None:
+        self.first()
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -106,5 +117,6 @@ class Log(Generic[_Step]):
         trace: TracebackType | None,
     ) -> None:
         if not self._file.closed:
-            self.flush()
+            self._file.flush()
+            os.fsync(self._file.fileno())
             self._file.close()
