@@ -115,6 +115,13 @@ def test_the_file_is_sound(tmp_path: Path) -> None:
     command = (str(Path(sys.executable).with_name("warcio")), "check", "-v", str(path))
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert told.count("digest pass") == len(records(warc)) == 27
+    fastwarc = str(Path(sys.executable).with_name("fastwarc"))
+    subprocess.run((fastwarc, "check", str(path)), capture_output=True, check=True)
+    broken = gzip.decompress(warc).replace(b"@import", b"@IMPORT", 1)
+    path.with_suffix("").write_bytes(broken)
+    for program in ((*command[:-1], str(path.with_suffix(""))),
+                    (fastwarc, "check", str(path.with_suffix("")))):  # fmt: skip
+        assert subprocess.run(program, capture_output=True, check=False).returncode, program
     info, response, request = records(warc)[:3]
     assert info.rec_type == "warcinfo"
     assert b"software: perdure/" in info.content

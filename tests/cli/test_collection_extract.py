@@ -197,8 +197,21 @@ def test_wacz_validates(wacz: Path) -> None:
         assert json.loads(package.read("datapackage.json"))["wacz_version"] == "1.1.1"
         stored = {i.filename for i in package.infolist() if i.compress_type == zipfile.ZIP_STORED}
         assert stored == {"archive/data.warc.gz", "indexes/index.cdx.gz"}
-        lines = package.read("pages/pages.jsonl").splitlines()
-        assert json.loads(lines[1])["url"] == "http://www.dr.dk/"
+        shown = [json.loads(one) for one in package.read("pages/pages.jsonl").splitlines()[1:]]
+        assert [(one["url"], one["ts"]) for one in shown] == [
+            ("http://www.dr.dk/", AT),
+            ("http://www.dr.dk/", LATER),
+        ]
+
+
+def test_a_page_is_listed_once_and_nothing_else_is_one(archive: Shell, tmp_path: Path) -> None:
+    picture = f"pwid:{OWN}:2016-01-22T11.20.29Z:other:http://www.dr.dk/a.png"
+    into = tmp_path / "a.wacz"
+    name = corpus(archive, picture, HOME, HOME.replace(":page:", ":subsite:"))
+    archive.run("collection", "extract", name, "-o", str(into))
+    with zipfile.ZipFile(into) as package:
+        shown = package.read("pages/pages.jsonl").splitlines()[1:]
+    assert [json.loads(one)["url"] for one in shown] == ["http://www.dr.dk/"]
 
 
 def test_warcio_and_cdxj_indexer_read_it(wacz: Path, tmp_path: Path) -> None:
@@ -222,15 +235,19 @@ def _http(line: str) -> tuple[str, dict[str, Any]]:
     return position, {name: fields[name] for name in kept if fields.get(name)}
 
 
-def test_pywb_plays_it(wacz: Path, tmp_path: Path) -> None:
-    """`wb-manager` takes the WARC file, `wayback` gives the page, the revisit and the picture."""
+@pytest.mark.parametrize("form", ["warc", "wacz"])
+def test_pywb_plays_it(wacz: Path, tmp_path: Path, form: str) -> None:
+    """`wb-manager` takes the file, `wayback` gives the page, the revisit and the picture."""
     for name in ("wb-manager", "wayback"):
         if not (PEERS / name).exists():
             pytest.skip(f"{name} is not installed; see the Makefile")
-    with zipfile.ZipFile(wacz) as package:
-        warc = tmp_path / "data.warc.gz"
-        warc.write_bytes(package.read("archive/data.warc.gz"))
-    for words in (("init", "corpus"), ("add", "corpus", str(warc))):
+    taken: tuple[str, ...] = ("--unpack-wacz", "corpus", str(wacz))
+    if form == "warc":
+        with zipfile.ZipFile(wacz) as package:
+            warc = tmp_path / "data.warc.gz"
+            warc.write_bytes(package.read("archive/data.warc.gz"))
+        taken = ("corpus", str(warc))
+    for words in (("init", "corpus"), ("add", *taken)):
         subprocess.run(
             [str(PEERS / "wb-manager"), *words], cwd=tmp_path, check=True, capture_output=True
         )

@@ -141,7 +141,7 @@ class Extraction:
                 captures, problems = self._captures(identifier)
                 for capture in captures:
                     problems += self._copy(capture, written)
-                if captures and identifier.coverage != "part":
+                if captures and pages.is_html(captures[0].media_type):
                     page, time = captures[0].uri, captures[0].date
             else:
                 self._held(member.identifier, written)

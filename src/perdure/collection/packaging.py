@@ -2,7 +2,7 @@
 
     archive/data.warc.gz         the records, as they were extracted
     indexes/index.cdx.gz, .idx   CDXJ, in gzip members of 1,024 lines, and where each begins
-    pages/pages.jsonl            the pages that are members
+    pages/pages.jsonl            the pages among the members, each once
     collection/collection.json   the document of the collection, in its canonical form
     datapackage.json             what belongs to it, with digests; datapackage-digest.json: its own
 
@@ -145,8 +145,11 @@ def _pages(seen: Held, steps: Iterable[Step]) -> bytes:
     lines: list[dict[str, Any]] = [
         {"format": "json-pages-1.0", "id": "pages", "title": seen.collection.title or "All pages"}
     ]
+    listed: set[tuple[str, str]] = set()
     for step in steps:
-        if step.page.startswith(_HTTP):
+        place = step.page, step.time
+        if step.page.startswith(_HTTP) and place not in listed:
+            listed.add(place)
             member = seen.collection.members[step.number - 1]
             shown = member.title or member.name
             page = {"id": str(step.number), "url": step.page, "ts": _second(step.time)}
