@@ -10,14 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import sha512, text
 
-from perdure import rules
+from perdure import rules, testing
 from perdure.errors import (
     InvalidRequest,
     MalformedIdentifier,
     PerdureError,
     UnknownAuthority,
 )
-from perdure.ids import parse
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
 from perdure.model import Location, Record, Representation, Tombstone
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
@@ -278,3 +279,21 @@ def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
 )
 def test_locations_of_many_schemes(uri: str) -> None:
     assert rules.checked((Location(uri=uri, format="HTML"),)) == (Location(uri=uri, format="html"),)
+
+
+# Names
+# -----
+
+
+@given(testing.values(), st.integers(1, 30), st.sampled_from(["text", "HTML", "au+gzip"]))
+def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, format: str) -> None:
+    """However an identifier is spelled: the short way and the long way say the same."""
+    try:
+        identifier = rules.bindable(name)
+    except InvalidRequest:
+        return
+    if isinstance(identifier, Pdi):
+        identifier = identifier.resource
+    record = Record(name=rules.spelled(identifier), at=NOW)
+    expected = str(rules.qualified(identifier, version, format))
+    assert rules.full_name(identifier.key, record, version, format) == expected

@@ -486,6 +486,8 @@ def checked(about: About) -> About:
 
 def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
     """The attached records themselves. Raises InvalidRequest."""
+    if not attached:
+        return attached
     if sum(len(one.content) for one in attached) > LARGEST_ATTACHED:
         raise _refused("attached records", f"they have more than {LARGEST_ATTACHED} bytes")
     if len({one.format for one in attached}) < len(attached):

@@ -151,9 +151,8 @@ def _has_more(row: Row) -> bool:
 
 def _with_bytes(ledger: Ledger, row: Row) -> bytes:
     record = promised(row, ledger.now)
-    identifier = rules.identify(row.key, record)
-    _log_tombstones(ledger, identifier, None, record)
-    return stored.encode(_placed(ledger, identifier, record, row.contents))
+    _log_tombstones(ledger, row.key, None, record)
+    return stored.encode(_placed(ledger, row.key, record, row.contents))
 
 
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
@@ -163,43 +162,47 @@ def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
     changed = joined(identifier, held, asked)
     if changed == held:
         return False
-    _log_tombstones(ledger, identifier, held, changed)
-    changed = _placed(ledger, identifier, changed, row.contents)
+    _log_tombstones(ledger, row.key, held, changed)
+    changed = _placed(ledger, row.key, changed, row.contents)
     ledger.revise(identifier, held, changed, Outcome.CHANGED, by)
     return True
 
 
 def _placed(
-    ledger: Ledger,
-    identifier: Identifier,
-    record: Record,
-    contents: tuple[tuple[int, Content], ...],
+    ledger: Ledger, key: str, record: Record, contents: tuple[tuple[int, Content], ...]
 ) -> Record:
     """The record with those of the bytes written that lie nowhere yet."""
-    for number, content in contents:
-        version = record.version(number)
-        waiting = version.find(content.format) if version else None
-        if version is None or waiting is None or waiting.segment != _NOWHERE:
-            continue
-        name = str(rules.qualified(identifier, number, content.format))
-        placed = replace(ledger.place(name, number, content), at=waiting.at)
-        ones = tuple(placed if one is waiting else one for one in version.representations)
-        grown = replace(version, representations=ones)
-        versions = tuple(grown if one is version else one for one in record.versions)
-        record = replace(record, versions=versions)
-    return record
+    if not contents:
+        return record
+    given = {(number, one.format): one for number, one in reversed(contents)}
+
+    def place(number: int, one: Representation) -> Representation:
+        content = given.get((number, one.format))
+        if content is None or one.segment != _NOWHERE:
+            return one
+        placed = ledger.place(rules.full_name(key, record, number, one.format), number, content)
+        return replace(placed, at=one.at) if one.at else placed
+
+    versions = tuple(
+        replace(
+            version,
+            representations=tuple(place(version.number, one) for one in version.representations),
+        )
+        for version in record.versions
+    )
+    return replace(record, versions=versions)
 
 
-def _log_tombstones(
-    ledger: Ledger, identifier: Identifier, held: Record | None, record: Record
-) -> None:
+def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Writes among the bytes what was withdrawn, so that a rebuild does not undo it."""
     if record.tombstone and not (held and held.tombstone):
-        ledger.log_tombstone(identifier, record.tombstone, None)
+        ledger.log_tombstone(rules.identify(key, record), record.tombstone, None)
     for version in record.versions:
-        known = held.version(version.number) if held else None
-        if version.tombstone and not (known and known.tombstone):
-            ledger.log_tombstone(identifier, version.tombstone, version.number)
+        if version.tombstone:
+            known = held.version(version.number) if held else None
+            if not (known and known.tombstone):
+                identifier = rules.identify(key, record)
+                ledger.log_tombstone(identifier, version.tombstone, version.number)
 
 
 # What a row says
@@ -212,9 +215,10 @@ def promised(row: Row, at: str) -> Record:
     Those that the record has already keep what it says of them; the others are dated `at`.
     """
     record = stored.decode(row.record.decode())
+    known = {(one.number, held.format) for one in record.versions for held in one.representations}
     for number, content in row.contents:
-        version = record.version(number)
-        if version is None or version.find(content.format) is None:
+        if (number, content.format) not in known:
+            known.add((number, content.format))
             one = representation(content)
             record = rules.with_representations(record, number, (one,), at)
     return record

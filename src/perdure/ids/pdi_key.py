@@ -76,7 +76,10 @@ def resource_text(key: str) -> str:
     """
     series, _, rest = key.partition("/")
     day, has_uid, uid = rest.partition("/")
-    text = "/".join((f"pdi://{series}", *_date_components(day), ""))
+    if len(day) == 8 and day.isdigit():  # a plain day, nearly always
+        text = f"pdi://{series}/{day[:4]}/{day[4:6]}/{day[6:]}/"
+    else:
+        text = "/".join((f"pdi://{series}", *_date_components(day), ""))
     if not has_uid:
         return text
     return text + (uid[1:] if uid[:1] == "~" else _uncounted(uid)[0] or uid)
