@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
 from tests.server.deployment import Deployment, deployed, text
 
 from perdure import members
+from perdure.collection import forms
 from perdure.ids import parse
 from perdure.members import Collection, Member
 from perdure.model import Content, Register
@@ -181,6 +183,41 @@ def test_people_see_a_page_and_nothing_in_it_is_markup(site: Deployment, corpus:
         assert f"{corpus}%23member=7".encode() in page.body
     named = site.get(f"/{corpus}", "Accept: text/html,*/*;q=0.8")
     assert named.headers["content-type"] == members.MEDIA_TYPE  # its format is in its name
+
+
+def test_whoever_takes_html_only_gets_the_page(site: Deployment, corpus: str) -> None:
+    whole = corpus.rsplit(".", 2)[0]
+    page = site.get(f"/{whole}", "Accept: text/html")
+    assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b"&lt;b&gt;A letter" in page.body
+    named = site.get(f"/{corpus}", "Accept: text/html")  # its format is in its name
+    assert named.headers["content-type"] == members.MEDIA_TYPE
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/csv", "text/turtle"])
+def test_lists_that_are_read_again(site: Deployment, corpus: str, kind: str) -> None:
+    """The pages of a list, read and put together, are the collection."""
+    whole = members.read(site.get(f"/{corpus}").body)
+    found: list[Member] = []
+    target = f"/{corpus}?members&limit=3"
+    while target:
+        page = site.get(target, f"Accept: {kind}")
+        assert (page.status, page.headers["content-type"]) == (200, f"{kind}; charset=utf-8")
+        shown = forms.read(page.body)
+        assert (shown.title, shown.creators) == (whole.title, whole.creators)
+        if kind == "text/turtle":
+            assert f"<{corpus}#member={len(found) + 1}>".encode() in page.body
+        found += shown.members
+        onwards = re.search(r'<([^>]*)>; rel="next"', page.headers.get("link", ""))
+        target = onwards[1].removeprefix(site.base) if onwards else ""
+    assert tuple(found) == whole.members
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "text/csv", "text/turtle"])
+def test_what_could_not_be_read_again_is_not_written(site: Deployment, kind: str) -> None:
+    data = b'{"collection": 1, "members": [{"identifier": "hdl:1/1\\nhdl:1/2"}]}'
+    evil = site.mint(text(data, members.FORMAT, members.MEDIA_TYPE))
+    assert site.get(f"/{evil}?members", f"Accept: {kind}").status == 422
 
 
 def test_a_list_of_uris(site: Deployment, corpus: str) -> None:

@@ -66,15 +66,18 @@ def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> C
     return _judged(*_read_text(text), spell)
 
 
-def write(collection: Collection, form: str, *, identifier: str = "") -> bytes:
-    """A collection in one of `FORMS`. Raises Unavailable where rdflib is not installed."""
+def write(collection: Collection, form: str, *, identifier: str = "", first: int = 1) -> bytes:
+    """A collection in one of `FORMS`. Raises Unavailable where rdflib is not installed.
+
+    `first` is the number of its first member, where it is a page of a longer one.
+    """
     match form:
         case "json":
             return members.write(collection)
         case "csv":
             return _csv(collection).encode()
         case "turtle":
-            return turtle.write(collection, identifier)
+            return turtle.write(collection, identifier, first=first)
     return _text(collection).encode()
 
 

@@ -52,8 +52,11 @@ def _rdflib() -> Any:
         raise Unavailable(what="RDF", reason="install perdure[metadata]") from None
 
 
-def write(collection: Collection, identifier: str = "") -> bytes:
-    """The graph; without an identifier its subject is a UUID made of the content."""
+def write(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
+    """The graph; without an identifier its subject is a UUID made of the content.
+
+    `first` is the number of the first member, where a page of a longer list is written.
+    """
     rdf = _rdflib()
     made = uuid.uuid5(uuid.NAMESPACE_URL, members.write(collection).hex())
     subject = identifier or made.urn
@@ -78,7 +81,7 @@ def write(collection: Collection, identifier: str = "") -> bytes:
         authors = rdf.BNode("authors")
         rdf.collection.Collection(graph, authors, [rdf.Literal(one) for one in collection.creators])
         say(whole, _BIBO + "authorList", authors)
-    for number, member in enumerate(collection.members, 1):
+    for number, member in enumerate(collection.members, first):
         part = rdf.URIRef(f"{subject}#member={number}")
         say(whole, _TERMS + "hasPart", part)
         say(part, _SCHEMA + "position", rdf.Literal(number))

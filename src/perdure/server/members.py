@@ -7,8 +7,9 @@
 How it works: the collection is resolved like any other resource and read from the bytes held here.
 A member whose identifier is one of ours, or of a scheme that is resolved here, is looked for here;
 others go to the public resolver of their scheme. Whoever asks for JSON before all else gets the
-entry instead, as it stands in the document. In a list every member has its own identifier and an
-address at this resolver, made of the collection's identifier and `member=`: both persist.
+entry instead, as it stands in the document. In lists in JSON and HTML every member has its own
+identifier and an address at this resolver, made of the collection's identifier and `member=`: both
+persist. Text, CSV and Turtle are those that `perdure collection make` reads.
 
 What must stay true: only identifiers that parse are led to, and only at this resolver or at those
 in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
@@ -22,6 +23,7 @@ from urllib.parse import quote as escape
 import msgspec
 
 from perdure import members
+from perdure.collection import forms
 from perdure.decide import decide
 from perdure.errors import InvalidMetadata, InvalidRequest, NotAcceptable, PartNotFound, Undecodable
 from perdure.extractors.members import read
@@ -30,7 +32,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.urn import Urn
-from perdure.members import Member
+from perdure.members import Collection, Member
 from perdure.model import Fetch, Gone, Location, Preference, Query, Redirect
 from perdure.parts import Member as MemberSelector
 from perdure.rules import wanted
@@ -44,7 +46,9 @@ from perdure.server.service import Service
 from perdure.server.targets import Question, part_path, part_uri, path_of
 
 LINKSET = "application/linkset+json"
-OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSET)
+OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSET, "text/csv",
+          "text/turtle")  # fmt: skip
+_FORMS = {"text/plain": "text", "text/csv": "csv", "text/turtle": "turtle"}
 _JSON = ("application/json", members.MEDIA_TYPE)
 _HTML = ("text/html", "application/xhtml+xml")
 _MOST = 10_000
@@ -113,11 +117,13 @@ def address(service: Service, base: str, identifier: Identifier) -> str:
 # -----
 
 
-def suits(request: Request, identifier: Identifier, step: object) -> bool:
-    """Whether a person asks for a collection without saying in which format."""
+def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
+    """Whether a person asks for a collection without saying in which format.
+
+    `media_types`: what is held, or would be given.
+    """
     return (
-        isinstance(step, Fetch)
-        and step.representation.media_type == members.MEDIA_TYPE
+        members.MEDIA_TYPE in media_types
         and wanted(identifier)[1] is None
         and prefers(request.accept, _HTML)
     )
@@ -140,7 +146,7 @@ async def listing(
         raise NotAcceptable(
             identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
         )
-    most = service.settings.page_size if kind == "text/html" else _MOST
+    most = service.settings.page_size if kind in {"text/html", "text/turtle"} else _MOST
     limit = min(question.limit or service.settings.page_size, most)
     start = _start(question.cursor)
     tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
@@ -164,7 +170,7 @@ async def listing(
         fields += links((b'<%s>; rel="next"' % uri(following),))
     if kind == "text/html":
         return pages.page(HTTPStatus.OK, body, *fields)
-    charset = "; charset=utf-8" if kind == "text/plain" else ""
+    charset = "; charset=utf-8" if kind in _FORMS else ""
     return plain(HTTPStatus.OK, kind + charset, body, *fields)
 
 
@@ -209,10 +215,29 @@ def _rendered(
             )
         case "application/linkset+json":
             body = _linkset(whole, base, rows)
+        case "text/plain" | "text/csv" | "text/turtle":
+            body = _form(_FORMS[kind], source, whole, collection, shown, start)
         case _:
             uris = [b"# " + uri(str(whole)), *(uri(one.identifier) for _, _, one in rows), b""]
             body = b"\r\n".join(uris)
     return body, following
+
+
+def _form(
+    form: str,
+    source: Source,
+    whole: Identifier,
+    collection: Collection,
+    shown: tuple[Member, ...],
+    start: int,
+) -> bytes:
+    """A page in a form that is read again, so of members that were judged first."""
+    page = msgspec.structs.replace(collection, members=shown)
+    try:
+        members.check(page)
+    except InvalidMetadata as error:
+        raise source.undecodable(error.reason) from error
+    return forms.write(page, form, identifier=str(whole), first=start)
 
 
 _Rows = list[tuple[int, str, Member]]

@@ -107,8 +107,14 @@ async def resource(
     if record is None and (unfolded := service.unfolding.unfold(identifier)) is not None:
         return await parts.unfolded(service, request, identifier, unfolded)
     query = asking.query(service, request, identifier, region=region)
-    step = _step(request, query, record)
-    if members.suits(request, identifier, step):
+    try:
+        step = _step(request, query, record)
+    except NotAcceptable as error:
+        if not members.suits(request, identifier, error.offered):
+            raise
+        return await members.listing(service, request, identifier, Question())
+    given = (step.representation.media_type,) if isinstance(step, Fetch) else ()
+    if members.suits(request, identifier, given):
         return await members.listing(service, request, identifier, Question())
     if append and isinstance(step, Redirect):
         step = step.to(templates.appended(step.location.uri, append))
