@@ -3,7 +3,9 @@
 How it works: it makes a registry in `demo-registry/`, mints the project's own README and a page of
 its documentation as text and as HTML, commits a second version, mints an image and a sound made on
 the spot, binds a handle to a location, starts the resolver on a free port, and then runs each
-`curl` that it shows. `--check` stops the resolver at the end instead of leaving it running.
+`curl` that it shows; describes and cites a document; captures a page of the resolver into a web
+archive of its own, and mints a collection of all that. `--check` stops the resolver at the end
+instead of leaving it running.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ from rich.console import Console
 PROJECT = Path(__file__).resolve().parent.parent
 REGISTRY = PROJECT / "demo-registry"
 SERIES = "demo.perdure.us"
+WEB_ARCHIVE = f"""
+archive_id = "{SERIES}"
+private_networks = ["127.0.0.0/8"]  # for the demonstration captures a page of its own
+"""
 PERDURE = [sys.executable, "-m", "perdure.cli", "-C", str(REGISTRY)]
 
 console = Console(highlight=False, soft_wrap=True)
@@ -45,6 +51,8 @@ def main() -> int:
     shutil.rmtree(REGISTRY, ignore_errors=True)
     heading("1. A registry, and documents in it")
     perdure("init", str(REGISTRY), "--series", SERIES, "--shoulder", "99999/fk4")
+    settings = REGISTRY / "perdure.toml"
+    settings.write_text(settings.read_text() + WEB_ARCHIVE)
     readme = mint_page("README.md")
     mint_page("docs/tutorial/first-registry.md")
     names = [
@@ -57,8 +65,13 @@ def main() -> int:
     heading("2. The resolver")
     with serving(chosen.port) as base:
         show_resolution(base, readme, names)
-        heading("3. Nothing was changed")
+        heading("3. Described and cited")
+        show_description(base, readme)
+        heading("4. A web archive, and a collection")
+        show_archive(base, readme, names)
+        heading("5. Nothing was changed")
         perdure("verify")
+        perdure("history", readme)
         console.print(f"\n[bold]The resolver is at {base}[/] — open it in a browser.")
         console.print(
             f"The registry is {REGISTRY.relative_to(PROJECT)}/; its bytes are WARC files."
@@ -171,6 +184,48 @@ def show_parts(base: str, text: str, picture: str, sound: str) -> None:
     curl("a part of the image: pixels", "-sI", f"{base}/{picture}%23rect=(8,8),(24,16)")
     curl("a part of the sound: a quarter of a second", "-sI", f"{base}/{sound}%23msec=100,350")
     curl("a part that never was", "-si", f"{base}/{text}%23char=0,99999999", lines=1)
+
+
+def show_description(base: str, text: str) -> None:
+    resource = text.rsplit(".", 2)[0]
+    said = {
+        "type": "report",
+        "title": "perdure: names that outlive servers",
+        "author": [{"family": "Lovelace", "given": "Ada"}],
+        "issued": {"date-parts": [[2026, 11, 21]]},
+        "publisher": "The Demonstration Press",
+    }
+    record = REGISTRY / "incoming" / "description.json"
+    record.write_text(json.dumps([said]))
+    perdure("metadata", "set", text, str(record))
+    curl("as a reference list has it", "-s", f"{base}/{text}?cite=apa")
+    curl("in German, as ISO 690 has it", "-s", f"{base}/{text}?cite=iso690&locale=de")
+    perdure("cite", f"{text}#char=11,37", "--style", "mla", "--url", f"{base}/{text}")
+    curl(
+        "as DOIs are asked",
+        "-s",
+        "-H",
+        "Accept: application/vnd.datacite.datacite+xml",
+        f"{base}/{resource}",
+    )
+    curl("all links, for programs (RFC 9264)", "-s", f"{base}/{resource}?linkset")
+
+
+def show_archive(base: str, text: str, others: list[str]) -> None:
+    page = f"{base}/{text.rsplit('.', 2)[0]}.html.1"
+    pwid = perdure("archive", "capture", page).strip().splitlines()[-1]
+    perdure("pwid", "cite", pwid, "--title", "perdure", "--url", f"{base}/{pwid}")
+    curl("a page as it was, by its PWID: exact, or an honest no", "-s", f"{base}/{pwid}")
+    curl(
+        "what there is of it, as a CDX server tells", "-s", "-G", f"{base}/cdx", "-d", f"url={page}"
+    )
+    curl("and as Memento tells (RFC 7089)", "-sI", f"{base}/timegate/{page}")
+    listed = REGISTRY / "incoming" / "corpus.txt"
+    members = (f"{text}#char=11,37", *others, pwid)
+    listed.write_text("# title: All that was shown\n" + "".join(f"{one}\n" for one in members))
+    made = perdure("collection", "make", str(listed), "--series", SERIES).strip().splitlines()[-1]
+    curl("its third member", "-sI", f"{base}/{made}%23member=3", lines=6)
+    perdure("collection", "check", made)
 
 
 @contextlib.contextmanager

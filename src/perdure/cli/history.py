@@ -54,8 +54,8 @@ def _shown(record: Record) -> dict[str, Any]:
 def _lines(changed: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name, change in changed.items():
         before, after = change["before"], change["after"]
-        if isinstance(before, list) or isinstance(after, list):
-            old, new = before or [], after or []
+        if isinstance(before, tuple) or isinstance(after, tuple):
+            old, new = before or (), after or ()
             yield from (f"{name} - {to_json(one)}" for one in old if one not in new)
             yield from (f"{name} + {to_json(one)}" for one in new if one not in old)
             continue
