@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 from tests.metadata.test_bad_records import CMDI, RECORD
@@ -124,6 +125,36 @@ def test_a_pwid_is_cited_in_one_line(shell: Shell) -> None:
         f"(archive.org) at 2016-01-22 11:20:29 UTC; {PWID})"
     )
     assert line["url"] == PLAYED
+
+
+def test_what_was_captured_here_says_what_it_is_called(shell: Shell, place: Path) -> None:
+    page = (
+        '<title>Nyheder fra Århus</title><meta name="author" content="Østergaard, Åse">'
+        '<meta name="dcterms.issued" content="2016-01-20">'
+    ).encode("latin-1")
+    warc, at = Warc(place / "a.warc.gz"), "2016-01-22T11:20:29Z"
+    warc.response("http://a.dk/", at, page, media_type="text/html; charset=ISO-8859-1")
+    warc.response("http://a.dk/404", at, page, status="404 Not Found")
+    warc.response("http://a.dk/x", at, b"<title>")
+    shell.run("archive", "add", str(warc.finish()))
+    settings = shell.root / "perdure.toml"
+    text = settings.read_text() + 'archive_id = "own.example"\n'
+    settings.write_text(text)
+    own = "pwid:own.example:2016-01-22T11.20.29Z:page:http://a.dk/"
+    run = shell.run("pwid", "cite", own)
+    assert run.stdout.startswith("Østergaard, Å. (2016, January 20). Nyheder fra Århus. urn:pwid:")
+    assert "no address is known" in run.stderr
+    settings.write_text(f'{text}base_url = "https://pid.example.org"\n')
+    told = shell.json("pwid", "cite", own, "--title", "Another", "--style", "bibtex")
+    assert (
+        told["url"]
+        == "https://pid.example.org/urn:pwid:own.example:2016-01-22T11:20:29Z:page:http://a.dk/"
+    )
+    assert "title = {Another}" in told["citation"]
+    for other in ("404", "x", "absent"):
+        line = shell.run("pwid", "cite", own + other).stdout
+        assert f"http://a.dk/{other}" in line
+        assert "Nyheder" not in line
 
 
 def test_only_pwids_are_cited_as_archived_material(shell: Shell) -> None:

@@ -16,6 +16,7 @@ from perdure.cli.receipts import answer
 if TYPE_CHECKING:
     from perdure.app import Registry
     from perdure.archives.known import Archives
+    from perdure.description import About
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
     from perdure.metadata.port import Described
@@ -255,7 +256,9 @@ def _read(file: str) -> bytes:
 @_style
 @_locale
 @_url
-@click.option("--title", metavar="TEXT", help="Title of what is archived; else its address.")
+@click.option(
+    "--title", metavar="TEXT", help="Title of what is archived; else its own, or its address."
+)
 @click.option("--author", multiple=True, metavar="NAME", help="Family, Given; may be repeated.")
 @click.option("--publisher", metavar="NAME", help="Who published it.")
 @click.option("--date", metavar="DATE", help="When it was published; else when it was archived.")
@@ -271,7 +274,8 @@ def pwid_cite(
 ) -> None:
     """Write a reference to archived web material: the archive, the time, the PWID and its URL.
 
-    Needs no registry; what it has been described as in one is not asked for.
+    What is captured here says itself what it is called and who wrote it, unless you do. For what
+    others archived no registry is needed, and no archive is asked.
 
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
@@ -295,8 +299,19 @@ def pwid_cite(
         )
     )
     name, address = _archive(known_archives(), identifier)
-    link = url or address
-    about = msgspec.structs.replace(about, archive=name)
+    own, ours = _captured_here(identifier)
+    link = url or address or ours
+    if not link:
+        here().note(_NO_ADDRESS)
+        link = identifier.urn
+    about = msgspec.structs.replace(
+        about,
+        titles=about.titles or own.titles,
+        creators=about.creators or own.creators,
+        publisher=about.publisher or own.publisher,
+        dates=about.dates or own.dates,
+        archive=name,
+    )
     what = formats.described(identifier, Record(about=about), link)
     text = citing.cite(what, style, locale).rstrip()
     here().answer(
@@ -306,9 +321,35 @@ def pwid_cite(
     )  # fmt: skip
 
 
+_NO_ADDRESS = "no address is known at which it can be followed: give --url, or set base_url"
+
+
+def _captured_here(identifier: Pwid) -> tuple[About, str]:
+    """What a capture of ours says about itself, and its address at our resolver if that has one."""
+    from perdure import settings
+    from perdure.archives import titles
+    from perdure.archives.answering import is_ours
+    from perdure.archives.verdict import Verdict, asked, judge, look_up
+    from perdure.description import About
+    from perdure.server.targets import path_of
+
+    if not (here().root / settings.FILE).exists():
+        return About(), ""
+    with here().registry() as registry:
+        if not is_ours(registry.settings, identifier):
+            return About(), ""
+        base = registry.settings.base_url
+        archive, wanted = registry.archive, asked(identifier)
+        judged = judge(wanted, look_up(archive.captures, wanted))
+        if judged.verdict is not Verdict.EXACT or judged.capture is None:
+            return About(), ""
+        said = titles.said(archive.captures, archive.files, judged.capture)
+        return said, f"{base}/{path_of(identifier)}" if base else ""
+
+
 def _archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
-    """The name of the archive, and where it plays the PWID; its URN where that is not known."""
+    """The name of the archive, and where it plays the PWID; empty where that is not known."""
     known = archives.find(identifier.archive)
     name = known.name if known is not None else ""
-    address = archives.playback(identifier) or archives.resolver(identifier) or identifier.urn
+    address = archives.playback(identifier) or archives.resolver(identifier) or ""
     return (f"{name} ({identifier.archive})" if name else identifier.archive), address
