@@ -228,6 +228,17 @@ def test_a_look_up_reads_little_whatever_there_is() -> None:
     assert captures.read <= 64
 
 
+def test_what_is_exact_needs_no_neighbours() -> None:
+    start = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+    captures = SortedCaptures(
+        capture(DR, _dated(start + dt.timedelta(hours=hour))) for hour in range(200)
+    )
+    question = at(DR, "20000103000000")
+    evidence = look_up(captures, question)
+    assert captures.read == 1
+    assert judge(question, evidence).verdict is Verdict.EXACT
+
+
 def test_distances_are_written_for_people() -> None:
     assert distance(0) == "+00:00:00"
     assert distance(-(86400 * 2 + 61)) == "-2 d 00:01:01"

@@ -66,7 +66,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index has to say: captures with the canonical key of what was asked for."""
+    """What an index has to say: captures with the canonical key of what was asked for.
+
+    Where one within is exact, nobody needs to know its neighbours, and there are none here.
+    """
 
     within: tuple[Capture, ...] = ()
     """In the span of time, at most `MOST_CHOICES` and one."""
@@ -138,13 +141,16 @@ def span(date: str) -> tuple[str, str]:
 
 
 def look_up(captures: Captures, wanted: Asked) -> Evidence:
-    """What an index has near to what is asked for: three ranges of it."""
+    """What an index has of what is asked for and, unless that is exact, near to it."""
     key = urlkey(wanted.uri)
     inside = ranges.seconds(key, wanted.first, wanted.last)
+    within = tuple(captures.scan(*inside, limit=MOST_CHOICES + 1))
+    if any(suits(wanted.coverage, one) and _is_exact(wanted, one) for one in within):
+        return Evidence(within=within)
     whole = Stretch(f"{key} ", f"{key}!")
     before, after = Stretch(whole.low, inside.low), Stretch(inside.high, whole.high)
     return Evidence(
-        within=tuple(captures.scan(*inside, limit=MOST_CHOICES + 1)),
+        within=within,
         before=_beside(captures, before, wanted.coverage, backwards=True),
         after=_beside(captures, after, wanted.coverage, backwards=False),
     )
