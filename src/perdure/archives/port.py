@@ -82,10 +82,15 @@ class ArchivedRecord(Protocol):
     def headers(self) -> list[tuple[str, str]]:
         """Of the archived HTTP response, in order, as recorded."""
 
+    @property
+    def payload_length(self) -> int | None:
+        """Bytes of the payload, where the heads say so; None where it must be read to be known."""
+
     def payload(self) -> Iterator[bytes]:
         """The entity: without HTTP head, transfer coding and content coding. Bounded in memory.
 
-        Raises Corrupt where the record is damaged, OverBudget where it inflates without measure.
+        May be asked for again, and then begins anew. Raises Corrupt where the record is damaged,
+        OverBudget where it inflates without measure.
         """
 
     def raw(self) -> Iterator[bytes]:

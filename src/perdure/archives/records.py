@@ -32,6 +32,7 @@ STEEPEST = 2200
 """Times the bytes in the file: twice what deflate can reach, so that only what was compressed
 twice, or with a coding made for it, gets there."""
 _LONGEST_CHUNK_LINE = 4096
+_CODINGS = ("Transfer-Encoding", "Content-Encoding")
 
 
 class WarcRecord:
@@ -161,6 +162,14 @@ class WarcRecord:
         if "chunked" in heads.value_of(self.headers, "Transfer-Encoding").lower():
             pieces = _unchunked(pieces)
         return pieces
+
+    @property
+    def payload_length(self) -> int | None:
+        """See `ArchivedRecord`: what is neither chunked nor coded is the rest of the block."""
+        coded = any(heads.value_of(self.headers, name) for name in _CODINGS)
+        if coded or self._head.length is None:
+            return None
+        return self._head.length - len(self._http)
 
     def payload(self) -> Iterator[bytes]:
         pieces = self.unchunked()

@@ -28,7 +28,7 @@ from perdure.archives.port import Capture
 from perdure.archives.verdict import Judgement, Verdict, asked
 from perdure.errors import ArchiveClosed, NotCaptured, NotFound
 from perdure.ids.pwid import Pwid
-from perdure.server import memento, problems, replay
+from perdure.server import memento, payloads, problems, replay
 from perdure.server import pages as templates
 from perdure.server.answers import Answer, Fields, links, plain, uri
 from perdure.server.describing import TYPES
@@ -93,7 +93,7 @@ async def _bytes(
     fields.append(memento.verdict_field(judgement))
     if archived.status is not None:
         fields.append((b"x-archive-orig-status", b"%d" % archived.status))
-    return Answer(HTTPStatus.OK, [*fields, _VARY], stream=replay.body_of(request, archived))
+    return await payloads.answer(request, HTTPStatus.OK, [*fields, _VARY], archived)
 
 
 async def _listing(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
 
 import msgspec
@@ -32,8 +31,9 @@ from perdure.archives.references import Address
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
 from perdure.errors import NotFound
-from perdure.server import memento, problems
+from perdure.server import memento, payloads, problems
 from perdure.server.answers import Answer, Fields, empty, links, uri
+from perdure.server.payloads import Archived
 from perdure.server.problems import Problem
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -54,21 +54,10 @@ _PASSIVE = re.compile(
 )
 
 
-class Archived(msgspec.Struct, frozen=True, kw_only=True):
-    """A capture and the record that has its payload; the latter is open."""
-
-    capture: Capture
-    record: ArchivedRecord
-    """Of a revisit: that of its original."""
-    headers: list[tuple[str, str]]
-    """Of the capture itself, where it has any."""
-    status: int | None
-
-    @property
-    def media_type(self) -> str:
-        """As recorded, with its parameters."""
-        said = next((value for name, value in self.headers if name.lower() == "content-type"), "")
-        return _printable(said or self.capture.media_type or _BINARY)
+def media_type_of(archived: Archived) -> str:
+    """As recorded, with its parameters."""
+    said = next((value for name, value in archived.headers if name.lower() == "content-type"), "")
+    return _printable(said or archived.capture.media_type or _BINARY)
 
 
 def is_replay_origin(service: Service, request: Request) -> bool:
@@ -99,7 +88,7 @@ async def answer(service: Service, request: Request) -> Answer:
         return empty(HTTPStatus.FOUND, location, memento.verdict_field(judgement), _ANY_ORIGIN)
     archived = await asyncio.to_thread(opened, service, capture)
     if raw:
-        return _raw(service, request, archived, judgement)
+        return await _raw(service, request, archived, judgement)
     return await _shown(service, request, archived, judgement)
 
 
@@ -185,7 +174,13 @@ def opened(service: Service, capture: Capture) -> Archived:
             headers = own.headers
         if own.status not in (None, HTTPStatus.NOT_MODIFIED):
             status = own.status
-    return Archived(capture=capture, record=record, headers=list(headers), status=status)
+    return Archived(
+        capture=capture,
+        holder=found.capture,
+        record=record,
+        headers=list(headers),
+        status=status,
+    )
 
 
 # answering
@@ -197,7 +192,7 @@ def bytes_of(service: Service, request: Request, archived: Archived, *more: byte
 
     `more` are further links.
     """
-    kind = archived.media_type
+    kind = media_type_of(archived)
     fields: Fields = [
         (b"content-type", kind.encode()),
         *_archived_fields(archived),
@@ -209,7 +204,9 @@ def bytes_of(service: Service, request: Request, archived: Archived, *more: byte
     return fields
 
 
-def _raw(service: Service, request: Request, archived: Archived, judgement: Judgement) -> Answer:
+async def _raw(
+    service: Service, request: Request, archived: Archived, judgement: Judgement
+) -> Answer:
     fields = bytes_of(service, request, archived)
     fields.append(memento.verdict_field(judgement))
     status = _status(archived)
@@ -220,14 +217,14 @@ def _raw(service: Service, request: Request, archived: Archived, judgement: Judg
         else:
             path = f"/replay/{archived.capture.time}id_/{memento.in_path(target)}"
             fields.append((b"location", uri(path)))
-    return Answer(status, fields, stream=body_of(request, archived))
+    return await payloads.answer(request, status, fields, archived)
 
 
 async def _shown(
     service: Service, request: Request, archived: Archived, judgement: Judgement
 ) -> Answer:
     fields: Fields = [
-        (b"content-type", archived.media_type.encode()),
+        (b"content-type", media_type_of(archived).encode()),
         *_archived_fields(archived),
         *_about(service, request, archived),
         (b"content-security-policy", _policy(service.settings.replay_origin)),
@@ -250,12 +247,12 @@ async def _shown(
             return Answer(HTTPStatus.OK, [*fields, (b"content-length", b"0")])
         fields.append((b"location", uri(kept(Address(target, "link")))))
         return Answer(status, [*fields, (b"content-length", b"0")])
-    css = pages.is_css(archived.media_type)
-    if not css and not pages.is_html(archived.media_type):
-        return Answer(status, fields, stream=body_of(request, archived))
-    begun, rest, whole = await asyncio.to_thread(_document, archived.record)
-    if not whole:  # too large to be rewritten: then nothing in it is reachable
-        return Answer(status, fields, stream=_chained(begun, rest, archived.record))
+    css = pages.is_css(media_type_of(archived))
+    if not css and not pages.is_html(media_type_of(archived)):
+        return await payloads.answer(request, status, fields, archived)
+    begun = await asyncio.to_thread(_document, archived.record)
+    if begun is None:  # too large to be rewritten: then nothing in it is reachable
+        return await payloads.answer(request, status, fields, archived)
     archived.record.close()
     change = references.in_css if css else references.in_html
     body = await service.cut(change, begun, archived.capture.uri, kept)
@@ -326,40 +323,11 @@ def _location(archived: Archived) -> str | None:
     return target if target and target.startswith(("http://", "https://")) else None
 
 
-# bodies
-# ------
-
-
-def _document(record: ArchivedRecord) -> tuple[bytes, Iterator[bytes], bool]:
-    """The payload as far as it may be held in memory, and whether that is all of it."""
+def _document(record: ArchivedRecord) -> bytes | None:
+    """The payload; None where it is more than may be held in memory."""
     begun = bytearray()
-    rest = iter(record.payload())
-    for piece in rest:
+    for piece in record.payload():
         begun += piece
         if len(begun) > pages.LARGEST_DOCUMENT:
-            return bytes(begun), rest, False
-    return bytes(begun), rest, True
-
-
-def body_of(request: Request, archived: Archived) -> AsyncIterator[bytes] | None:
-    """The payload in pieces, the record being closed behind them; none for HEAD.
-
-    Reading raises Corrupt and OverBudget, perhaps after some of them.
-    """
-    if request.method == "HEAD":
-        archived.record.close()
-        return None
-    return _chained(b"", iter(archived.record.payload()), archived.record)
-
-
-async def _chained(
-    begun: bytes, rest: Iterator[bytes], record: ArchivedRecord
-) -> AsyncIterator[bytes]:
-    try:
-        if begun:
-            yield begun
-        while (piece := await asyncio.to_thread(next, rest, None)) is not None:
-            if piece:
-                yield piece
-    finally:
-        record.close()
+            return None
+    return bytes(begun)
