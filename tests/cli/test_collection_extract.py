@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -22,12 +23,14 @@ from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from warcio.archiveiterator import ArchiveIterator
 
+from perdure.archives.making import make
 from perdure.collection.extracting import Step
 from perdure.collection.resuming import About, Log
 
 PROJECT = Path(__file__).parents[2]
 PEERS = PROJECT / ".peers" / "bin"
 BIN = Path(sys.executable).parent
+CORPUS = PROJECT.parent / "shared" / "corpus" / "webarchive"
 OWN = "archive.example.org"
 AT = "2016-01-22T11:20:29Z"
 LATER = "2016-01-23T11:20:29Z"
@@ -171,9 +174,32 @@ def test_a_record_without_the_digest_recorded_with_it_is_damaged(
     )
     plain.write_bytes(other)
     archive.run("archive", "add", str(plain))
-    name = corpus(archive, OTHER, OTHER.replace("20.29", "20.31"))
+    rotten = OTHER.replace("20.29", "20.31")
+    name = corpus(archive, OTHER, rotten, rotten.replace("part", "other"))
     report = archive.run("collection", "check", name, "--report", "json", code=1).stdout
-    assert [one["state"] for one in json.loads(report)["checked"]] == ["exact", "damaged"]
+    assert [one["state"] for one in json.loads(report)["checked"]] == ["exact", *["damaged"] * 2]
+    into = place / "out.warc.gz"
+    told = archive.run("collection", "extract", name, "-o", str(into), code=1).stderr
+    assert re.findall(r"member (\d): .*was recorded with it", told) == ["2", "3"]
+    assert [data for kind, _, data in records(into) if kind == "response"] == [b"other"]
+    assert program(BIN / "warcio", "check", into).returncode == 0
+
+
+def test_a_block_without_the_digest_recorded_with_it_is_damaged(
+    archive: Shell, place: Path
+) -> None:
+    plain = place / "plain.warc"
+    data = gzip.decompress((place / "crawl.warc.gz").read_bytes())
+    plain.write_bytes(
+        data.replace(b"Content-Type: image/png", b"Content-Type: image/PNG").replace(
+            b"11:20:29Z", b"11:20:31Z"
+        )
+    )
+    assert program(BIN / "warcio", "check", plain).returncode == 1
+    archive.run("archive", "add", str(plain))
+    name = corpus(archive, f"pwid:{OWN}:2016-01-22T11.20.31Z:part:http://www.dr.dk/a.png")
+    report = archive.run("collection", "check", name, "--report", "json", code=1).stdout
+    assert [one["state"] for one in json.loads(report)["checked"]] == ["damaged"]
 
 
 # other programs
@@ -226,6 +252,34 @@ def test_warcio_and_cdxj_indexer_read_it(wacz: Path, tmp_path: Path) -> None:
     assert [_http(one) for one in ours if " {" in one and "http" in one] == [
         _http(one) for one in theirs if '"url": "http' in one
     ]
+
+
+@pytest.mark.corpus
+def test_whatever_lies_in_the_archive_what_comes_out_is_sound(
+    archive: Shell, tmp_path: Path
+) -> None:
+    """All of 116 odd files of other projects: truncated, wrong lengths, bare line feeds, ARC …"""
+    archive.run("archive", "add", str(CORPUS), code=1)
+    lines = archive.run("archive", "export-cdxj").stdout.splitlines()
+    uris = [(one.split(" ")[1], json.loads(one.split(" ", 2)[2])["url"]) for one in lines]
+    listed = {str(make(OWN, time, "part", uri)) for time, uri in uris}
+    into = tmp_path / "all.wacz"
+    archive.run("collection", "extract", corpus(archive, *sorted(listed)), "-o", str(into), code=1)
+    assert program(PEERS / "wacz", "validate", "-f", into).returncode == 0
+    with zipfile.ZipFile(into) as package:
+        warc = tmp_path / "data.warc.gz"
+        warc.write_bytes(package.read("archive/data.warc.gz"))
+        ours = gzip.decompress(package.read("indexes/index.cdx.gz")).decode().splitlines()
+    told = program(PEERS / "warcio", "check", warc).stdout
+    failed = re.findall("digest failed:? (.*)", told)
+    assert all(re.fullmatch("sha1:[0-9a-f]{40}", one) for one in failed), "warcio knows Base32 only"
+    places = {
+        json.loads(one.split(" ", 2)[2])["offset"]: one.split(" ")[:2]
+        for one in program(PEERS / "cdxj-indexer", "-s", warc).stdout.splitlines()
+    }
+    assert len(ours) > 500
+    for line in ours:
+        assert places[json.loads(line.split(" ", 2)[2])["offset"]] == line.split(" ")[:2]
 
 
 def _http(line: str) -> tuple[str, dict[str, Any]]:

@@ -13,13 +13,13 @@ state; bytes are read in pieces, whatever their length.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
 import msgspec
 
 from perdure.app import Registry
-from perdure.archives import known, verdict
+from perdure.archives import heads, known, verdict
 from perdure.archives.answering import is_ours
 from perdure.archives.asking import Inquirer
 from perdure.archives.port import Capture
@@ -176,9 +176,9 @@ class Checker:
             return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
         with closing(archive.files.open(found.capture)) as record:
             measured = measure(record.payload(), blank.promised)
-            fault = _fault(record, found.capture.digest)
-        if fault:
-            return _found(blank, State.DAMAGED, measured, capture.media_type, detail=fault)
+            wrong = fault(record, found.capture)
+        if wrong:
+            return _found(blank, State.DAMAGED, measured, capture.media_type, detail=wrong)
         recorded = capture.digest == blank.promised != ""
         checked = _judged(blank, State.EXACT, measured, capture.media_type)
         if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
@@ -201,13 +201,23 @@ def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> C
     return _with(blank, state, delta=away, detail=f"{offered.uri} {verdict.distance(away)}")
 
 
-def _fault(record: WarcRecord, promised: str) -> str:
-    """Whether a record has not the digest that was recorded with it, and what it has.
+def fault(record: WarcRecord, capture: Capture) -> str:
+    """What a record has not of the digests that were recorded with it; empty where it has them.
 
-    Some writers digest the payload with the chunks of the transfer, some without.
+    Some writers digest the payload with the chunks of the transfer, some without; that of a revisit
+    is not in it, that of a segmented record is of all segments. Raises Corrupt.
     """
+    block = heads.value_of(record.fields, "WARC-Block-Digest")
+    wrong = _unlike(block, (record.block,))
+    if wrong or capture.kind == "revisit" or heads.value_of(record.fields, "WARC-Segment-Number"):
+        return wrong
+    return _unlike(capture.digest, (record.entity, record.unchunked))
+
+
+def _unlike(promised: str, several: Iterable[Callable[[], Iterator[bytes]]]) -> str:
+    """That bytes have another digest, read in any of several ways; empty where one has it."""
     found = None
-    for pieces in (record.entity, record.unchunked) if promised else ():
+    for pieces in several if promised else ():
         found = measure(pieces(), promised)
         if agrees(promised, found) is not False:
             return ""

@@ -9,7 +9,8 @@ was killed goes on from there.
 
 What must stay true: records are copied as they lie in their files; one whose head other readers
 would refuse (of an ARC file, with bare line feeds, without an identifier) gets a new head with the
-same fields. No record is written twice. What is damaged or missing is told, and left out whole.
+same fields. No record is written twice. What is damaged (it ends early, or has not the digest that
+was recorded with it) or missing is told, and left out whole.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from perdure.archives.records import WarcRecord
 from perdure.archives.references import absolute
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Verdict, asked, at, judge, look_up
-from perdure.collection.checking import chunks
+from perdure.collection.checking import chunks, fault
 from perdure.collection.companions import Companions
 from perdure.collection.making import Held
 from perdure.collection.resuming import Log
@@ -86,6 +87,7 @@ class Extraction:
         log.first = self._sync
         self._companions = Companions(registry.archive)
         self._written: set[str] = set()
+        self._copied_whole: set[tuple[str, int]] = set()
         self._begun = log.about.begun
 
     def run(self, *, watch: Watch = lambda _: None) -> list[Step]:
@@ -234,13 +236,19 @@ class Extraction:
             belonging.append(found.capture)
         problems = [] if found.capture else [f"{capture.uri} {capture.date}: {found.how}"]
         for one in belonging:
+            place = one.file, one.offset
+            if place in self._copied_whole:
+                continue
             company = self._companions.of(one)
-            copied = (
+            copied = [
                 self._copied(record, written) for record in (*company.before, one, *company.after)
-            )
-            problems += filter(None, copied)
+            ]
             if not company.complete:
-                problems.append(f"{one.uri} {one.date}: more belongs to it than is looked for")
+                copied.append(f"{one.uri} {one.date}: more belongs to it than is looked for")
+            if any(copied):
+                problems += filter(None, copied)
+            else:
+                self._copied_whole.add(place)
         return problems
 
     def _copied(self, record: Capture, written: list[str]) -> str:
@@ -252,6 +260,9 @@ class Extraction:
         start = self._into.tell()
         try:
             with closing(archive.files.open(record)) as opened:
+                wrong = fault(opened, record)
+                if wrong:
+                    return f"{record.uri or record.kind} in {key}: {wrong}"
                 self._pack(_as_warc(opened, key))
         except PerdureError as error:
             self._into.seek(start)
