@@ -31,8 +31,17 @@ from perdure.errors import (
 )
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
-from perdure.extractors.port import Extent, Extractor, Lengthy, Part, Source, Span, body_chunks
-from perdure.parts import Between, First, Selected, Selector, Within
+from perdure.extractors.port import (
+    Extent,
+    Extractor,
+    Lengthy,
+    Outlining,
+    Part,
+    Source,
+    Span,
+    body_chunks,
+)
+from perdure.parts import Between, Extension, First, Selected, Selector, Within, pdi
 
 GROUP = "perdure.extractors"
 _CAPITAL = re.compile("(?<!^)([A-Z])")
@@ -87,6 +96,16 @@ class Extraction:
             return self._confined.extract(place, source, selector, self._place)
         return extractor.extract(source, selector, self._indexes)
 
+    def outline(self, source: Source, selector: Selector) -> Part:
+        """The part without its body, where it can be told without decoding; else all of it.
+
+        Raises what `extract` does.
+        """
+        place, extractor = self._find(source, selector)
+        if not isinstance(extractor, Outlining):
+            return self.extract(source, selector)
+        return self._confined.extract(place, source, selector, self._place, outline=True)
+
     def extents(self, source: Source) -> tuple[Extent, ...]:
         """What of a source can be addressed, the most specific first."""
         found: list[Extent] = []
@@ -128,11 +147,12 @@ class Extraction:
         return place, extractor
 
     def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
-        kinds = {
-            _CAPITAL.sub(r" \1", kind.__name__).lower()
-            for _, _, extractor in self._ranked(source)
-            for kind in extractor.selectors
-        }
+        known = {kind for _, _, one in self._ranked(source) for kind in one.selectors}
+        if isinstance(selector, (Extension, *pdi.SCHEMES)):  # a PDI is written in nothing else
+            kinds = {f"{scheme}=" for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
+        else:
+            others = known.difference(pdi.SCHEMES)
+            kinds = {_CAPITAL.sub(r" \1", kind.__name__).lower() for kind in others}
         return PartNotSupported(
             media_type=source.media_type, selector=str(selector), offered=tuple(sorted(kinds))
         )

@@ -29,6 +29,7 @@ from perdure.parts import (
     ElementById,
     NameRange,
     Page,
+    Rect,
     Selector,
     TagRange,
     TextDirective,
@@ -435,7 +436,10 @@ def test_what_markup_does_not_have_is_named(extraction: Extraction, tmp_path: Pa
     page = source(tmp_path, b"<p>", "text/html", None)
     with pytest.raises(PartNotSupported) as caught:
         extraction.extract(page, Page(1))
-    assert {"tag range", "name range", "element by id"} <= set(caught.value.offered or ())
+    assert {"element by id", "text quote"} <= set(caught.value.offered or ())
+    with pytest.raises(PartNotSupported) as caught:
+        extraction.extract(page, Rect(0, 0, 1, 1))
+    assert caught.value.offered == ("byte=", "char=", "elt=", "name=")
 
 
 def test_large_documents_are_looked_through_elsewhere(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import http_sf
 import pytest
+from PIL import Image
 from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
@@ -110,6 +111,42 @@ def test_head(site: Deployment, letter: str) -> None:
     assert without_date(asked)[:2] == without_date(got)[:2]
 
 
+def gradient(*, whole: bool = True) -> bytes:
+    """A PNG, or half of one: its size can be told, and its last rows are missing."""
+    file = io.BytesIO()
+    Image.radial_gradient("L").save(file, "PNG")
+    data = file.getvalue()
+    return data if whole else data[: len(data) // 2]
+
+
+def test_head_decodes_nothing(site: Deployment) -> None:
+    pytest.importorskip("pyvips")
+    whole, half = (
+        site.mint(text(gradient(whole=one), "png", "image/png")) for one in (True, False)
+    )
+    part = "rect=(0,200),(20,256)"
+    got, asked = (site.ask(method, f"/{whole}%23{part}") for method in ("GET", "HEAD"))
+    told_later = {"date", "perdure-part", "repr-digest", "content-length", "accept-ranges"}
+    assert {k: v for k, v in got.headers.items() if k not in told_later} == {
+        k: v for k, v in asked.headers.items() if k not in told_later
+    }
+    assert site.get(f"/{half}%23{part}").status == 422
+    assert site.ask("HEAD", f"/{half}%23{part}").status == 200
+    assert site.ask("HEAD", f"/{half}%23rect=(0,0),(257,1)").status == 416
+    assert site.ask("HEAD", f"/{half}%23{part}", "Want-Repr-Digest: sha-512=1").status == 422
+
+
+def test_who_has_a_part_is_told_so_before_it_is_cut(site: Deployment) -> None:
+    pytest.importorskip("pyvips")
+    half = f"/{site.mint(text(gradient(whole=False), 'png', 'image/png'))}%23rect=(0,200),(20,256)"
+    tag = site.ask("HEAD", half).headers["etag"]
+    known = site.get(half, f"If-None-Match: {tag}")
+    assert (known.status, known.headers["etag"], known.body) == (304, tag, b"")
+    assert {"content-location", "cache-control", "vary", "date"} <= known.headers.keys()
+    assert site.get(half, "If-None-Match: *").status == 422  # is there one? Only cutting tells
+    assert site.get(half, f"If-None-Match: {tag}", 'If-Match: "x"').status != 304
+
+
 def test_elements_are_slices_and_sandboxed(site: Deployment, page: str) -> None:
     answer = site.get(f"/{page}%23name=first,last")
     assert answer.body == PAGE[PAGE.index(b"<a") : PAGE.index(b"</body")]
@@ -146,8 +183,11 @@ def test_a_name_that_is_not_there(site: Deployment, page: str) -> None:
 
 
 def test_what_media_types_have_instead(site: Deployment, letter: str) -> None:
+    """What is offered can be written where it is offered: a PDI has no `line=`."""
     problem = json.loads(site.get(f"/{letter}%23rect=(0,0),(1,1)").body)
-    assert "char range" in problem["offered"]
+    assert problem["offered"] == ["byte=", "char="]
+    problem = json.loads(site.get(f"/{letter}%23verse=3,4").body)
+    assert problem["offered"] == ["byte=", "char="]
 
 
 def test_a_part_of_no_version_in_particular(site: Deployment) -> None:

@@ -105,6 +105,18 @@ class AudioExtractor:
         with _opened(source, selector) as sound:
             return _part(source, selector, sound)
 
+    def outline(self, source: Source, selector: Selector) -> Part | None:
+        if not isinstance(selector, Interval):  # others are clipped to an end that is looked for
+            return None
+        with _opened(source, selector) as sound:
+            first, last = _bounds(source, selector, sound.form.rate)
+            if last is None or first >= last or not sound.reaches(last):
+                raise _beyond(source, selector, sound)
+            length = (last - first) * sound.form.block
+            head = wav.header(sound.form.chunk, length)
+        total = len(head) + length + length % 2
+        return Part(selector=selector, media_type="audio/wav", body=Stream(iter(()), total))
+
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _opened(source, "sec") as sound:
             form, duration = sound.form, sound.container.duration

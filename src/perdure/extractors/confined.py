@@ -45,7 +45,7 @@ from perdure.extractors.messages import (
     receive,
     send,
 )
-from perdure.extractors.port import Extent, Part, Source, Stream
+from perdure.extractors.port import Body, Extent, Part, Source, Stream
 from perdure.parts import Selector
 
 __all__ = ["Budget", "Confined"]
@@ -65,20 +65,26 @@ class Confined:
             self._slots.put(None)
 
     def extract(
-        self, extractor: str, source: Source, selector: Selector, indexes: Path | None
+        self,
+        extractor: str,
+        source: Source,
+        selector: Selector,
+        indexes: Path | None,
+        *,
+        outline: bool = False,
     ) -> Part:
-        """The part that an extractor gives.
+        """The part that an extractor gives; where an outline will do, perhaps without its body.
 
         Raises what the extractor raises, OverBudget, or Undecodable where the decoder breaks down.
         """
         worker = self._worker()
         with self._held(worker):
-            cut = worker.ask(Job(extractor, source, selector, indexes, self.budget))
+            cut = worker.ask(Job(extractor, source, selector, indexes, self.budget, outline))
             if not isinstance(cut, Cut):
                 raise worker.broken_down(source)
         if cut.pieces is not None:
             self._slots.put(worker)
-        body = cut.pieces
+        body: Body | None = Stream(iter(()), cut.length) if cut.outline else cut.pieces
         return Part(
             selector=cut.selector,
             media_type=cut.media_type,

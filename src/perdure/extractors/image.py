@@ -22,7 +22,7 @@ from typing import Any
 
 from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.image_file import INSTALL, MEDIA_TYPES, Box, Frame, opened
-from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source
+from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.parts import Media, Rect, Selector
 from perdure.parts.selectors import Area
 
@@ -68,30 +68,17 @@ class ImageExtractor:
     install = INSTALL
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        match selector:
-            case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
-                frame = opened(source, number, selector)
-                box = Box(left, top, right, bottom)
-                if not (left < right <= frame.width and top < bottom <= frame.height):
-                    raise _beyond(frame, selector)  # ruling: part-range
-            case Media(time=None, area=Area() as area, tracks=(), id=None):
-                frame = opened(source, 0, selector)
-                box = _clipped(area, frame.width, frame.height)
-                if box.left >= box.right or box.top >= box.bottom:
-                    raise _beyond(frame, selector)
-                selector = Media(
-                    area=Area(
-                        "pixel", box.left, box.top, box.right - box.left, box.bottom - box.top
-                    )
-                )
-            case _:
-                raise PartNotSupported(
-                    media_type=source.media_type,
-                    selector=str(selector),
-                    install=None,
-                    offered=("rect", "xywh"),
-                )
-        return _part(frame, selector, box, indexes)
+        return _part(*_placed(source, selector), indexes)
+
+    def outline(self, source: Source, selector: Selector) -> Part:
+        frame, kept, box = _placed(source, selector)
+        frame.check_budget(box)
+        return Part(
+            selector=kept,
+            media_type="image/tiff" if _in_tiff(frame) else "image/png",
+            body=Stream(iter(())),
+            facts=_facts(frame),
+        )
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         frame = opened(source)
@@ -110,6 +97,29 @@ class ImageExtractor:
                 )
             )
         return tuple(found)
+
+
+def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
+    """The frame that a selector means, the selector after clipping, and the pixels."""
+    match selector:
+        case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
+            frame = opened(source, number, selector)
+            if not (left < right <= frame.width and top < bottom <= frame.height):
+                raise _beyond(frame, selector)  # ruling: part-range
+            return frame, selector, Box(left, top, right, bottom)
+        case Media(time=None, area=Area() as area, tracks=(), id=None):
+            frame = opened(source, 0, selector)
+            box = _clipped(area, frame.width, frame.height)
+            if box.left >= box.right or box.top >= box.bottom:
+                raise _beyond(frame, selector)
+            width, height = box.right - box.left, box.bottom - box.top
+            return frame, Media(area=Area("pixel", box.left, box.top, width, height)), box
+    raise PartNotSupported(
+        media_type=source.media_type,
+        selector=str(selector),
+        install=None,
+        offered=("rect", "xywh"),
+    )
 
 
 def _clipped(area: Area, width: int, height: int) -> Box:
@@ -135,7 +145,7 @@ def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
 
 def _part(frame: Frame, selector: Selector, box: Box, indexes: Indexes) -> Part:
     pixels = frame.pixels(box, indexes)
-    in_tiff = frame.source.essence in _TIFF or pixels.interpretation == "cmyk"
+    in_tiff = _in_tiff(frame)
     raw = pixels.write_to_memory()
     data = _tiff(pixels, len(raw)) if in_tiff else _png(pixels)
     return Part(
@@ -145,6 +155,10 @@ def _part(frame: Frame, selector: Selector, box: Box, indexes: Indexes) -> Part:
         decoded=Decoded(form=_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
         facts=_facts(frame),
     )
+
+
+def _in_tiff(frame: Frame) -> bool:
+    return frame.source.essence in _TIFF or frame.image.interpretation == "cmyk"
 
 
 def _png(pixels: Any) -> bytes:

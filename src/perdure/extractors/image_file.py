@@ -105,7 +105,7 @@ class Frame:
 
         Raises Undecodable where they are damaged, OverBudget before anything is decoded.
         """
-        self._check_budget(box)
+        self.check_budget(box)
         if self.image.coding != "none":
             raise self._undecodable(f"its pixels are coded as {self.image.coding}")
         pyvips = _pyvips(self.source)
@@ -142,7 +142,8 @@ class Frame:
     def _has_tiles(self) -> bool:
         return bool(self.image.get_typeof("tile-width"))
 
-    def _check_budget(self, box: Box) -> None:
+    def check_budget(self, box: Box) -> None:
+        """Raises OverBudget where a box would take more to decode than one may."""
         area = (box.right - box.left) * (box.bottom - box.top)
         if area * self.image.bands * _bytes(self.image) > _MOST_BYTES:
             raise OverBudget(

@@ -49,6 +49,8 @@ class Job(msgspec.Struct, frozen=True):
     """None: say what can be addressed."""
     indexes: Path | None
     budget: Budget
+    outline: bool = False
+    """Whether what is known of the part without decoding will do."""
 
 
 class Cut(msgspec.Struct, frozen=True, tag=True):
@@ -62,6 +64,8 @@ class Cut(msgspec.Struct, frozen=True, tag=True):
     slices: tuple[Span, ...]
     decoded: Decoded | None
     facts: dict[str, str]
+    outline: bool = False
+    """Whether the body is left out."""
 
 
 class Extents(msgspec.Struct, frozen=True, tag=True):
@@ -80,18 +84,20 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 Reply = Cut | Extents | Failed
 
 
-def reply_of(part: Part) -> Cut:
+def reply_of(part: Part, *, outline: bool = False) -> Cut:
     """A part as a message."""
     streams = isinstance(part.body, Stream)
+    pieces = None if isinstance(part.body, Stream) else part.body
     return Cut(
         selector=part.selector,
         media_type=part.media_type,
         charset=part.charset,
-        pieces=None if isinstance(part.body, Stream) else part.body,
+        pieces=() if outline else pieces,
         length=part.length if streams else None,
         slices=part.slices,
         decoded=part.decoded,
         facts=part.facts,
+        outline=outline,
     )
 
 

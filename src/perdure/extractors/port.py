@@ -265,6 +265,19 @@ class Extractor(Protocol):
 
 
 @runtime_checkable
+class Outlining(Protocol):
+    """What an extractor is besides, that decodes, and knows much of a part before it does."""
+
+    def outline(self, source: Source, selector: Selector) -> Part | None:
+        """What `extract` gives, but for the body and what only decoding tells; None where too
+        little is known without.
+
+        The body is a `Stream` of nothing, with the length if that is known. Raises what `extract`
+        raises, but for what is found out while decoding.
+        """
+
+
+@runtime_checkable
 class Lengthy(Protocol):
     """What an extractor is besides, that looks through a whole document the first time."""
 

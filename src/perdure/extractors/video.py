@@ -55,6 +55,15 @@ class VideoExtractor:
                 return _frame(footage, selector)
             return _part(footage, _scene(footage, selector))
 
+    def outline(self, source: Source, selector: Selector) -> Part | None:
+        if not isinstance(selector, (Interval, Crop)):  # others are clipped, or a single frame
+            return None
+        with opened(source, selector) as footage:
+            scene = _scene(footage, selector)
+            if scene.end is None or not footage.reaches(scene.end):
+                raise _missing(footage, scene)
+        return Part(selector=selector, media_type="video/x-matroska", body=Stream(iter(())))
+
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with opened(source, "sec") as footage:
             size = f"{footage.width} x {footage.height}"

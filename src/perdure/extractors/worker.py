@@ -32,7 +32,7 @@ from perdure.extractors.messages import (
     reply_of,
     send,
 )
-from perdure.extractors.port import CHUNK, Extractor, Stream
+from perdure.extractors.port import CHUNK, Extractor, Outlining, Stream
 
 
 def main() -> None:
@@ -70,6 +70,11 @@ def _do(job: Job, wire: socket.socket) -> None:
             extents = Extents(extractor.extents(job.source, indexes))
             send(wire, REPLY, encode(extents))
             return
+        if job.outline and isinstance(extractor, Outlining):
+            known = extractor.outline(job.source, job.selector)
+            if known is not None:
+                send(wire, REPLY, encode(reply_of(known, outline=True)))
+                return
         part = extractor.extract(job.source, job.selector, indexes)
         send(wire, REPLY, encode(reply_of(part)))
         if isinstance(part.body, Stream):

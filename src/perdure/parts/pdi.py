@@ -26,12 +26,24 @@ from perdure.parts.selectors import (
     Interval,
     NameRange,
     Rect,
+    Selected,
     Selector,
     TagRange,
 )
 
 _RULE = "draft-mallery-urn-pdi-00 section 3.4"
 _UNITS = {"sec": 1, "msec": 1000}
+SCHEMES: dict[type[Selected], tuple[str, ...]] = {
+    ByteRange: ("byte",),
+    CharRange: ("char",),
+    Crop: ("crop",),
+    Interval: ("msec", "sec"),
+    NameRange: ("name",),
+    Rect: ("rect",),
+    TagRange: ("elt",),
+}
+"""What a PDI can select, by how it is written. Nothing else is written so, and no extractor makes
+another selector of it: what lies beyond the resource is an error (ruling: part-range)."""
 
 
 def select(fragment: Fragment) -> Selector:

@@ -21,6 +21,7 @@ from http import HTTPStatus
 
 import http_sf
 from http_sf.types import BareItemType
+from werkzeug.http import parse_etags
 
 from perdure.blobs.segments import Segments
 from perdure.decide import decide, decide_part
@@ -38,7 +39,7 @@ from perdure.extractors.port import (
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation, Want
-from perdure.parts import Member, Selector
+from perdure.parts import Member, Selector, pdi
 from perdure.server import bodies, digests, held, lists, members, problems
 from perdure.server.answers import Answer, Fields, link, links, uri
 from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
@@ -132,10 +133,18 @@ async def _answer(
         onward = await members.member(service, request, step, source, selector)
         if onward is not None:
             return onward
-    found = await service.cut(registry.parts.extract, source, selector)
+    if isinstance(selector, tuple(pdi.SCHEMES)):
+        tag = _etag(one, selector)
+        if _is_known(request, tag):  # who has the tag has had the part: it need not be cut again
+            return Answer(
+                HTTPStatus.NOT_MODIFIED, _validators(service, request, step, selector, tag)
+            )
+    outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
+    cut = registry.parts.outline if outlined else registry.parts.extract
+    found = await service.cut(cut, source, selector)
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)
-    fields = _validators(service, request, step, found, tag)
+    fields = _validators(service, request, step, found.selector, tag)
     if not request.fields.keys().isdisjoint(CONDITIONS):
         status = precondition(request, tag, modified)
         if status is not None:
@@ -144,7 +153,12 @@ async def _answer(
     fields += await _about(service, request, step, source, found)
     body = found.body
     if isinstance(body, Stream):
+        if not outlined:
+            fields.append((b"accept-ranges", b"none"))
+        elif body.length is not None:
+            fields.append((b"content-length", b"%d" % body.length))
         return Answer(HTTPStatus.OK, fields, stream=_made(service, body))
+    fields.append((b"accept-ranges", b"bytes"))
     length = found.length or 0
     spans = None
     if b"range" in request.fields and request.method == "GET":
@@ -172,15 +186,24 @@ def _etag(one: Representation, selector: Selector) -> bytes:
     return f'"{named[:40]}-part"'.encode()
 
 
-def _validators(service: Service, request: Request, step: Fetch, found: Part, tag: bytes) -> Fields:
+def _is_known(request: Request, tag: bytes) -> bool:
+    """Whether the client names this very tag; `*` asks whether there is such a part at all."""
+    if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
+        return False
+    asked = parse_etags(request.text(b"if-none-match"))
+    return not asked.star_tag and asked.contains_weak(tag.decode()[1:-1])
+
+
+def _validators(
+    service: Service, request: Request, step: Fetch, selector: Selector, tag: bytes
+) -> Fields:
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    written = str(found.selector)
+    written = str(selector)
     canonical = f"{request.base}/{part_path(step.identifier, written)}"
     return [
         (b"etag", tag),
         (b"content-location", uri(part_uri(step.identifier, written))),
         (b"cache-control", held.FOR_EVER if step.pinned else fresh),
-        (b"accept-ranges", b"none" if isinstance(found.body, Stream) else b"bytes"),
         *links(
             (
                 link(canonical, "canonical"),
