@@ -15,7 +15,7 @@ import pytest
 from tests.cli.conftest import Shell
 
 from perdure import members
-from perdure.collection import reports
+from perdure.collection import forms, reports
 from perdure.collection.checking import Checker
 from perdure.collection.resuming import About, Log
 from perdure.collection.status import Checked, State
@@ -82,6 +82,24 @@ def test_add_makes_the_next_version(shell: Shell, minted: str) -> None:
     result = shell.run("collection", "add", second, "-", stdin=PWID)
     assert result.stdout.strip() == second
     assert "0 members added, 1 were there already" in result.stderr
+
+
+@pytest.mark.parametrize("form", ["json", "text", "csv", "turtle"])
+def test_a_list_that_was_edited_is_the_next_version(shell: Shell, minted: str, form: str) -> None:
+    first = corpus(shell, minted, PWID, CLOSED)
+    data = shell.run("collection", "list", first, "--form", form).stdout_bytes
+    edited = forms.read(data)
+    edited = msgspec.structs.replace(edited, title="Edited", members=edited.members[:0:-1])
+    text = forms.write(edited, form)
+    (second,) = shell.lines("collection", "commit", first, "-", stdin=text)
+    assert second == f"{first[:-1]}2"
+    assert shell.lines("collection", "list", second) == [f"1\t{CLOSED}", f"2\t{PWID}"]
+    assert len(shell.lines("collection", "list", first)) == 3
+    shell.error("collection", "commit", first, "-", stdin=text, code=40)
+    (third,) = shell.lines("collection", "commit", second, "-", stdin=minted)
+    seen = members.read(shell.run("get", third).stdout_bytes)
+    assert (seen.title, seen.date) == ("Edited", edited.date)
+    assert seen.members[0].digest == "sha512:" + hashlib.sha512(LETTER).hexdigest()
 
 
 @pytest.mark.parametrize("form", ["json", "text", "csv", "turtle"])
@@ -212,7 +230,7 @@ def test_a_check_that_was_killed_goes_on_where_it_was(
     assert not state.exists()
 
 
-@pytest.mark.parametrize("what", ["make", "add", "check", "diff"])
+@pytest.mark.parametrize("what", ["make", "add", "commit", "check", "diff"])
 def test_a_run_that_was_killed_does_nothing_twice(
     shell: Shell, minted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -220,11 +238,12 @@ def test_a_run_that_was_killed_does_nothing_twice(
     listed, state, before = tmp_path / "listed", tmp_path / "state", tmp_path / "before.json"
     part = f"{minted}#char=0,4"
     listed.write_text(f"{minted}\n{part}\n")
-    name = corpus(shell, PWID if what == "add" else listed.read_text())
+    name = corpus(shell, PWID if what in {"add", "commit"} else listed.read_text())
     shell.run("collection", "check", name, "--report", "json", "-o", str(before))
     words = {
         "make": ("make", str(listed)),
         "add": ("add", name, str(listed)),
+        "commit": ("commit", name, str(listed)),
         "check": ("check", name),
         "diff": ("diff", str(before), name),
     }[what]
@@ -244,7 +263,7 @@ def test_a_run_that_was_killed_does_nothing_twice(
     told = shell.run(*words).stdout
     assert looked == [part]
     assert not state.exists()
-    if what in {"make", "add"}:
+    if what in {"make", "add", "commit"}:
         made = members.read(shell.run("get", told.strip()).stdout_bytes).members[-2:]
         data = (LETTER, LETTER[:4])
         assert [one.digest for one in made] == [

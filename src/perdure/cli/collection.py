@@ -1,4 +1,4 @@
-"""Collections: `collection make`, `add`, `list`, `check`, `diff`, `extract`.
+"""Collections: `collection make`, `add`, `commit`, `list`, `check`, `diff`, `extract`.
 
 What must stay true: a member that is not what the collection names is told and ends the command
 with 1; it never ends the run. What runs long can be stopped and taken up again.
@@ -147,6 +147,39 @@ def add(
     _done(state)
     answer(receipt)
     here().note(f"{count} members added, {len(more.members) - count} were there already")
+
+
+@collection.command(cls=Command)
+@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("file", type=options.FILE)
+@_form
+@_no_manifest
+@_state
+@options.expect
+def commit(
+    identifier: Identifier,
+    file: str,
+    form: str | None,
+    no_manifest: bool,
+    state: Path | None,
+    expect: int | None,
+) -> None:
+    """Make FILE (- for stdin) the next version of a collection.
+
+    FILE is all of it, as `collection list --form` writes it, edited: members may go, come and
+    change places, so that `#member=7` may be another one than before; earlier versions stay as they
+    are. What FILE does not say of title, creators, purpose and date remains. Refused where somebody else
+    has changed the collection meanwhile.
+    """
+    from perdure.collection import making
+
+    with here().registry() as registry:
+        seen = making.held(registry, identifier)
+        found = making.filled(_read(registry, file, form), seen.collection)
+        found = _completed(registry, found, state, manifest=not no_manifest)
+        receipt = making.commit(registry, seen, found, expect)
+    _done(state)
+    answer(receipt)
 
 
 @collection.command("list", cls=Command)

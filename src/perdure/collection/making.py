@@ -73,6 +73,17 @@ def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, i
     return grown, len(new)
 
 
+def filled(collection: Collection, before: Collection) -> Collection:
+    """A collection that takes over what it does not say of itself; its members are its own."""
+    return msgspec.structs.replace(
+        collection,
+        title=collection.title or before.title,
+        creators=collection.creators or before.creators,
+        purpose=collection.purpose or before.purpose,
+        date=collection.date or before.date,
+    )
+
+
 def mint(registry: Registry, authority: str, collection: Collection, once: str | None) -> Receipt:
     """A new identifier that the collection is held under. Raises what the registrar raises."""
     metadata = {"title": collection.title} if collection.title else {}
