@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
-from perdure.archives import cdx, filters, ranges
+from perdure.archives import cdx, filters, ranges, revisits
 from perdure.archives.port import Capture
 from perdure.errors import InvalidRequest, OverBudget
 
@@ -262,3 +264,85 @@ def test_requests_are_listed_only_where_a_filter_names_kinds() -> None:
     assert len(ask("url=a.dk", held)) == 1
     assert len(ask("url=a.dk&filter==kind:request", held)) == 1
     assert len(ask("url=a.dk&filter=kind:re", held)) == 2
+
+
+# revisits
+# --------
+
+_PYWB = """
+import json, sys
+from pywb.warcserver.index.cdxobject import CDXObject
+from pywb.warcserver.index.cdxops import process_cdx
+from pywb.warcserver.index.query import CDXQuery
+lines = (CDXObject(line.rstrip("\\n").encode()) for line in sys.stdin)
+query = CDXQuery({"url": "http://www.dr.dk/", "resolveRevisits": "true"})
+for one in process_cdx(lines, query):
+    print(json.dumps(dict(one)))
+"""
+_PEERS = Path(__file__).parents[2] / ".peers" / "bin" / "python"
+DR = "http://www.dr.dk/"
+REVISITED = [
+    capture(DR, "2016-01-01T00:00:00Z", digest="A", length=5, offset=7, file="1.warc.gz"),
+    capture(DR, "2016-01-02T00:00:00Z", digest="A", kind="revisit", status=304, offset=12),
+    capture(DR, "2016-01-03T00:00:00Z", digest="B", length=6, offset=90, media_type="image/png"),
+    capture(DR, "2016-01-04T00:00:00Z", digest="B", kind="revisit", status=304, offset=13),
+    capture(DR, "2016-01-05T00:00:00Z", digest="C", kind="revisit", status=200, offset=14),
+]
+
+
+def test_revisits_are_resolved_as_pywb_resolves_them() -> None:
+    lines = "".join(ask(f"url={DR}", REVISITED))
+    done = subprocess.run(
+        [_PEERS, "-W", "ignore", "-c", _PYWB],
+        input=lines,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    theirs = [json.loads(line) for line in done.stdout.splitlines()]
+    ours = [
+        json.loads(line) for line in ask(f"url={DR}&resolveRevisits=true&output=json", REVISITED)
+    ]
+    assert [one["orig.offset"] for one in ours] == ["-", "7", "-", "90", "-"]
+    assert ours == theirs
+
+
+def test_a_revisit_of_another_url_is_resolved_too() -> None:
+    """What `WARC-Refers-To-Target-URI` and `-Date` say, which an index of pywb does not have."""
+    held = [
+        capture("http://a.dk/", "2016-01-01T00:00:00Z", digest="A", length=5, offset=7),
+        capture(
+            DR,
+            "2016-01-02T00:00:00Z",
+            kind="revisit",
+            digest="A",
+            refers_to_uri="http://a.dk/",
+            refers_to_date="2016-01-01T00:00:00Z",
+        ),
+    ]
+    (line,) = ask(
+        f"url={DR}&resolveRevisits=true&fl=mime,orig.length,orig.offset&output=text", held
+    )
+    assert line == "text/html 5 7\n"
+    (line,) = ask(f"url={DR}&fl=mime,orig.length&output=text", held)
+    assert line == "warc/revisit -\n"
+    text = ask(f"url={DR}&resolveRevisits=true&output=text", held)[0].split()
+    assert len(text) == 14
+    assert text[-3:] == ["5", "7", "a.warc.gz"]
+
+
+def test_searching_for_originals_is_bounded() -> None:
+    held = [
+        capture(DR, f"20{number:02}-01-01T00:00:00Z", kind="revisit", digest=f"sha1:{number}")
+        for number in range(50)
+    ]
+    same = [
+        capture(DR, f"2016-01-01T00:{number:02}:00Z", kind="revisit", digest="sha1:A")
+        for number in range(50)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(revisits, "MOST_SEARCHES", 10)
+        with pytest.raises(OverBudget, match="10 revisits"):
+            ask(f"url={DR}&resolveRevisits=true", held)
+        assert len(ask(f"url={DR}&resolveRevisits=true&limit=10", held)) == 10
+        assert len(ask(f"url={DR}&resolveRevisits=true", same)) == 50

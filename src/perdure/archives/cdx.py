@@ -11,6 +11,7 @@
     output=                 cdxj, json (one object on a line), text (11 fields)
     collapse=timestamp:8    of neighbours alike in (so many characters of) a field, the first
     page= pageSize=         pages of so many blocks of 3,000 captures; showNumPages=true counts
+    resolveRevisits=true    where the originals of revisits lie, in three further fields
     showResumeKey=true      behind an empty line, what resumeKey= goes on with
 
 How it works: names of parameters and fields are those of pywb and those of the Internet Archive's
@@ -36,6 +37,7 @@ from perdure.archives.dates import seconds_between
 from perdure.archives.filters import Filter
 from perdure.archives.port import Capture, Captures
 from perdure.archives.ranges import KINDS, Stretch, place, stretch, walk
+from perdure.archives.revisits import Resolved, resolved
 from perdure.archives.verdict import span
 from perdure.errors import InvalidRequest, OverBudget, quote
 
@@ -75,6 +77,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     resume: tuple[str, int] | None = None
     """Where an answer before this one ended, and how many captures it gave of that place."""
     shows_resume: bool = False
+    resolves: bool = False
+    """Whether revisits are told with where their payloads are."""
 
     @property
     def is_exact(self) -> bool:
@@ -84,7 +88,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_direct(self) -> bool:
         """Whether every capture that is looked at is given."""
-        return self.is_exact and not self.filters and self.collapse is None and not self.page
+        plain = not self.filters and self.collapse is None and not self.resolves
+        return self.is_exact and plain and not self.page
 
 
 class Paging(NamedTuple):
@@ -145,6 +150,7 @@ def read(question: str) -> Query:
         counts=_flag(last, "showNumPages"),
         resume=_resume(last.get("resumeKey", "")),
         shows_resume=_flag(last, "showResumeKey"),
+        resolves=_flag(last, "resolveRevisits"),
     )
 
 
@@ -205,8 +211,8 @@ FIELDS: dict[str, Callable[[Capture], str]] = {
     "urlkey": lambda one: one.key,
     "timestamp": lambda one: one.time,
     "url": lambda one: one.uri,
-    "mime": lambda one: "warc/revisit" if one.kind == "revisit" else one.media_type,
-    "status": lambda one: "" if one.status is None else str(one.status),
+    "mime": lambda one: _mime(one),
+    "status": lambda one: _status(one),
     "digest": lambda one: one.digest,
     "redirect": lambda _: "",
     "robotflags": lambda _: "",
@@ -215,6 +221,9 @@ FIELDS: dict[str, Callable[[Capture], str]] = {
     "filename": lambda one: one.file,
     "date": lambda one: one.date,
     "kind": lambda one: one.kind,
+    "orig.length": lambda one: _of_original(one, lambda its: str(its.length)),
+    "orig.offset": lambda one: _of_original(one, lambda its: str(its.offset)),
+    "orig.filename": lambda one: _of_original(one, lambda its: its.file),
 }
 """What a capture says under each name; empty where it says nothing."""
 _ALIASES = {
@@ -228,7 +237,27 @@ _ALIASES = {
 }
 _TEXT = "urlkey timestamp url mime status digest redirect robotflags length offset filename"
 _TEXT_FIELDS = tuple(_TEXT.split())
+_OF_ORIGINALS = ("orig.length", "orig.offset", "orig.filename")  # pywb's names, in its order
 _OBJECT_FIELDS = ("url", "mime", "status", "digest", "length", "offset", "filename")
+
+
+def _mime(one: Capture) -> str:
+    """Of a revisit that was resolved that of its original, as with pywb."""
+    if one.kind != "revisit":
+        return one.media_type
+    its = one.original if isinstance(one, Resolved) else None
+    return its.media_type if its else "warc/revisit"
+
+
+def _status(one: Capture) -> str:
+    its = one.original if isinstance(one, Resolved) else None
+    status = its.status if its else one.status
+    return "" if status is None else str(status)
+
+
+def _of_original(one: Capture, value: Callable[[Capture], str]) -> str:
+    its = one.original if isinstance(one, Resolved) else None
+    return value(its) if its else "-"
 
 
 def _canonical(name: str) -> str:
@@ -260,6 +289,10 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
     if query.page is not None:
         size = query.page_size * BLOCK
         found = itertools.islice(found, query.page * size, (query.page + 1) * size)
+    if query.resolves:
+        if not query.filters and query.collapse is None:
+            found = itertools.islice(found, query.limit)  # what is not given is not looked for
+        found = resolved(captures, found)
     for condition in query.filters:
         found = _filtered(found, condition)
     if query.collapse is not None:
@@ -269,7 +302,9 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
 
 def paging(captures: Captures, query: Query) -> Paging:
     """How many pages a query has; its filters do not count. Raises OverBudget."""
-    whole = msgspec.structs.replace(query, page=None, filters=(), collapse=None, limit=None)
+    whole = msgspec.structs.replace(
+        query, page=None, filters=(), collapse=None, limit=None, resolves=False
+    )
     number = sum(1 for _ in select(captures, whole))
     blocks = -(-number // BLOCK)
     return Paging(-(-blocks // query.page_size), query.page_size, blocks)
@@ -380,7 +415,10 @@ _BREAKS = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
 
 def writer(query: Query) -> Writer:
     """What writes a capture as a line."""
-    return WRITERS[query.output](query.fields, query.names)
+    fields = query.fields
+    if query.resolves and query.output == "text" and not fields:
+        fields = (*_TEXT_FIELDS, *_OF_ORIGINALS)
+    return WRITERS[query.output](fields, query.names)
 
 
 def _as_object(fields: tuple[str, ...], names: tuple[str, ...]) -> Callable[[Capture], bytes]:
@@ -395,6 +433,8 @@ def _essentials(one: Capture) -> dict[str, str]:
     found = {name: value for name in _OBJECT_FIELDS if (value := FIELDS[name](one))}
     if not one.length:
         found.pop("length", None)
+    if isinstance(one, Resolved):
+        found |= {name: FIELDS[name](one) for name in _OF_ORIGINALS}
     return found
 
 

@@ -11,6 +11,8 @@ the same: digests that are both known must be equal. What is missing is said, no
 from __future__ import annotations
 
 import enum
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -18,9 +20,13 @@ from perdure.archives import ranges
 from perdure.archives.dates import second
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import urlkey
+from perdure.errors import OverBudget
 
 MOST_SEARCHED = 4096
 """Captures of one URL that are looked at on either side."""
+MOST_SEARCHES = 200
+"""Revisits of one listing whose originals are searched for, because nothing refers to them."""
+_REMEMBERED = 10_000
 _WITH_PAYLOAD = ("response", "resource", "conversion")
 
 
@@ -41,6 +47,41 @@ class Original(msgspec.Struct, frozen=True, kw_only=True):
     """None where it is missing."""
     wanted: str = ""
     """Where it is missing: what was looked for."""
+
+
+class Resolved(Capture, frozen=True, kw_only=True, gc=False):
+    """A capture of a listing, with the one that has its payload where that is another."""
+
+    original: Capture | None = None
+
+
+def resolved(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
+    """Captures of a listing, revisits with their originals where there are any.
+
+    What was listed before is not looked up again. Raises OverBudget, perhaps after some of them.
+    """
+    met: OrderedDict[str, Capture | None] = OrderedDict()
+    searches = 0
+    for one in found:
+        if one.kind != "revisit":
+            if one.digest and one.kind in _WITH_PAYLOAD:
+                met.setdefault(one.digest, one)
+            yield _with(one, None)
+            continue
+        its = _referred(captures, one) or met.get(one.digest)
+        if its is None and one.digest and one.digest not in met:
+            searches += 1
+            if searches > MOST_SEARCHES:
+                limit = f"{MOST_SEARCHES} revisits whose originals must be searched for"
+                raise OverBudget(what="this query", limit=limit)
+            its = met[one.digest] = _same_digest(captures, one)
+        yield _with(one, its)
+        while len(met) > _REMEMBERED:
+            met.popitem(last=False)
+
+
+def _with(capture: Capture, its: Capture | None) -> Resolved:
+    return Resolved(**msgspec.structs.asdict(capture), original=its)
 
 
 def original(captures: Captures, capture: Capture) -> Original:
