@@ -168,8 +168,8 @@ def commit(
 
     FILE is all of it, as `collection list --form` writes it, edited: members may go, come and
     change places, so that `#member=7` may be another one than before; earlier versions stay as they
-    are. What FILE does not say of title, creators, purpose and date remains. Refused where somebody else
-    has changed the collection meanwhile.
+    are. What FILE does not say of title, creators, purpose and date remains. Refused where somebody
+    else has changed the collection meanwhile.
     """
     from perdure.collection import making
 
