@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
+from tests.server.deployment import deployed
 
 from perdure.app import Registry
 
@@ -54,6 +55,40 @@ def test_get_of_what_is_many_things(kept: Shell) -> None:
     assert kept.error("get", name("site"), "-o", "x", code=4)["code"] == "invalid-request"
     assert kept.error("get", name("part", f"{DR}two"), "-o", "x", code=4)
     assert kept.run("get", name("part", f"{DR}two"), "--nearest").stdout_bytes == b"one"
+
+
+def test_get_from_a_resolver_says_the_same_as_from_the_registry(
+    kept: Shell, tmp_path: Path
+) -> None:
+    """The page itself, too, of which a resolver first tells what it consists of."""
+    warc = Warc(tmp_path / "a.warc.gz")
+    for path in ("", "b?c=1&d=#e%20f", "?nearest"):
+        warc.response(f"{DR}{path}", "2016-01-22T11:20:29Z", PAGE)
+    file = warc.finish()
+    with Registry(kept.root) as registry:
+        registry.archive.add(file)
+    with deployed(tmp_path / "registry", archive_id=OURS) as running:
+        running.registry.archive.add(file)
+        there = ("--resolver", running.base)
+        late = "2016-01-22T11.20.31Z"
+        for words in (
+            (name("part"),),
+            (name("page"),),
+            (name("page", f"{DR}b?c=1&d=#e%20f"),),
+            (name("part", f"{DR}?nearest"),),
+            (name("page", at=late), "--nearest"),
+            (name("page", at="2016-01"),),
+        ):
+            local, remote = kept.run("get", *words), kept.run("get", *words, *there)
+            assert local.stdout_bytes == remote.stdout_bytes == PAGE
+            assert local.stderr == remote.stderr
+        for words, code in (
+            ((name("part", at=late),), 60),
+            ((name("site"),), 4),
+            ((name("page", "http://elsewhere.example/"),), 60),
+        ):
+            here = kept.error("get", *words, "-o", "x", code=code)
+            assert kept.error("get", *words, *there, "-o", "x", code=code)["code"] == here["code"]
 
 
 def test_resolve_tells_a_page_resource_by_resource(kept: Shell) -> None:

@@ -10,21 +10,27 @@ told, on stderr where stdout has the bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
+
+import msgspec
 
 from perdure.app import Registry
 from perdure.archives import answering, pages
 from perdure.archives.port import Capture
 from perdure.archives.revisits import original
-from perdure.archives.verdict import Judgement, asked
-from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location
-from perdure.errors import InvalidRequest, NotFound
+from perdure.archives.verdict import Judgement, Verdict, asked
+from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
+from perdure.errors import InvalidRequest, NotFound, OverBudget, Unavailable, quote
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 
 _MEMBERS = 1000
+_LISTS = ("subsite", "site")
+_IS_LIST = "it is a list of captures, which 'perdure resolve' tells"
+_LONGEST_DOCUMENT = 16 << 20  # bytes; a page of a thousand resources has one
 
 
 def archived(registry: Registry, identifier: Identifier) -> Pwid | None:
@@ -48,15 +54,68 @@ def delivery(
             return from_location(name, found.url, None), found.judgement
         return Elsewhere(identifier=name, uri=found.url), found.judgement
     judgement = answering.local(registry.archive.captures, pwid, nearest=nearest)
-    if pwid.coverage in ("subsite", "site"):
-        reason = "it is a list of captures, which 'perdure resolve' tells"
-        raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=reason, rule=None)
+    if pwid.coverage in _LISTS:
+        raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=_IS_LIST, rule=None)
     if judgement.is_ambiguous and not nearest:
         reason = f"it fits {len(judgement.fits)} captures, which 'perdure resolve' tells"
         raise InvalidRequest(what=str(pwid), reason=reason, rule="ruling pwid-time")
     assert judgement.capture is not None  # noqa: S101  (else NotCaptured was raised)
     pieces = _payload(registry, judgement.capture)
     return Bytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
+
+
+def delivery_from(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> Delivery:
+    """The same from a resolver, which tells what a page consists of and where its own bytes are.
+
+    Raises what the resolver says, Unavailable where it does not answer, InvalidRequest for what is
+    more than one thing.
+    """
+    found = from_resolver(resolver, pwid, (), follow=follow, nearest=nearest)
+    if not isinstance(found, Bytes) or found.is_archived or not found.verdict:
+        return found
+    told = _told(found)
+    raw = told.capture.raw if told.capture else None
+    if pwid.coverage in _LISTS or raw is None or not raw.startswith("/replay/"):
+        raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=_IS_LIST, rule=None)
+    page = from_location(str(pwid), f"{resolver.rstrip('/')}{raw}", None)
+    return msgspec.structs.replace(page, verdict=found.verdict)
+
+
+def sentence(field: str) -> str:
+    """The verdict for people, from the header field in which a resolver says it.
+
+    >>> sentence("nearest;delta=-2"), sentence("exact;fits=2"), sentence("of another kind")
+    ('nearest -00:00:02', 'exact', 'of another kind')
+    """
+    token, *parameters = field.split(";")
+    verdict = next((one for one in Verdict if one.token == token), None)
+    if verdict is None:
+        return field
+    found = (re.fullmatch("delta=(-?[0-9]{1,12})", one.strip()) for one in parameters)
+    delta = next((int(one[1]) for one in found if one), None)
+    return Judgement(verdict=verdict, delta=delta).sentence
+
+
+class _Where(msgspec.Struct):
+    raw: str | None = None
+
+
+class _Document(msgspec.Struct):
+    """What a resolver says about a PWID, as far as it matters here."""
+
+    capture: _Where | None = None
+
+
+def _told(found: Bytes) -> _Document:
+    data = bytearray()
+    for piece in found.pieces:
+        data += piece
+        if len(data) > _LONGEST_DOCUMENT:
+            raise OverBudget(what=f"what {found.where} says", limit=f"{_LONGEST_DOCUMENT} bytes")
+    try:
+        return msgspec.json.decode(data, type=_Document)
+    except msgspec.MsgspecError as error:
+        raise Unavailable(what=quote(found.where), reason=f"no answer of ours: {error}") from None
 
 
 def _payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
@@ -86,7 +145,7 @@ def resolution(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict[s
         ]
         return document, "\n".join(lines)
     lines = [_line(judgement.sentence, document["capture"])]
-    if pwid.coverage in ("subsite", "site"):
+    if pwid.coverage in _LISTS:
         document["members"], lines = [], []
         for member in _members(registry, pwid):
             fields = answering.member_fields(pwid, member)

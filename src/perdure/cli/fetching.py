@@ -37,6 +37,7 @@ from perdure.errors import (
 )
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
+from perdure.ids.pwid import Pwid
 from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
 
 _PIECE = 256 * 1024
@@ -55,6 +56,10 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
     where: str = "this registry"
     promises: bool = True
     """Whether a digest could have been promised; that of a part is computed from what is sent."""
+    verdict: str = ""
+    """Of what a web archive holds: how far it is what was asked for (`Perdure-Verdict`)."""
+    is_archived: bool = False
+    """Whether these are bytes of a web archive (`Memento-Datetime`), and no document about them."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,12 +180,17 @@ def from_resolver(
     *,
     follow: bool,
     part: str | None = None,
+    nearest: bool = False,
 ) -> Delivery:
     """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
     name = str(identifier)
-    url = f"{resolver.rstrip('/')}/{_escaped(name)}"
+    # In the other form of a PWID, a query would be one of the archived address (ruling pwid-form).
+    target = identifier.urn if isinstance(identifier, Pwid) else name
+    url = f"{resolver.rstrip('/')}/{_escaped(target)}"
     if part is not None:
         url += f"?part={urllib.parse.quote(part, safe='')}"
+    elif nearest:
+        url += "?nearest"
     asked = {"Want-Repr-Digest": "sha-512=10, sha-256=5"}
     if accept:
         asked["Accept"] = ", ".join(
@@ -233,6 +243,8 @@ def _received(name: str, response: Any, url: str) -> Bytes:
         sha256=digests.get("sha-256"),
         length=int(length) if length and length.isdigit() else None,
         where=url,
+        verdict=headers["Perdure-Verdict"] or "",
+        is_archived="Memento-Datetime" in headers,
     )
 
 
@@ -266,6 +278,9 @@ def _other_answer(
         told = msgspec.json.decode(answer.read(_LONGEST_PROBLEM), type=dict[str, Any])
     except msgspec.MsgspecError:
         told = {}
+    if answer.code == 300 and "Perdure-Verdict" in answer.headers:
+        reason = f"it fits {len(told.get('fits', ()))} captures; --nearest takes the first of them"
+        raise InvalidRequest(what=name, reason=reason, rule="ruling pwid-time")
     if answer.code == 410:
         return Withdrawn(identifier=name, tombstone=told.get("tombstone") or told)
     error = _as_error(told)

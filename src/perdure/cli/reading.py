@@ -56,11 +56,18 @@ def get(
     needed.
     """
     from perdure.cli import archived, fetching
+    from perdure.ids.pwid import Pwid
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
+    found: Delivery
     if resolver is not None:
-        found = fetching.from_resolver(resolver, identifier, accept, follow=follow, part=part)
+        if isinstance(identifier, Pwid) and part is None:
+            found = archived.delivery_from(resolver, identifier, nearest=nearest, follow=follow)
+        else:
+            found = fetching.from_resolver(resolver, identifier, accept, follow=follow, part=part)
+        if isinstance(found, fetching.Bytes) and found.verdict:
+            here().note(archived.sentence(found.verdict))
         _deliver(found, output)
         return
     with here().registry() as registry:
