@@ -13,7 +13,7 @@ one batch of the ledger, or nothing is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from operator import lt
 from pathlib import Path
@@ -45,18 +45,23 @@ _NOWHERE = 0
 
 
 Refused = tuple[int, str]
+Check = Callable[[Record], None]
+"""Raises InvalidRequest for a record that an operator forbids."""
 
 
-def load(ledger: Ledger, command: Load) -> Receipt:
+def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receipt:
     """Carries out a load.
 
-    The receipt counts the rows that hold now, new or not. Raises InvalidRequest where rows are not
-    in order, OSError where the file of an atomic load cannot be read.
+    The receipt counts the rows that hold now, new or not; a row that `check` refuses is told by its
+    line. Raises InvalidRequest where rows are not in order, OSError where the file of an atomic
+    load cannot be read.
     """
     if command.spilled is None:
-        count, changed, refused = _take(ledger, command.rows, command.by)
+        rows, forbidden = _allowed(command.rows, check)
+        count, changed, refused = _take(ledger, rows, command.by)
+        count, refused = count + len(forbidden), forbidden + refused
     else:
-        count, changed, refused = _take_all(ledger, command.spilled, command.by)
+        count, changed, refused = _take_all(ledger, command.spilled, command.by, check)
     if command.last:
         ledger.merge_staged()
     return Receipt(
@@ -64,6 +69,22 @@ def load(ledger: Ledger, command: Load) -> Receipt:
         accepted=count - len(refused),
         rejected=tuple(refused),
     )
+
+
+def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], list[Refused]]:
+    """Rows that an operator does not forbid, and the others with why."""
+    if check is None:  # as nearly always: a million rows need not be read for it
+        return rows, []
+    taken: list[Row] = []
+    refused: list[Refused] = []
+    for row in rows:
+        try:
+            check(stored.decode(row.record.decode()))
+        except InvalidRequest as error:
+            refused.append((row.line, str(error)))
+        else:
+            taken.append(row)
+    return taken, refused
 
 
 def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[Refused]]:
@@ -92,10 +113,12 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
     return len(rows), changed + len(fresh), refused
 
 
-def _take_all(ledger: Ledger, spilled: str, by: str) -> tuple[int, int, list[Refused]]:
+def _take_all(
+    ledger: Ledger, spilled: str, by: str, check: Check | None
+) -> tuple[int, int, list[Refused]]:
     """All rows of a file, or none of them."""
     with _opened(ledger.incoming(spilled)) as file:
-        refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows))
+        refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows, check))
         refused = list(islice(refusals, _MOST_REFUSED))
         if refused:
             return len(refused), 0, refused
@@ -114,8 +137,9 @@ def _opened(path: Path) -> BinaryIO:
         raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error
 
 
-def _refusals(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Refused]:
-    """The rows that contradict what is known."""
+def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Iterator[Refused]:
+    """The rows that are forbidden, or contradict what is known."""
+    yield from _allowed(rows, check)[1]
     if ledger.is_empty(rows[0].key, rows[-1].key):
         return
     for row in rows:

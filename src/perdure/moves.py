@@ -16,6 +16,8 @@ import re
 import msgspec
 
 from perdure.errors import InvalidRequest
+from perdure.handles import loc
+from perdure.handles.values import is_url
 from perdure.model import Location, Outcome, Record, Value
 
 _BEGINNING = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-.0-~]+/[!-~]*", re.ASCII)
@@ -81,8 +83,12 @@ def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
 
 
 def _value(value: Value, moves: tuple[Move, ...]) -> Value:
-    """A handle's value that is a location keeps its index when the location moves."""
-    new = _target(value.data, moves) if (value.type, value.format) == ("URL", "string") else None
+    """A handle's value that is a location, or a list of them, keeps its index when they move."""
+    new = None
+    if value.type == loc.TYPE:
+        new = loc.moved(value.data, lambda uri: _target(uri, moves))
+    elif is_url(value):
+        new = _target(value.data, moves)
     return value if new is None else msgspec.structs.replace(value, data=new)
 
 

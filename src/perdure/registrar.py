@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import msgspec
 
-from perdure import moves, rights, rules
+from perdure import moves, private_locations, rights, rules
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -32,9 +32,8 @@ from perdure.errors import (
     Unavailable,
     UnknownAuthority,
 )
-from perdure.fetching import spelled
 from perdure.fetching.addresses import networks
-from perdure.handles import changes, loc
+from perdure.handles import changes
 from perdure.handles.names import home
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
@@ -163,8 +162,10 @@ class Registrar:
                     self._ledger.incoming(content.spooled).unlink(missing_ok=True)
 
     def _carry_out(self, command: Command) -> Receipt:
+        check = None
         if self._settings.private_locations == "refuse":
-            self._check_public(command)
+            private_locations.check(private_locations.of_command(command), self._networks)
+            check = self._check_public
         match command:
             case Mint():
                 return self._once(command, command.once, self._mint)
@@ -187,32 +188,16 @@ class Registrar:
             case Withdraw():
                 return self._withdraw(command)
             case Load():
-                return load(self._ledger, command)
+                return load(self._ledger, command, check=check)
             case SaveToken():
                 return self._save_token(command)
             case Claim():
                 return self._claim(command)
         raise TypeError(f"no command: {type(command).__name__}")
 
-    def _check_public(self, command: Command) -> None:
-        """Raises InvalidRequest for a location that says that it lies on a private network."""
-        found: list[str] = []
-        match command:
-            case Mint() | Register() | Bind():
-                found += (one.uri for one in command.locations)
-            case Relocate():
-                found += (f"http:{one}" if one[:2] == "//" else one for _, one in command.moves)
-            case Assign():
-                for one in command.values or ():
-                    places = loc.read(one.data) if one.type == loc.TYPE else ()
-                    found += (one.data, *(place.uri for place in places))
-        for uri in found:
-            if spelled.is_private(uri, self._networks):
-                raise InvalidRequest(
-                    what=f"location {uri[:200]!a}",
-                    reason="it lies on a private network, and nobody outside could follow it",
-                    rule="setting private_locations",
-                )
+    def _check_public(self, record: Record) -> None:
+        """Raises InvalidRequest where readers of it would be sent to a private network."""
+        private_locations.check(private_locations.of_record(record), self._networks)
 
     # Carrying out
     # ------------

@@ -11,6 +11,7 @@ from tests.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
 
 from perdure.app import Registry
 from perdure.errors import PreconditionFailed
+from perdure.handles import loc
 from perdure.handles.values import values_of
 from perdure.ids import parse
 from perdure.linkcheck import Links, relocating
@@ -182,3 +183,17 @@ def test_a_handle_keeps_the_index_of_its_url(root: Path) -> None:
     )
     changed, _ = moved(record, (Move(source="//old.example", target="//new.example"),))
     assert [(one.index, one.data) for one in values_of(changed)] == [(7, "https://new.example/1")]
+
+
+def test_a_list_of_locations_in_a_handle_moves_along() -> None:
+    """10320/loc: what a client reads there is where readers are sent (technical manual 3.2)."""
+    old, new = "https://old.example/1", "https://new.example/1"
+    xml = '<locations chooseby="weighted"><location id="0" href="{}" weight="2"/></locations>'
+    record = Record(
+        locations=(Location(uri=old, weight=2),),
+        values=(Value(index=3, type="10320/loc", data=xml.format(old)),),
+    )
+    changed, _ = moved(record, (Move(source="//old.example", target="//new.example"),))
+    assert [one.uri for one in changed.locations] == [new]
+    assert loc.read(changed.values[0].data) == changed.locations
+    assert 'chooseby="weighted"' in changed.values[0].data

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 from contextlib import closing
 
 import pytest
@@ -14,6 +16,8 @@ from perdure.ids import parse
 from perdure.linkcheck import Links, Verdict, scheduling
 from perdure.linkcheck.state import is_taken
 from perdure.model import Assign, Location, Value
+from perdure.transfer.blocks import Fault
+from perdure.transfer.importing import Progress, Source, import_lines
 
 NAME = "hdl:21.T14999/x"
 
@@ -47,6 +51,13 @@ def test_what_goes_wrong_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) ->
     assert "port" in asyncio.run(scheduling.check(desk.root, 24))
 
 
+def imported(desk: Desk, text: str, *, atomic: bool = False) -> tuple[Progress, list[Fault]]:
+    """The end of an import of JSON Lines, and all bad lines."""
+    source = Source(io.BytesIO(text.encode()), desk.root.parent)
+    steps = list(import_lines(desk.registry, source, processes=0, atomic=atomic))
+    return steps[-1], [fault for step in steps for fault in step.faults]
+
+
 class TestPrivateLocations:
     PRIVATE = ("http://10.0.0.1/x", "http://0x7f.1/", "https://db.internal/")
 
@@ -75,6 +86,54 @@ class TestPrivateLocations:
         ):
             with pytest.raises(InvalidRequest, match="private network"):
                 desk.registry.door.execute(Assign(identifier=parse(NAME), values=(value,)))
+
+    def test_and_in_its_templates(self, desk: Desk) -> None:
+        desk.reopen(private_locations="refuse", handle_prefixes="21.T14999")
+        namespace = (
+            '<namespace><template delimiter="@"><value type="URL" index="1" '
+            'data="http://10.0.0.1/${extension}"/></template></namespace>'
+        )
+        for value in (
+            Value(index=1, type="TEMPLATE", data="# http://10.0.0.1/{part}"),
+            Value(index=1, type="HS_NAMESPACE", data=namespace),
+        ):
+            with pytest.raises(InvalidRequest, match="private network"):
+                desk.registry.door.execute(Assign(identifier=parse(NAME), values=(value,)))
+
+    @pytest.mark.parametrize("data", ["http://10.0.0.1/", "//localhost/x", "192.168.1.1"])
+    def test_but_not_in_values_that_are_no_locations(self, desk: Desk, data: str) -> None:
+        desk.reopen(private_locations="refuse", handle_prefixes="21.T14999")
+        value = Value(index=1, type="DESC", data=data)
+        desk.registry.door.execute(Assign(identifier=parse(NAME), values=(value,)))
+        assert [one.data for one in desk.record(NAME).values] == [data]
+
+    @pytest.mark.parametrize("uri", PRIVATE)
+    def test_in_bulk_they_are_refused_by_line(self, desk: Desk, uri: str) -> None:
+        desk.reopen(private_locations="refuse")
+        lines = [
+            {"id": "hdl:1839/well", "locations": ["https://a.example/"]},
+            {"id": "hdl:1839/private", "locations": [uri]},
+            {
+                "id": "hdl:1839/value",
+                "values": [{"index": 1, "type": "URL", "data": uri}],
+            },
+        ]
+        text = "".join(f"{json.dumps(one)}\n" for one in lines)
+        end, faults = imported(desk, text)
+        assert (end.accepted, end.refused) == (1, 2)
+        assert sorted(one.line for one in faults) == [2, 3]
+        assert all("private network" in str(one.error) for one in faults)
+        for name in ("private", "value"):
+            assert desk.registry.records.record(f"hdl:1839/{name}") is None
+
+    def test_in_bulk_atomically_nothing_is_taken(self, desk: Desk) -> None:
+        desk.reopen(private_locations="refuse")
+        lines = '{"id": "hdl:1839/a", "locations": ["https://a.example/"]}\n'
+        lines += '{"id": "hdl:1839/b", "locations": ["http://10.0.0.1/"]}\n'
+        end, faults = imported(desk, lines, atomic=True)
+        assert end.refused == 1
+        assert [one.line for one in faults] == [2]
+        assert desk.registry.records.record("hdl:1839/a") is None
 
     def test_but_for_networks_that_are_allowed(self, desk: Desk) -> None:
         desk.reopen(private_locations="refuse", private_networks="10.0.0.0/8")

@@ -19,6 +19,7 @@ Specification: "10320/loc handle type", Handle.Net technical manual version 9, s
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from xml.etree import ElementTree
 
@@ -75,6 +76,19 @@ def without(text: str, gone: set[str]) -> str:
     for one in list(root):
         if one.tag == "location" and one.get("href") in gone:
             root.remove(one)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def moved(text: str, target: Callable[[str], str | None]) -> str | None:
+    """The value with the locations at the addresses that `target` gives; None where none moves."""
+    root = parsed(text, TYPE)
+    places = [one for one in root if one.tag == "location"]
+    new = [target(one.get("href", "")) for one in places]
+    if not any(new):
+        return None
+    for one, uri in zip(places, new, strict=True):
+        if uri is not None:
+            one.set("href", uri)
     return ElementTree.tostring(root, encoding="unicode")
 
 
