@@ -162,6 +162,23 @@ def test_states_of_members_in_the_archive(archive: Shell) -> None:
     assert sha512 in listed, "the manifest has it"
 
 
+def test_of_a_page_it_is_told_which_pieces_are_kept(archive: Shell, place: Path) -> None:
+    name = corpus(archive, HOME, AGAIN)
+    before = place / "before.json"
+    archive.run("collection", "check", name, "--report", "json", "-o", str(before))
+    page, part = json.loads(before.read_text())["checked"]
+    assert (page["state"], page["pieces"]) == ("exact", 1)
+    assert page["missing"] == ["http://www.dr.dk/missing.css"]
+    assert "1 of 2 pieces" in page["detail"]
+    assert "pieces" not in part
+    warc = Warc(place / "more.warc.gz")
+    warc.response("http://www.dr.dk/missing.css", LATER, b"", media_type="text/css")
+    archive.run("archive", "add", str(warc.finish()))
+    (change,) = archive.json("collection", "diff", str(before), name, code=1)["changes"]
+    assert (change["kind"], change["identifier"]) == ("pieces of the page", HOME)
+    assert change["after"].endswith("2 pieces")
+
+
 def test_a_record_without_the_digest_recorded_with_it_is_damaged(
     archive: Shell, place: Path
 ) -> None:

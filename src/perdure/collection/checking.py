@@ -3,9 +3,10 @@
 How it works: a member that is held here is read, parts are cut, and the digest of what comes out is
 compared with what the registry promised and with what the collection says. A PWID is looked up in
 the web archive kept here; where that has an exact capture, its payload is read (that of a revisit
-from its original), else the registry of archives says what is known of the archive that it names.
-Nothing is fetched from anywhere, unless the archives are to be asked: then the TimeGate of each
-says what it has, and what is exact is read there.
+from its original), and of a page it is told which of its pieces are kept. Else the registry of
+archives says what is known of the archive that it names. Nothing is fetched from anywhere, unless
+the archives are to be asked: then the TimeGate of each says what it has, and what is exact is read
+there.
 
 What must stay true: no member keeps another from being checked: what goes wrong with one is its
 state; bytes are read in pieces, whatever their length.
@@ -19,16 +20,17 @@ from contextlib import closing
 import msgspec
 
 from perdure.app import Registry
-from perdure.archives import heads, known, verdict
+from perdure.archives import heads, known, pages, verdict
 from perdure.archives.answering import is_ours
 from perdure.archives.asking import Inquirer
 from perdure.archives.port import Capture
 from perdure.archives.records import WarcRecord
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Asked, Judgement, Verdict, asked, delta, judge, look_up
+from perdure.archives.wholes import whole
 from perdure.blobs.segments import Segments
 from perdure.collection.digests import Measured, agrees, measure
-from perdure.collection.status import Checked, State
+from perdure.collection.status import MOST_NAMED, Checked, State
 from perdure.errors import (
     Corrupt,
     MalformedPart,
@@ -60,9 +62,11 @@ _STATES = {
 class Checker:
     """Looks at members, one after the other."""
 
-    def __init__(self, registry: Registry, *, ask: bool = False) -> None:
-        """`ask`: whether other archives are asked, too."""
+    def __init__(self, registry: Registry, *, ask: bool = False, pieces: bool = True) -> None:
+        """`ask`: whether other archives are asked, too; `pieces`: whether those of pages are looked
+        for."""
         self._registry = registry
+        self._looks_for_pieces = pieces
         self._archives = known.load(registry.settings, registry.root)
         networks = registry.settings.private_networks
         self._inquirer = Inquirer(self._archives, networks=networks) if ask else None
@@ -183,7 +187,24 @@ class Checker:
         checked = _judged(blank, State.EXACT, measured, capture.media_type)
         if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
             checked = _found(blank, State.EXACT, measured, capture.media_type)
-        return _with(checked, checked.state, where=f"{pwid.archive}, {capture.file}")
+        checked = _with(checked, checked.state, where=f"{pwid.archive}, {capture.file}")
+        is_page = pwid.coverage == "page" and pages.is_html(capture.media_type)
+        return self._with_pieces(checked, capture) if is_page else checked
+
+    def _with_pieces(self, checked: Checked, page: Capture) -> Checked:
+        """A page with what is kept of all that it consists of."""
+        if not self._looks_for_pieces:
+            return checked
+        found = whole(self._registry.archive.captures, self._registry.archive.files, page)
+        kept, lost = len(found.captures) - 1, len(found.missing)
+        told = [checked.detail] if checked.detail else []
+        if lost:
+            told.append(f"{lost} of {kept + lost} pieces of the page are not kept here")
+        if found.unread or not found.complete:
+            told.append("not all that it consists of could be told")
+        return msgspec.structs.replace(
+            checked, pieces=kept, missing=found.missing[:MOST_NAMED], detail="; ".join(told)
+        )
 
 
 def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:

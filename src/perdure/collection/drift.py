@@ -34,6 +34,8 @@ class Kind(enum.StrEnum):
     UNREADABLE = "unreadable"
     BACK = "back"
     """It was not what the collection names, and is again."""
+    PIECES = "pieces of the page"
+    """The page is what it was; of what it consists of, more or less is kept."""
     STATE = "another state"
 
 
@@ -154,7 +156,10 @@ def _kind(was: Checked, now: Checked) -> Kind | None:
     if was.state is now.state:
         other_bytes = was.digest and now.digest and was.digest != now.digest
         elsewhere = was.where != now.where and now.state in (State.LOCATED, State.MOVED)
-        return Kind.CHANGED if other_bytes else Kind.MOVED if elsewhere else None
+        other_pieces = was.pieces is not None and now.pieces is not None and _pieces(was, now)
+        if other_bytes:
+            return Kind.CHANGED
+        return Kind.MOVED if elsewhere else Kind.PIECES if other_pieces else None
     if now.state in _KINDS:
         return _KINDS[now.state]
     if was.digest and now.digest and was.digest != now.digest:
@@ -162,6 +167,10 @@ def _kind(was: Checked, now: Checked) -> Kind | None:
     if was.state in FAILED and now.state not in FAILED:
         return Kind.BACK
     return Kind.STATE
+
+
+def _pieces(was: Checked, now: Checked) -> bool:
+    return (was.pieces, was.missing) != (now.pieces, now.missing)
 
 
 def _checked(kind: Kind, one: Checked, before: str, after: str) -> Change:
@@ -177,4 +186,5 @@ def _checked(kind: Kind, one: Checked, before: str, after: str) -> Change:
 
 def _shown(one: Checked) -> str:
     """A state with what else tells it from others."""
-    return ", ".join(filter(None, (one.state.value, one.digest, one.where)))
+    pieces = f"{one.pieces} pieces" if one.pieces is not None else ""
+    return ", ".join(filter(None, (one.state.value, one.digest, one.where, pieces)))

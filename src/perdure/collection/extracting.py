@@ -20,7 +20,6 @@ import hashlib
 import os
 import uuid
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,12 +28,12 @@ from typing import BinaryIO
 import msgspec
 
 from perdure.app import Registry
-from perdure.archives import heads, pages
+from perdure.archives import pages
 from perdure.archives.port import Capture
 from perdure.archives.records import WarcRecord
-from perdure.archives.references import absolute
 from perdure.archives.revisits import original
-from perdure.archives.verdict import Verdict, asked, at, judge, look_up
+from perdure.archives.verdict import Verdict, asked, judge, look_up
+from perdure.archives.wholes import whole
 from perdure.collection.checking import chunks, fault
 from perdure.collection.companions import Companions
 from perdure.collection.making import Held
@@ -50,9 +49,6 @@ from perdure.model import Fetch, Query
 MOST_OF_SITE = 100_000
 """URLs of one site or subsite."""
 _NEEDED = (b"warc-type:", b"warc-record-id:", b"warc-date:", b"content-length:")
-_REDIRECTS = frozenset((301, 302, 303, 307, 308))
-_MOST_REDIRECTS = 256
-"""Of one page, its resources included."""
 _SITES = ("subsite", "site")
 _IN_MEMORY = 64 << 20  # bytes whose digest is put in front of them
 
@@ -178,54 +174,13 @@ class Extraction:
         return self._page(pwid, judged.capture)
 
     def _page(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
-        """A page with all that it consists of, and what is missing of that.
-
-        What lies behind a redirect is looked up at the time of the page, like all that belongs to
-        it, and read on in turn.
-        """
+        """A page with all that it consists of, and what cannot be told of that."""
         archive = self._registry.archive
-        found: dict[str, Capture] = {}
-        problems: list[str] = []
-        waiting = deque([page])
-        redirects, complete = 0, True
-        while waiting:
-            start = waiting.popleft()
-            listed = [start]
-            if pages.is_html(start.media_type) or pages.is_css(start.media_type):
-                consists = pages.resources(archive.captures, archive.files, start)
-                listed += filter(None, (one.judgement.capture for one in consists.resources))
-                problems += [f"{uri} could not be read" for uri in consists.unread]
-                complete = complete and consists.complete
-            for one in listed:
-                if found.setdefault(one.uri, one) is not one or one.status not in _REDIRECTS:
-                    continue
-                redirects += 1
-                onwards = self._behind(one, page.time)
-                if redirects > _MOST_REDIRECTS:
-                    complete = False
-                elif onwards is not None and onwards.uri not in found:
-                    waiting.append(onwards)
-        if not complete:
+        found = whole(archive.captures, archive.files, page)
+        problems = [f"{uri} could not be read" for uri in found.unread]
+        if not found.complete:
             problems.append(f"{pwid}: it consists of more than is looked for")
-        return list(found.values()), problems
-
-    def _behind(self, redirect: Capture, time: str) -> Capture | None:
-        """What is kept of where an archived redirect leads, at the time of a page."""
-        archive = self._registry.archive
-        location = ""
-        for one in (redirect, original(archive.captures, redirect).capture):
-            if one is None or location:
-                break
-            try:
-                with closing(archive.files.open(one)) as record:
-                    location = heads.value_of(record.headers, "Location")
-            except PerdureError:
-                return None  # told when it is copied
-        uri = absolute(redirect.uri, location)
-        if uri is None or not uri.startswith(("http://", "https://")):
-            return None
-        wanted = at(uri.partition("#")[0], time)
-        return judge(wanted, look_up(archive.captures, wanted), nearest=True).capture
+        return list(found.captures), problems
 
     def _copy(self, capture: Capture, written: list[str]) -> list[str]:
         """Copies a capture with all that belongs to it; gives what is wrong."""

@@ -82,7 +82,7 @@ def manifest(
         begun=timestamp(registry.clock()),
     )
     silent = [(number, one) for number, one in enumerate(found, 1) if not one.digest]
-    _, looked = _looked(Checker(registry), about, silent, state, watch)
+    _, looked = _looked(Checker(registry, pieces=False), about, silent, state, watch)
     completed = list(found)
     for one in looked:
         if one.state in _READ:

@@ -54,6 +54,9 @@ FAILED = frozenset((State.ABSENT, State.GONE, State.CHANGED, State.DAMAGED, Stat
 """States in which a member is not what the collection names."""
 
 
+MOST_NAMED = 100
+
+
 class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One member, looked at."""
 
@@ -74,6 +77,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The archive that keeps it, the location, the public resolver."""
     detail: str = ""
     """For people."""
+    pieces: int | None = None
+    """Of a page: how many of the resources that it names are kept here …"""
+    missing: tuple[str, ...] = ()
+    """… and which are not, the first `MOST_NAMED` of them."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
