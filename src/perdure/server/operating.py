@@ -12,7 +12,6 @@ identifier is 404 before the token is looked at.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from typing import TypeGuard, TypeVar
 
@@ -20,7 +19,7 @@ import msgspec
 
 from perdure import rules
 from perdure.decide import decide
-from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge, quote
+from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import (
@@ -50,42 +49,26 @@ from perdure.server.writing import (
     once,
     receipt_answer,
 )
+from perdure.transfer.lines import Place
 
 _T = TypeVar("_T")
 _LONGEST_BODY = 1 << 20  # bytes
-_SHA512 = re.compile("[0-9a-f]{128}")
-
-
-class _Place(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A location, as `perdure.model.Location` has it."""
-
-    uri: str
-    version: int | None = None
-    format: str | None = None
-    sha512: str | None = None
-    language: str | None = None
-    region: str | None = None
-    role: str | None = None
-    weight: int = 1
-    size: int | None = None
-    valid_from: str | None = None
-    valid_until: str | None = None
 
 
 class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     uid: str | None = None
     format: str = "text"
-    locations: tuple[str | _Place, ...] = ()
+    locations: tuple[str | Place, ...] = ()
     metadata: dict[str, str] = {}
 
 
 class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    locations: tuple[str | _Place, ...] = ()
+    locations: tuple[str | Place, ...] = ()
     metadata: dict[str, str] = {}
 
 
 class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    locations: tuple[str | _Place, ...]
+    locations: tuple[str | Place, ...]
 
 
 class _BreakBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,19 +228,8 @@ def _read(body: bytes, shape: type[_T]) -> _T:
         ) from error
 
 
-def _locations(places: tuple[str | _Place, ...]) -> tuple[Location, ...]:
-    return tuple(Location(uri=one) if isinstance(one, str) else _location(one) for one in places)
-
-
-def _location(place: _Place) -> Location:
-    if place.sha512 is not None and not _SHA512.fullmatch(place.sha512):
-        raise InvalidRequest(
-            what=f"sha512 {quote(place.sha512)}",
-            reason="128 hexadecimal digits in lower case are needed",
-            rule=None,
-        )
-    _check_version(place.version)
-    return Location(**{name: getattr(place, name) for name in _Place.__struct_fields__})
+def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
+    return tuple(Location(uri=one) if isinstance(one, str) else one.location() for one in places)
 
 
 def _check_version(version: int | None) -> None:
