@@ -179,6 +179,31 @@ def test_a_name_without_version_drifts_and_diff_says_so(
     assert change["kind"] == "gone"
 
 
+def test_an_archive_that_closes_or_moves_is_drift(shell: Shell) -> None:
+    """ "re-check later shows drift (digest changed, gone, closed, moved)" """
+    settings, archives = shell.root / "perdure.toml", shell.root / "archives.toml"
+    settings.write_text(settings.read_text() + 'archives_file = "archives.toml"\n')
+    entry = '[[archive]]\nid = "x.example"\naccess = "{}"\nmoved_to = "{}"\n'
+    archives.write_text("")
+    name = corpus(shell, "pwid:x.example:2016-01-22T11.20.29Z:part:http://www.dr.dk/")
+    before = shell.root.parent / "before.json"
+    for access, moved_to, kind in (
+        ("open", "", None),
+        ("closed", "", "closed"),
+        ("open", "archive.org", "moved"),
+    ):
+        archives.write_text(entry.format(access, moved_to))
+        if kind is not None:
+            words = ("collection", "diff", str(before), name)
+            text = shell.run(*words, code=1).stdout
+            assert f"1 members, 1 {kind}\n" in text
+            assert f"1 {kind}: pwid:x.example" in text
+            assert f"<td>{kind}</td>" in shell.run(*words, "--report", "html", code=1).stdout
+            (change,) = shell.json(*words, code=1)["changes"]
+            assert change["kind"] == kind
+        shell.run("collection", "check", name, "--report", "json", "-o", str(before))
+
+
 def test_damage_is_told(shell: Shell, minted: str) -> None:
     name = corpus(shell, minted)
     (segment,) = (shell.root / "segments").iterdir()

@@ -64,10 +64,11 @@ def _check_lines(report: Report) -> list[str]:
 
 
 def _drift_lines(drift: Drift) -> list[str]:
+    changed = summary(drift.counts()) if drift.changes else "nothing changed"
     lines = [
         f"from {drift.before}",
         f"to {drift.after}",
-        f"{drift.members} members, {summary(drift.counts())} changed",
+        f"{drift.members} members, {changed}",
         "",
     ]
     for one in drift.changes:
