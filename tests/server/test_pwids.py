@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed
 
 from perdure.ids import parse
+from perdure.ids.pwid import Pwid
 
 OURS = "archive.example.org"
 AT = "2016-01-22T11.20.29Z"
@@ -146,6 +148,67 @@ def test_unknown_archives_are_not_guessed(site: Deployment) -> None:
     answer = site.get(f"/{name('page', archive='evil.example')}")
     assert (answer.status, told(answer)["code"]) == (404, "unknown-archive")
     assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("pwid", "status", "said"),
+    [
+        (
+            "urn:pwid:archive.org:2016-01-22T11:20:29Z:site:http://www.dr.dk/a%3Fb=%3Cb%3E",
+            200,
+            ("unverified", "Internet Archive", "access is open", "with all of its host"),
+        ),
+        (
+            "urn:pwid:netarkivet.dk:2016-01-22T11:20:29Z:page:http://www.dr.dk",
+            451,
+            ("closed but known", "access is closed", "with all that belongs to the page"),
+        ),
+        (
+            "urn:pwid:evil.example:2016-01-22T11:20:29Z:part:http://www.dr.dk",
+            404,
+            ("unknown archive", "evil.example", "the single archived element"),
+        ),
+        (
+            "urn:pwid:archive.org:2016:page:http://www.dr.dk",
+            404,
+            ("unverified", "a time to the second", "https://web.archive.org/web/timemap/link/"),
+        ),
+        (
+            f"urn:pwid:{OURS}:2016-01-22T11:20:29Z:page:{DR}",
+            200,
+            ("exact", "http://r.test/replay/20160122112029/http://www.dr.dk/"),
+        ),
+        (
+            f"urn:pwid:{OURS}:2015-01-22T11:20:29Z:page:{DR}",
+            404,
+            ("absent", "What there is instead"),
+        ),
+    ],
+)
+def test_what_is_known_is_told_whatever_becomes_of_it(
+    site: Deployment, pwid: str, status: int, said: tuple[str, ...]
+) -> None:
+    answer = site.get(f"/{pwid}?info", HTML)
+    page = answer.body.decode()
+    assert answer.status == status
+    assert all(text in page for text in said), page
+    parsed = parse(pwid)
+    assert isinstance(parsed, Pwid)
+    for text in (parsed.archive, parsed.time, parsed.coverage or "", parsed.item, parsed.urn):
+        assert html.escape(text) in page.replace("&#34;", "&quot;")
+    for question in ("cite", "metadata=bibtex", "metadata=csl"):
+        assert f'href="/{html.escape(parsed.urn)}?{question}"' in page
+        assert site.get(f"/{parsed.urn}?{question}").status == 200
+    document = told(site.get(f"/{pwid}?info"))
+    assert document["asked"]["uri"] == parsed.item
+    assert document["urn"] == parsed.urn
+
+
+def test_a_redirect_says_where_it_is_told_what_is_known(site: Deployment) -> None:
+    answer = site.get(f"/{DRAFTS_OWN}", HTML)
+    assert (answer.status, answer.headers["location"][:24]) == (302, "https://web.archive.org/")
+    urn = "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"
+    assert answer.headers["link"] == f'</{urn}?info>; rel="describedby"'
 
 
 def test_what_the_operator_can_choose(tmp_path_factory: pytest.TempPathFactory) -> None:

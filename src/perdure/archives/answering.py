@@ -121,20 +121,27 @@ def capture_fields(pwid: Pwid, capture: Capture) -> dict[str, Any]:
     }
 
 
-def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
-    """What was asked for and what is given."""
-    document: dict[str, Any] = {
+def name_fields(pwid: Pwid) -> dict[str, Any]:
+    """What a PWID says by itself, which is known whatever becomes of it."""
+    return {
         "identifier": str(pwid),
         "urn": pwid.urn,
-        "verdict": judgement.verdict.value,
-        "sentence": judgement.sentence,
-        "delta": judgement.delta,
         "asked": {
             "archive": pwid.archive,
             "time": pwid.time,
             "coverage": pwid.coverage,
             "uri": pwid.item,
         },
+    }
+
+
+def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
+    """What was asked for and what is given."""
+    document: dict[str, Any] = {
+        **name_fields(pwid),
+        "verdict": judgement.verdict.value,
+        "sentence": judgement.sentence,
+        "delta": judgement.delta,
     }
     if judgement.capture is not None:
         document["capture"] = capture_fields(pwid, judgement.capture)
@@ -145,29 +152,29 @@ def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
 
 def elsewhere_fields(archives: Archives, pwid: Pwid, found: Elsewhere) -> dict[str, Any]:
     """The same of another archive, with all its addresses."""
-    known = found.archive
-    return verdict_fields(pwid, found.judgement) | {
-        "url": found.url,
-        "archive": None
-        if known is None
-        else {
+    about = archive_fields(archives, pwid, found.archive)
+    return verdict_fields(pwid, found.judgement) | {"url": found.url} | about
+
+
+def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dict[str, Any]:
+    """What is known of the archive that a PWID names, and its addresses for the item."""
+    addresses = (
+        ("playback", archives.playback(pwid)),
+        ("raw", archives.raw(pwid)),
+        ("timegate", archives.timegate(pwid)),
+        ("timemap", archives.timemap(pwid)),
+        ("cdx", archives.cdx(pwid)),
+        ("resolver", archives.resolver(pwid)),
+    )
+    return {
+        "archive": known
+        and {
             "id": known.id,
             "name": known.name,
             "access": known.access,
             "moved_to": known.moved_to,
         },
-        "addresses": {
-            name: address
-            for name, address in (
-                ("playback", archives.playback(pwid)),
-                ("raw", archives.raw(pwid)),
-                ("timegate", archives.timegate(pwid)),
-                ("timemap", archives.timemap(pwid)),
-                ("cdx", archives.cdx(pwid)),
-                ("resolver", archives.resolver(pwid)),
-            )
-            if address
-        },
+        "addresses": {name: address for name, address in addresses if address},
     }
 
 

@@ -26,7 +26,7 @@ from perdure.archives import answering, pages
 from perdure.archives.answering import Elsewhere
 from perdure.archives.port import Capture
 from perdure.archives.verdict import Judgement, Verdict, asked
-from perdure.errors import ArchiveClosed, NotCaptured, NotFound
+from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
 from perdure.ids.pwid import Pwid
 from perdure.server import memento, payloads, problems, replay
 from perdure.server import pages as templates
@@ -40,6 +40,21 @@ from perdure.server.targets import Question, path_of
 _OFFERS = ("application/json", "text/html")
 _VARY = (b"vary", b"accept")
 _LISTS = ("subsite", "site")
+_COVERAGES = {
+    "part": "the single archived element",
+    "page": "with all that belongs to the page",
+    "subsite": "with what lies below it",
+    "site": "with all of its host",
+    "collection": "the definition of a collection",
+    "snapshot": "an image of it",
+    "recording": "a recording of it",
+    "other": "something else",
+}
+"""What each coverage means, after draft-04 section 3."""
+_NO_ADDRESS = (
+    "what it names has no address in that archive: an address of a capture needs a time to the "
+    "second and an item that is a URI; what there is, the archive can tell"
+)
 
 
 async def answer(
@@ -88,8 +103,7 @@ async def _bytes(
 ) -> Answer:
     """The payload, whatever status it was archived with."""
     archived = await asyncio.to_thread(replay.opened, service, capture)
-    described = b'<%s>; rel="describedby"; type="application/json"' % uri(f"/{path_of(pwid)}?info")
-    fields = replay.bytes_of(service, request, archived, described)
+    fields = replay.bytes_of(service, request, archived, _described_by(pwid))
     fields.append(memento.verdict_field(judgement))
     if archived.status is not None:
         fields.append((b"x-archive-orig-status", b"%d" % archived.status))
@@ -133,8 +147,10 @@ def _not_captured(service: Service, request: Request, pwid: Pwid, error: NotCapt
         }
         return _page(HTTPStatus.NOT_FOUND, document, fields)
     problem = problems.of_error(error)
+    members = problem.members | answering.name_fields(pwid)
     return problems.answer(
-        msgspec.structs.replace(problem, fields=(*problem.fields, *fields)), request
+        msgspec.structs.replace(problem, members=members, fields=(*problem.fields, *fields)),
+        request,
     )
 
 
@@ -146,11 +162,8 @@ def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Questio
     archives = service.registry.web_archives
     try:
         found = answering.elsewhere(archives, service.settings, pwid)
-    except ArchiveClosed as error:
-        return _refused(request, error, Verdict.CLOSED)
-    except NotFound as error:
-        known = archives.find(pwid.archive) is not None and error.code == "not-found"
-        return _refused(request, error, Verdict.UNVERIFIED if known else None)
+    except (ArchiveClosed, NotFound) as error:
+        return _refused(service, request, pwid, error)
     if question.verb == "info" or prefers(request.accept, TYPES):
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.verdict_field(found.judgement)]
@@ -169,17 +182,39 @@ def _redirect(service: Service, pwid: Pwid, found: Elsewhere) -> Answer:
         memento.verdict_field(found.judgement),
         (b"cache-control", fresh),
         (b"referrer-policy", b"no-referrer"),
+        *links((_described_by(pwid),)),
         _VARY,
     )
 
 
-def _refused(request: Request, error: NotFound | ArchiveClosed, verdict: Verdict | None) -> Answer:
+def _described_by(pwid: Pwid) -> bytes:
+    """Where it is told what is known, as JSON or as a page."""
+    return b'<%s>; rel="describedby"' % uri(f"/{path_of(pwid)}?info")
+
+
+def _refused(
+    service: Service, request: Request, pwid: Pwid, error: NotFound | ArchiveClosed
+) -> Answer:
+    """No address; what the PWID says and, unless that is not to be told, of which archive."""
+    archives = service.registry.web_archives
     problem = problems.of_error(error)
-    if verdict is not None:
-        told = memento.verdict_field(Judgement(verdict=verdict))
-        members = problem.members | {"verdict": verdict.value}
-        problem = msgspec.structs.replace(problem, fields=(*problem.fields, told), members=members)
-    return problems.answer(problem, request)
+    about = answering.name_fields(pwid)
+    fields: Fields = [*problem.fields]
+    if not isinstance(error, UnknownArchive):
+        closed = isinstance(error, ArchiveClosed)
+        told = Judgement(verdict=Verdict.CLOSED if closed else Verdict.UNVERIFIED)
+        fields.append(memento.verdict_field(told))
+        about |= {"verdict": told.verdict.value, "sentence": told.sentence}
+        about |= answering.archive_fields(archives, pwid, archives.find(pwid.archive))
+        if not closed:
+            problem = msgspec.structs.replace(problem, detail=_NO_ADDRESS)
+    if choose(request.accept, _OFFERS) == "text/html":
+        document = {"sentence": "unknown archive", "detail": problem.detail} | about
+        return _page(problem.status, document, fields)
+    return problems.answer(
+        msgspec.structs.replace(problem, fields=tuple(fields), members=problem.members | about),
+        request,
+    )
 
 
 # documents
@@ -239,5 +274,7 @@ def _written(request: Request, status: int, document: dict[str, Any], fields: Fi
 
 
 def _page(status: int, document: dict[str, Any], fields: Fields) -> Answer:
-    body = templates.render("verdict.html", told=document)
+    here = uri(f"/{document['urn']}").decode("ascii")
+    told = {"archive": None, "addresses": {}} | document
+    body = templates.render("verdict.html", told=told, here=here, coverages=_COVERAGES)
     return templates.page(status, body, *fields, _VARY)
