@@ -23,13 +23,11 @@ import msgspec
 
 from perdure.decide import decide
 from perdure.errors import (
-    Incomplete,
     InvalidRequest,
     MalformedIdentifier,
     NotFound,
     PerdureError,
     PreconditionFailed,
-    TooLarge,
 )
 from perdure.handles import changes, names, values
 from perdure.handles.admins import Permission
@@ -41,10 +39,10 @@ from perdure.rules import bindable
 from perdure.server import handle_admins, handle_codes, handle_search, methods
 from perdure.server.answers import Answer, empty
 from perdure.server.handle_codes import METHODS, Code, Form
+from perdure.server.operating import whole_body
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import path_of
-from perdure.server.writing import announced_length
 
 PATH = "api/handles"
 _LONGEST_BODY = 1 << 20  # bytes
@@ -147,22 +145,6 @@ def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> boo
     return given[name].lower() in ("", "true", "1", "yes") if name in given else otherwise
 
 
-async def body(request: Request) -> bytes:
-    """The whole body of a request. Raises TooLarge or Incomplete."""
-    received = bytearray()
-    more = True
-    while more:
-        message = await request.receive()
-        if message["type"] != "http.request":
-            expected = announced_length(request) or len(received) + 1
-            raise Incomplete(expected=expected, received=len(received))
-        received += message["body"]
-        more = message["more_body"]
-        if len(received) > _LONGEST_BODY:
-            raise TooLarge(what="the body", limit=_LONGEST_BODY)
-    return bytes(received)
-
-
 # reading
 # -------
 
@@ -210,7 +192,7 @@ def _told(
 
 async def post(service: Service, request: Request, asked: Asked) -> Answer:
     """GET, with its parameters in a body: those of a form, or an object of JSON."""
-    sent = await body(request)
+    sent = await whole_body(request, _LONGEST_BODY)
     if sent.lstrip()[:1] != b"{":
         return await get(service, request, read_asked(asked.handle, sent.decode("latin-1")))
     try:
@@ -309,7 +291,9 @@ async def put(service: Service, request: Request, asked: Asked) -> Answer:
     identifier = asked.identifier
     if not _is_home(service, identifier):
         return _not_home(asked)
-    sent = await asyncio.to_thread(values.read, await body(request))  # secrets take a while
+    sent = await asyncio.to_thread(
+        values.read, await whole_body(request, _LONGEST_BODY)
+    )  # secrets take a while
     some = bool(asked.indexes) or asked.various
     if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
         message = "the indexes of the query are not those of the values"
