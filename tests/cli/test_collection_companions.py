@@ -111,6 +111,18 @@ def test_all_record_types_are_kept(archive: Shell, place: Path) -> None:
     assert sorted(found) == sorted(everything)
 
 
+def test_a_first_segment_is_not_taken_for_the_whole(archive: Shell, place: Path) -> None:
+    """WARC 1.1 section 7.1: the payload is that of all segments, put together."""
+    crawl = Crawl(place / "a.warc.gz")
+    crawl.response(URL, b"0123", Segment_Number="1")
+    archive.run("archive", "add", str(crawl.finish()))
+    pwid = f"pwid:{OWN}:2016-01-22T11.20.29Z:part:{URL}"
+    (name,) = archive.lines("collection", "make", "-", stdin=pwid)
+    assert archive.lines("collection", "list", name, "--form", "text")[-1] == pwid  # no digest
+    told = archive.run("collection", "check", name, code=1).stdout
+    assert "1 unreadable: " in told
+
+
 def test_what_belongs_to_another_capture_stays(archive: Shell, place: Path) -> None:
     crawl = Crawl(place / "a.warc.gz")
     other = crawl.response(URL, b"other", at="2016-01-22T11:20:28Z")

@@ -179,6 +179,9 @@ class Checker:
             detail = f"{found.how}: {found.wanted}"
             return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
         with closing(archive.files.open(found.capture)) as record:
+            if heads.value_of(record.fields, "WARC-Segment-Number"):
+                detail = "recorded in segments, of which only the first is read"
+                return _with(blank, State.UNREADABLE, where=pwid.archive, detail=detail)
             measured = measure(record.payload(), blank.promised)
             wrong = fault(record, found.capture)
         if wrong:
