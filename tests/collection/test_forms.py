@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import rdflib
 from hypothesis import given, settings
@@ -47,6 +49,9 @@ def test_bare_lists_are_collections() -> None:
     assert forms.read(f"\ufeff{PWID}\r\nhdl:1839/1\r\n".encode()) == bare
     assert forms.read(f'note,identifier\r\n,"{PWID}"\r\n,hdl:1839/1\r\n'.encode()) == bare
 
+    array = json.dumps([PWID, {"identifier": "hdl:1839/1"}]).encode()
+    assert forms.read(array) == forms.read(b"\xef\xbb\xbf " + array) == bare
+
 
 def test_turtle_says_it_in_terms_that_others_know() -> None:
     graph = rdflib.Graph().parse(
@@ -66,6 +71,8 @@ def test_turtle_says_it_in_terms_that_others_know() -> None:
     [
         (b"hdl:1/1\nno:thing\n", 2, "unknown scheme"),
         (b"hdl:1/1\n\nhdl:1/1\n", 3, "already"),
+        (b'["hdl:1/1", 7]', None, "Expected"),
+        (b"[", None, "truncated"),
         (b"hdl:1/1\tcolour=red\n", 1, "no field"),
         (b"hdl:1/1\tlength=many\n", 1, "no number"),
         (b"hdl:1/1\nhdl:1/2\xff\n", 2, "UTF-8"),
@@ -87,6 +94,8 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         assert raised.value.line == line
 
 
-def test_addresses_that_stand_for_identifiers() -> None:
-    read = forms.read(b"https://doi.org/10.1000/182\n", spell=lambda text: f"doi:{text[16:]}")
+@pytest.mark.parametrize("form", forms.FORMS)
+def test_addresses_that_stand_for_identifiers(form: str) -> None:
+    listed = Collection(members=(Member(identifier="https://doi.org/10.1000/182"),))
+    read = forms.read(forms.write(listed, form), spell=lambda text: f"doi:{text[16:]}")
     assert read.members[0].identifier == "doi:10.1000/182"

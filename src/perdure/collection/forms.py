@@ -8,7 +8,8 @@
 How it works: text has an identifier on each line, with tabs and `field=value` behind it where more
 is said; a backslash in front of n, t, r or a backslash stands for a line break, a tab, a carriage
 return, itself. CSV (RFC 4180) has a column for each field, in any order, unknown ones refused. A
-list of bare identifiers is a collection in both. Which form bytes have, their first characters say.
+list of bare identifiers is a collection in both, and in JSON an array of them. Which form bytes
+have, their first characters say.
 
 What must stay true: reading what was written in any form gives the collection again; what cannot be
 read is refused with the line that it stands on.
@@ -16,6 +17,7 @@ read is refused with the line that it stands on.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -36,6 +38,8 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
 _COMMENT = re.compile(r"#[ \t]*(title|creator|purpose|date):[ \t]?(.*)", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_LIKE_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+_array = msgspec.json.Decoder(list[str | Member])
 _TURTLE = re.compile(r"\s*(?:@prefix|@base|prefix\s|base\s|<)", re.IGNORECASE)
 
 Spell = Callable[[str], str]
@@ -51,8 +55,8 @@ def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> C
 
     Raises InvalidMetadata; Unavailable for Turtle where rdflib is not installed.
     """
-    if form == "json" or (form is None and data.lstrip()[:1] == b"{"):
-        return members.read(data)
+    if form == "json" or (form is None and _LIKE_JSON.match(data)):
+        return _settled(_json(data.removeprefix(codecs.BOM_UTF8)), spell)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,7 +64,7 @@ def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> C
         raise InvalidMetadata(format="collection", line=line, reason="no UTF-8") from error
     match form or _form_of(text):
         case "turtle":
-            return members.read(members.write(turtle.read(text)))
+            return _settled(turtle.read(text), spell)
         case "csv":
             return _judged(*_read_csv(text), spell)
     return _judged(*_read_text(text), spell)
@@ -93,20 +97,40 @@ def _judged(
     about: list[tuple[str, str]], found: list[tuple[int, Member]], spell: Spell
 ) -> Collection:
     said = {name: value for name, value in about if name != "creator"}
-    listed = tuple(_spelled(member, spell) for _, member in found)
     collection = Collection(
         title=said.get("title", ""),
         creators=tuple(value for name, value in about if name == "creator"),
         purpose=said.get("purpose", ""),
         date=said.get("date", ""),
-        members=listed,
+        members=tuple(member for _, member in found),
     )
-    members.check(collection, [line for line, _ in found])
-    return members.read(members.write(collection))
+    return _settled(collection, spell, [line for line, _ in found])
 
 
-def _spelled(member: Member, spell: Spell) -> Member:
-    return msgspec.structs.replace(member, identifier=spell(member.identifier))
+def _settled(collection: Collection, spell: Spell, lines: list[int] | None = None) -> Collection:
+    """With every identifier in its canonical form. `lines`: where each member stands."""
+    listed = tuple(
+        msgspec.structs.replace(one, identifier=spell(one.identifier)) for one in collection.members
+    )
+    found = msgspec.structs.replace(collection, members=listed)
+    members.check(found, lines or ())
+    return members.read(members.write(found))
+
+
+# JSON
+# ----
+
+
+def _json(data: bytes) -> Collection:
+    """A document, or a bare array of identifiers and members."""
+    if data.lstrip()[:1] != b"[":
+        return members.load(data)
+    try:
+        found = _array.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidMetadata(format="collection", line=None, reason=str(error)) from error
+    listed = (Member(identifier=one) if isinstance(one, str) else one for one in found)
+    return Collection(members=tuple(listed))
 
 
 # text
