@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +18,14 @@ from perdure.errors import InvalidRequest, Unavailable
 
 class _Page(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if self.path == "/drip":  # a page without end
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(b"x")
+                    time.sleep(0.05)
+            return
         body = b"<img src=/a.png><img src=http://10.0.0.1/>" if self.path == "/" else b"x"
         self.send_response(200)
         self.send_header("Content-Type", "text/html" if self.path == "/" else "image/png")
@@ -51,6 +61,11 @@ def test_what_was_captured_is_found(shell: Shell, page: str) -> None:
     assert len(found) >= 1
     shell.run("archive", "check")
     assert not list((shell.root / "incoming").iterdir())
+
+
+def test_a_page_that_never_ends_is_cut_off_in_time(shell: Shell, page: str) -> None:
+    told = shell.json("archive", "capture", f"{page}drip", "--seconds", "1")
+    assert [one["reason"] for one in told["missing"]] == ["cut off (time)"]
 
 
 def test_a_file_of_one_s_own(shell: Shell, page: str, place: Path) -> None:

@@ -53,7 +53,8 @@ def capture(
         own = archive or registry.settings.archive_id
         if not own:
             raise click.UsageError("--archive or the setting archive_id is needed")
-        fetcher = capturing.fetcher(registry.settings, Limits(body=32 << 20))
+        limits = Limits(body=32 << 20, seconds=min(60.0, seconds))
+        fetcher = capturing.fetcher(registry.settings, limits)
         bounds = capturing.Bounds(requests=requests, seconds=seconds)
         with progress("capturing", total=None, unit="requests") as bar:
 
