@@ -54,6 +54,14 @@ def test_a_url_is_refused(url: str) -> None:
         target(url)
 
 
+@pytest.mark.parametrize("url", ["http://me:secret@a.example/", "http://me:secret@a.example:x/"])
+def test_a_password_is_not_repeated(url: str) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        target(url)
+    assert "a.example" in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
 def test_no_line_break_gets_into_a_request() -> None:
     found = target("http://example.org/a\r\nHost: b\r\n\r\n?c\r\nd")
     assert "\r" not in found.path

@@ -23,6 +23,7 @@ _SAFE = "!$%&'()*+,-./:;=?@[]_~|^{}`\\\""  # as it was written, where that can s
 _AROUND = "".join(map(chr, range(0x21)))
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_.])?|[0-9a-f:.]+", re.ASCII)
 _LONGEST = 8192
+_USER = re.compile(r"(?<=//)[^/?#]*@")
 OTHER_PROTOCOLS = frozenset(
     (0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
      102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
@@ -103,4 +104,5 @@ def _ascii(url: str, host: str) -> str:
 
 
 def _refused(url: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=f"fetching {quoted(url)}", reason=reason, rule=_DECISION)
+    shown = _USER.sub("", url[: 2 * _LONGEST], count=1)  # a password is not told to a log
+    return InvalidRequest(what=f"fetching {quoted(shown)}", reason=reason, rule=_DECISION)
