@@ -382,6 +382,19 @@ def test_bombs_are_refused(library: Library, tmp_path: Path) -> None:
     assert "overlap" in flaw.what
 
 
+def test_what_inflates_without_measure_is_not_taken(library: Library, tmp_path: Path) -> None:
+    """Deflate can say a thousand bytes in one: a package of 3 MB would fill the disk with 3 GB."""
+    path = tmp_path / "bomb.wacz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("archive/bomb.warc", bytes(65 << 20))
+        made.writestr("archive/good.warc", record("http://www.dr.dk/"))
+    flaws = [flaw.what for one in library.add(path) for flaw in one.flaws]
+    assert any("'archive/bomb.warc' inflates to 10" in what for what in flaws), flaws
+    assert [one.uri for one in all_of(library)] == ["http://www.dr.dk/"]
+    held = [one for one in tmp_path.rglob("*.warc*") if one.is_file()]
+    assert sum(one.stat().st_size for one in held) < 1 << 20
+
+
 @pytest.mark.parametrize("cut", [10, 100, 1000, -10, -100])
 def test_a_damaged_package_is_told_so(
     library: Library, tmp_path: Path, text: bytes, cut: int

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html.parser
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perdure.archives import references
 from perdure.archives.references import Address, absolute, addresses, in_css, in_html
+from perdure.extractors import tags
 
 THERE = "/replay/2016/http://www.dr.dk"
 BASE = "http://www.dr.dk/nyheder/index.html"
@@ -183,3 +186,27 @@ def test_the_worst_that_is_read_takes_a_moment() -> None:
         start = time.process_time()
         in_html(document, BASE, moved)
         assert time.process_time() - start < 10
+
+
+def test_what_is_empty_in_svg_hides_nothing_behind_it() -> None:
+    """HTML Standard section 13.2.6.5: a self-closing `script` or `title` in SVG has no text."""
+    for name in ("script", "style", "title", 'script href="x.js"'):
+        data = f"<svg><{name}/><a href=/b></svg><style>p{{background:url(/c)}}</style>".encode()
+        found = [one.uri for one in addresses(data, "http://a.dk/", css=False)]
+        assert found[-2:] == ["http://a.dk/b", "http://a.dk/c"]
+    outside = b"<title/><a href=/b></title><a href=/c>"  # in HTML it begins a text
+    found = [one.uri for one in addresses(outside, "http://a.dk/", css=False)]
+    assert found == ["http://a.dk/c"]
+
+
+def test_looking_again_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+
+    def counted(data: bytes, *more: Any) -> tags.Tags:
+        looked.append(len(data))
+        return tags.scan(data, *more)
+
+    monkeypatch.setattr(references, "scan", counted)
+    data = b"<svg>" + b"<title/>" * 1000 + b"<a href=/b>"
+    assert in_html(data, BASE, moved).startswith(b"<svg><title/>")
+    assert len(looked) == 16

@@ -81,6 +81,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
         ("Location", "javascript:alert(1)"),
         status="302 Found",
     )
+    warc.response(
+        "http://www.dr.dk/mixed",
+        date,
+        b"--x\r\nContent-Type: text/html\r\n\r\n<a href=http://live.example/>\r\n--x--",
+        media_type="multipart/x-mixed-replace; boundary=x",
+    )
     warc.response("http://www.dr.dk/odd", date, b"odd", status="999 Odd")
     warc.response("http://www.dr.dk/a b#c%25", date, b"crooked")
     warc.response(
@@ -246,6 +252,11 @@ def test_nothing_is_fetched_from_anywhere(site: Deployment) -> None:
         assert site.get(f"/cdx?url={live}").status == 404
         thread.join()
     assert heard == []
+
+
+def test_pages_within_a_multipart_body_are_not_shown(site: Deployment) -> None:
+    answer = replay(site, f"/replay/{AT}/{DR}mixed")
+    assert answer.headers["content-type"] == "application/octet-stream"
 
 
 def test_an_archived_redirect_stays_in_the_archive(site: Deployment) -> None:

@@ -84,6 +84,14 @@ _CSS_ESCAPE = re.compile(
 _CANDIDATE = re.compile(r"\s*,*\s*(?P<url>[^\s,][^\s]{0,8191})(?P<rest>[^,]*)")
 
 
+_FOREIGN = re.compile(rb"</?(?:svg|math)[\s/>]", re.IGNORECASE)
+_EMPTY = re.compile(
+    rb"<(?:script|style|title|textarea|xmp|iframe|noembed|noframes)(?:\s.*)?/>",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOST_BEGINNINGS = 16  # a document is looked through from so many places at most
+
+
 class _Document(msgspec.Struct, frozen=True):
     base: str
     replace: Replace
@@ -160,14 +168,13 @@ def _spliced(data: bytes, spans: Iterator[_Span]) -> bytes:
 
 
 def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
-    tags = scan(data, HTML, MOST_TAGS)
     base = document.base
     style = 0  # where the text of a style element begins
     based = False
-    for start, stop in zip(tags.starts, tags.stops, strict=True):
+    for start, stop, empty in _tags(data):
         tag = read(data, start, stop)
         name = tag.name.lower()
-        if name == b"style":
+        if name == b"style" and not empty:
             if tag.closing and style:
                 text = data[style:start].decode("utf-8", "surrogateescape")
                 yield style, start, _css(text, document).encode("utf-8", "surrogateescape")
@@ -195,6 +202,28 @@ def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
                 yield one.start, one.stop, b""
             else:
                 yield one.start, one.stop, one.name + b'="%s"' % _escaped(other)
+
+
+def _tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Where the tags of a document begin and end, and whether they are a whole raw text element.
+
+    In SVG and MathML, `<title/>` and `<script/>` have no text (HTML Standard section 13.2.6.5), so
+    what follows is markup again, and is looked through from there.
+    """
+    at, depth = 0, 0
+    for left in reversed(range(_MOST_BEGINNINGS)):
+        tags = scan(data[at:], HTML, MOST_TAGS)
+        for start, stop in zip(tags.starts, tags.stops, strict=True):
+            text = data[at + start : at + stop]
+            if _FOREIGN.match(text):
+                depth = max(0, depth + (-1 if text[1:2] == b"/" else not text.endswith(b"/>")))
+            empty = depth > 0 and _EMPTY.fullmatch(text) is not None
+            yield at + start, at + stop, empty
+            if empty and left:
+                at += stop
+                break
+        else:
+            return
 
 
 def _text(data: bytes, one: Attribute) -> str:

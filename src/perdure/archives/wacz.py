@@ -26,6 +26,8 @@ from perdure.archives.careful import Flaw
 MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
 _STEEPEST = 1100
+_STEEPEST_TAKEN = 100  # times; text of the web comes to a tenth of that
+_UNMEASURED = 64 << 20  # bytes that an entry may always inflate to
 _LOCAL_HEADER = 30
 _PIECE = 1 << 20
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
@@ -136,6 +138,11 @@ def _entries(
                     info.header_offset, f"{_shown(info)} says that it inflates to more than it can"
                 )
             )
+            continue
+        if info.file_size > max(info.compress_size * _STEEPEST_TAKEN, _UNMEASURED):
+            times = info.file_size // max(info.compress_size, 1)
+            text = f"{_shown(info)} inflates to {times} times what lies in the package: not taken"
+            flaws.append(Flaw(info.header_offset, text))
             continue
         yield Entry(
             name=info.filename,

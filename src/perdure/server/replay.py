@@ -223,8 +223,11 @@ async def _raw(
 async def _shown(
     service: Service, request: Request, archived: Archived, judgement: Judgement
 ) -> Answer:
+    kind = media_type_of(archived)
+    if kind.lower().startswith("multipart/"):  # pages within it would be shown as they are
+        kind = _BINARY
     fields: Fields = [
-        (b"content-type", media_type_of(archived).encode()),
+        (b"content-type", kind.encode()),
         *_archived_fields(archived),
         *_about(service, request, archived),
         (b"content-security-policy", _policy(service.settings.replay_origin)),
@@ -247,8 +250,8 @@ async def _shown(
             return Answer(HTTPStatus.OK, [*fields, (b"content-length", b"0")])
         fields.append((b"location", uri(kept(Address(target, "link")))))
         return Answer(status, [*fields, (b"content-length", b"0")])
-    css = pages.is_css(media_type_of(archived))
-    if not css and not pages.is_html(media_type_of(archived)):
+    css = pages.is_css(kind)
+    if not css and not pages.is_html(kind):
         return await payloads.answer(request, status, fields, archived)
     begun = await asyncio.to_thread(_document, archived.record)
     if begun is None:  # too large to be rewritten: then nothing in it is reachable
