@@ -116,6 +116,8 @@ def test_a_pwid_is_cited_with_its_archive_and_its_address(shell: Shell, style: s
     assert PWID in text
     assert PLAYED in text.replace(r"\_", "_")
     assert "DR" in text.replace(PWID, "")
+    if style != "csl":
+        assert "2016-01-22 11:20:29 UTC" in text
 
 
 def test_a_pwid_is_cited_in_one_line(shell: Shell) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from perdure.description import Agent
+from perdure.ids.pwid import Pwid
 from perdure.metadata.csl import item
 from perdure.metadata.datacite import version
 from perdure.metadata.port import Described, Format
@@ -78,10 +79,14 @@ def write(described: Described) -> bytes:
 
 
 def _note(described: Described) -> str:
-    """The identifier itself, beside its actionable form; of archived material the archive too."""
-    words = [f"Archived by {described.about.archive}"] if described.about.archive else []
-    if str(described.identifier) != described.url:
-        words.append(str(described.identifier))
+    """The identifier itself, beside its actionable form; of archived material who archived it, and
+    when."""
+    identifier, archive = described.identifier, described.about.archive
+    words = [f"Archived by {archive}"] if archive else []
+    if words and isinstance(identifier, Pwid):
+        words[0] += f" at {identifier.time.replace('T', ' ').replace('Z', ' UTC')}"
+    if str(identifier) != described.url:
+        words.append(str(identifier))
     return ". ".join(words)
 
 
