@@ -27,6 +27,7 @@ class Kind(enum.StrEnum):
     PLACED = "another number"
     CHANGED = "digest changed"
     GONE = "gone"
+    """Withdrawn; or it was there, and is not any more."""
     CLOSED = "closed"
     MOVED = "moved"
     ABSENT = "absent"
@@ -127,6 +128,8 @@ _KINDS = {
     State.DAMAGED: Kind.DAMAGED,
     State.UNREADABLE: Kind.UNREADABLE,
 }
+_THERE = frozenset((State.HELD, State.EXACT, State.CONFIRMED, State.CHANGED, State.DAMAGED))
+_NOT_THERE = frozenset((State.ABSENT, State.NEAREST, State.OTHER_URI))
 
 
 def of_checks(old: Report, new: Report) -> Drift:
@@ -160,6 +163,8 @@ def _kind(was: Checked, now: Checked) -> Kind | None:
         if other_bytes:
             return Kind.CHANGED
         return Kind.MOVED if elsewhere else Kind.PIECES if other_pieces else None
+    if was.state in _THERE and now.state in _NOT_THERE:
+        return Kind.GONE
     if now.state in _KINDS:
         return _KINDS[now.state]
     if was.digest and now.digest and was.digest != now.digest:
