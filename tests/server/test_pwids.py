@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -308,10 +311,44 @@ def test_the_other_coverages(site: Deployment) -> None:
 def test_what_fits_twice_is_a_choice(site: Deployment) -> None:
     answer = site.get(f"/{name('part', f'{DR}twice')}")
     assert (answer.status, verdict(answer)) == (300, "exact;fits=2")
-    assert len(told(answer)["fits"]) == 2
+    raw = [one["raw"] for one in told(answer)["fits"]]
+    assert [site.get(one).body for one in raw] == [b"one", b"two"]
+    assert site.get(raw[0].replace("id_~sha1:", "id_~sha1:A")).status == 404
     assert site.get(f"/{name('part', f'{DR}twice')}?nearest").status == 200
     day = site.get(f"/{name('part', f'{DR}list', at='2016-01-22')}")
     assert (day.status, verdict(day)) == (200, "exact")
+
+
+def arc(*bodies: bytes) -> bytes:
+    """An ARC file, version 1, of responses of one URL and second; ARC has no digests."""
+    text = b"1 0 test\nURL IP-address Archive-date Content-type Archive-length\n\n"
+    made = b"filedesc://a.arc 0.0.0.0 20160122112029 text/plain %d\n%s\n" % (len(text), text)
+    for body in bodies:
+        block = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + body
+        made += b"%sarc 127.0.0.1 20160122112029 text/plain %d\n" % (DR.encode(), len(block))
+        made += block + b"\n"
+    return made
+
+
+def test_captures_without_digests_are_compared_by_their_bytes(
+    site: Deployment, tmp_path: Path
+) -> None:
+    """Twice the same file is no riddle; what differs is a choice, and each can be had."""
+    target = f"/{name('part', f'{DR}arc')}"
+    for file in ("a.arc", "b.arc"):
+        (tmp_path / file).write_bytes(arc(b"one"))
+        site.registry.archive.add(tmp_path / file)
+    answer = site.get(target)
+    assert (answer.status, answer.body, verdict(answer)) == (200, b"one", "exact;fits=2")
+    (tmp_path / "c.arc").write_bytes(arc(b"two"))
+    site.registry.archive.add(tmp_path / "c.arc")
+    answer = site.get(target)
+    assert (answer.status, verdict(answer)) == (300, "exact;fits=3")
+    fits = told(answer)["fits"]
+    sha1 = (base64.b32encode(hashlib.sha1(body).digest()).decode() for body in (b"one", b"two"))
+    one, two = (f"sha1:{digest}" for digest in sha1)
+    assert [fit["digest"] for fit in fits] == [one, one, two]
+    assert [site.get(fit["raw"]).body for fit in fits] == [b"one", b"one", b"two"]
 
 
 # items and answers

@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
+from perdure.archives.comparing import compared
 from perdure.archives.known import Archive, Archives
 from perdure.archives.making import make
 from perdure.archives.pages import Member, Page
-from perdure.archives.port import Capture, Captures
+from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.verdict import (
     Judgement,
     Verdict,
@@ -49,7 +50,7 @@ def is_ours(settings: Settings, pwid: Pwid) -> bool:
     return pwid.archive.removeprefix("~") in tuple(filter(None, own))
 
 
-def local(captures: Captures, pwid: Pwid, *, nearest: bool) -> Judgement:
+def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool) -> Judgement:
     """The verdict on a PWID of ours, with what is given.
 
     Raises NotCaptured where nothing is: it says what there is instead.
@@ -67,7 +68,7 @@ def local(captures: Captures, pwid: Pwid, *, nearest: bool) -> Judgement:
                 for one in distinct[:_MOST_OFFERED]
             ),
         )
-    return judgement
+    return compared(files, judgement)
 
 
 def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:

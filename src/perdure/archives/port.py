@@ -82,6 +82,9 @@ class ArchivedRecord(Protocol):
     def headers(self) -> list[tuple[str, str]]:
         """Of the archived HTTP response, in order, as recorded."""
 
+    def unchunked(self) -> Iterator[bytes]:
+        """The entity without the chunks of the transfer: what a recorded payload digest is of."""
+
     @property
     def payload_length(self) -> int | None:
         """Bytes of the payload, where the heads say so; None where it must be read to be known."""

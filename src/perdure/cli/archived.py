@@ -53,7 +53,8 @@ def delivery(
         if follow:
             return from_location(name, found.url, None), found.judgement
         return Elsewhere(identifier=name, uri=found.url), found.judgement
-    judgement = answering.local(registry.archive.captures, pwid, nearest=nearest)
+    library = registry.archive
+    judgement = answering.local(library.captures, library.files, pwid, nearest=nearest)
     if pwid.coverage in _LISTS:
         raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=_IS_LIST, rule=None)
     if judgement.is_ambiguous and not nearest:
@@ -135,7 +136,7 @@ def resolution(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict[s
         document = answering.elsewhere_fields(archives, pwid, found)
         return document, f"{found.judgement.sentence}\t{found.url}"
     captures = registry.archive.captures
-    judgement = answering.local(captures, pwid, nearest=nearest)
+    judgement = answering.local(captures, registry.archive.files, pwid, nearest=nearest)
     document = answering.verdict_fields(pwid, judgement)
     capture = judgement.capture
     assert capture is not None  # noqa: S101  (else NotCaptured was raised)

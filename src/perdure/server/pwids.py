@@ -33,6 +33,7 @@ from perdure.server import pages as templates
 from perdure.server.answers import Answer, Fields, links, plain, uri
 from perdure.server.describing import TYPES
 from perdure.server.negotiate import choose, prefers
+from perdure.server.replay import is_digest
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import Question, path_of
@@ -72,10 +73,10 @@ async def answer(
 
 
 async def _local(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
-    captures = service.registry.archive.captures
+    captures, files = service.registry.archive.captures, service.registry.archive.files
     try:
         judgement = await asyncio.to_thread(
-            answering.local, captures, pwid, nearest=question.nearest
+            answering.local, captures, files, pwid, nearest=question.nearest
         )
     except NotCaptured as error:
         return _not_captured(service, request, pwid, error)
@@ -89,7 +90,6 @@ async def _local(service: Service, request: Request, pwid: Pwid, question: Quest
     if pwid.coverage in _LISTS:
         return await _listing(service, request, pwid, judgement, question)
     if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
-        files = service.registry.archive.files
         page = await asyncio.to_thread(pages.resources, captures, files, capture)
         more = answering.page_fields(pwid, page)
         return _document(service, request, pwid, judgement, more)
@@ -232,9 +232,12 @@ def _document(
 ) -> Answer:
     """The verdict and what it is about, with addresses."""
     document = answering.verdict_fields(pwid, judgement) | (more or {})
-    for name in ("fits", "resources", "members"):
+    for name in ("resources", "members"):
         if name in document:
             document[name] = [_placed(service, one) for one in document[name]]
+    if "fits" in document:
+        several = judgement.is_ambiguous
+        document["fits"] = [_placed(service, one, by_digest=several) for one in document["fits"]]
     fields: Fields = [memento.verdict_field(judgement)]
     told = memento.about_original(service, request, pwid.item)
     if judgement.capture is not None:
@@ -251,8 +254,11 @@ def _document(
     return _written(request, status, document, fields)
 
 
-def _placed(service: Service, fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a capture, or of what has one, with where its bytes are and where it is shown."""
+def _placed(service: Service, fields: dict[str, Any], *, by_digest: bool = False) -> dict[str, Any]:
+    """Fields of a capture, or of what has one, with where its bytes are and where it is shown.
+
+    `by_digest`: others have the same second and URI.
+    """
     if "capture" in fields:
         inner = fields["capture"]
         return fields | {"capture": inner and _placed(service, inner)}
@@ -260,8 +266,9 @@ def _placed(service: Service, fields: dict[str, Any]) -> dict[str, Any]:
         return fields
     place = memento.in_path(fields["uri"])
     origin = service.settings.replay_origin
+    which = f"~{fields['digest']}" if by_digest and is_digest(fields["digest"]) else ""
     return fields | {
-        "raw": f"/replay/{fields['time']}id_/{place}",
+        "raw": f"/replay/{fields['time']}id_{which}/{place}",
         "replay": f"{origin}/replay/{fields['time']}/{place}" if origin else None,
     }
 

@@ -1,6 +1,7 @@
 """Archived responses over HTTP: their bytes on any origin, pages on an origin of their own.
 
     GET /replay/<time>id_/<uri>     the bytes of the capture of exactly this second and URI
+    GET /replay/<time>id_~<digest>/<uri>    of several such captures, the one with this digest
     GET /replay/<time>/<uri>        on the replay origin: shown, with its links kept in the archive
 
 How it works: what was archived was written by strangers, for another origin and another time. So
@@ -26,6 +27,7 @@ from http import HTTPStatus
 import msgspec
 
 from perdure.archives import pages, references
+from perdure.archives.comparing import compared
 from perdure.archives.port import ArchivedRecord, Capture, Captures
 from perdure.archives.references import Address
 from perdure.archives.revisits import original
@@ -38,7 +40,8 @@ from perdure.server.problems import Problem
 from perdure.server.request import Request
 from perdure.server.service import Service
 
-_PATH = re.compile(r"replay/([0-9]{4,14})(id_)?/")
+_DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
+_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")
 _FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 _KEPT = frozenset(("content-type", "content-language", "last-modified"))
 _MOST_FIELDS = 64
@@ -80,6 +83,8 @@ async def answer(service: Service, request: Request) -> Answer:
         return _sent_away(service, request, path[1], sent)
     captures = service.registry.archive.captures
     judgement = await asyncio.to_thread(_find, captures, sent, path[1])
+    if path[3] is not None:
+        judgement = await asyncio.to_thread(_chosen, service, judgement, path[3])
     capture = judgement.capture
     if capture is None or (raw and judgement.verdict is not Verdict.EXACT):
         return problems.answer(_not_here(service, request, sent, judgement), request)
@@ -154,6 +159,20 @@ def _find(captures: Captures, sent: str, time: str) -> Judgement:
         found = found if found and found.capture else judgement
     assert found is not None  # noqa: S101  (there is at least one text)
     return found
+
+
+def is_digest(text: str) -> bool:
+    """Whether one of several captures can be asked for by this."""
+    return re.fullmatch(_DIGEST, text) is not None
+
+
+def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
+    """Of the captures that fit, the one with a digest; nothing, where none of them has it."""
+    known = compared(service.registry.archive.files, judgement).fits
+    capture = next((one for one in known if one.digest == digest), None)
+    if capture is None:
+        return Judgement(verdict=Verdict.ABSENT)
+    return msgspec.structs.replace(judgement, capture=capture)
 
 
 def opened(service: Service, capture: Capture) -> Archived:
