@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from tests.server.deployment import Deployment, deployed
 
@@ -20,12 +22,21 @@ IANA = CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
 HOME = "http://www.iana.org/"
 
 
+SMALL = "http://a.example/"
+AT = "2016-01-22T11:20:29Z"
+
+
 @pytest.fixture(scope="module")
 def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """An archive of others, which holds iana.org as it was on 2014-01-26 at 20:06:24."""
     root = tmp_path_factory.mktemp("far") / "registry"
+    warc = Warc(root.parent / "a.warc.gz")
+    warc.response(f"{SMALL}old", AT, b"it moved", ("Location", f"{SMALL}new"), status="302 Found")
+    warc.response(f"{SMALL}new", AT, b"new")
+    warc.response(f"{SMALL}no", AT, b"no such page", status="404 Not Found")
     with deployed(root, archive_id=FAR) as running:
         running.registry.archive.add(IANA)
+        running.registry.archive.add(warc.finish())
         yield running
 
 
@@ -90,6 +101,18 @@ def test_what_an_archive_has_not_exactly(near: Shell) -> None:
     assert [state for state, _ in found] == ["exact", "nearest", "nearest", "absent", "unreadable"]
     assert found[1][1]["delta"] == 4
     assert int(str(found[2][1]["delta"])) < 0
+
+
+@pytest.mark.corpus
+def test_what_is_read_is_the_capture_itself(near: Shell) -> None:
+    """RFC 7089 section 4.2: a memento has the status that was archived, a redirect or an error."""
+    listed = [pwid("2016-01-22T11.20.29Z", f"{SMALL}{one}") for one in ("old", "new", "no")]
+    (name,) = near.lines("collection", "make", "-", stdin="\n".join(listed))
+    report = json.loads(near.run("collection", "check", name, "--json", "--ask").stdout)
+    assert [(one["state"], one["digest"]) for one in report["checked"]] == [
+        ("exact", f"sha512:{hashlib.sha512(body).hexdigest()}")
+        for body in (b"it moved", b"new", b"no such page")
+    ]
 
 
 @pytest.mark.corpus

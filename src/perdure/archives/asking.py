@@ -19,7 +19,7 @@ from perdure.archives.known import Archives
 from perdure.archives.port import Capture
 from perdure.archives.verdict import Asked, Evidence, Judgement, Verdict, asked, judge
 from perdure.errors import Unavailable
-from perdure.fetching import Fetcher, Limits
+from perdure.fetching import Exchange, Fetcher, Limits
 from perdure.fetching.fetcher import redirect
 from perdure.ids.pwid import Pwid
 
@@ -87,12 +87,27 @@ class Inquirer:
         url = self._archives.raw(pwid)
         if url is None:
             return None
-        chain = asyncio.run(self._fetcher.follow(url))
-        answer = chain[-1]
-        if answer.status != _OK or answer.truncated:
+        answer = asyncio.run(self._read(pwid, url))
+        # a memento has the status that was archived, whatever that is (RFC 7089 section 4.2)
+        is_memento = answer.status == _OK or answer.header("Memento-Datetime") is not None
+        if not is_memento or answer.truncated:
             reason = answer.truncated or f"it answers {answer.status}"
             raise Unavailable(what=url, reason=reason)
         return self._fetcher.content(answer)
+
+    async def _read(self, pwid: Pwid, url: str) -> Exchange:
+        """The answer that has the capture, over the archive's own redirects and no archived one."""
+        for _ in range(_HOPS):
+            answer = await self._fetcher.exchange(url)
+            onwards = redirect(answer)
+            if onwards is None:
+                return answer
+            there = self._capture(pwid, onwards)
+            is_archived = answer.header("Memento-Datetime") is not None
+            if is_archived or (there is not None and there.uri != pwid.item):
+                return answer
+            url = onwards
+        raise Unavailable(what=url, reason="its redirects go on and on")
 
 
 def _evidence(wanted: Asked, found: Capture) -> Evidence:
