@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,6 +51,7 @@ def test_html_escapes_what_servers_say(shell: Shell, world: World) -> None:  # n
     )
     page = "\n".join(shell.lines("check-links", "--report", "html", code=1))
     assert "a&#39;b&amp;" in page
+    assert "<td>dead</td>" in page
     assert "<script" not in page
 
 
@@ -71,6 +76,35 @@ def test_a_run_that_was_interrupted_goes_on(bound: Shell, world: World) -> None:
     world.asked.clear()
     bound.run("check-links", "--resume", code=1)
     assert [path for path in world.asked if path.startswith("/page")] == ["/page/none"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_what_was_found_before_a_kill_is_kept(
+    shell: Shell,
+    world: World,  # noqa: F811
+    how: signal.Signals,
+) -> None:
+    for number in range(5):
+        shell.run("bind", "--register", f"hdl:10.9999/{number}", world.url(f"/page/{number}"))
+    shell.run("bind", "--register", "hdl:10.9999/slow", world.url("/slow"))
+    words = (sys.executable, "-m", "perdure.cli", "check-links", "-C", str(shell.root))
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while sum(_findings(shell)) < 5:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(how)
+    world.asked.clear()
+    world.slow = False
+    shell.run("check-links", "--resume")
+    assert [path for path in world.asked if path != "/robots.txt"] == ["/slow"]
+
+
+def _findings(shell: Shell) -> list[int]:
+    """For each location whether it was looked at."""
+    links = Links(shell.root)
+    rows = list(links._connection.execute("SELECT found_in IS NOT NULL FROM location"))
+    links.close()
+    return [found for (found,) in rows]
 
 
 def test_only_one_at_a_time(bound: Shell) -> None:

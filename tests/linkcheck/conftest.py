@@ -23,8 +23,12 @@ class World:
         self.asked: Counter[str] = Counter()
         self.headers: list[dict[str, str]] = []
         self.at_once = self.most_at_once = 0
+        self.at_host: Counter[str] = Counter()
+        self.most_at_host: Counter[str] = Counter()
         self.later: dict[str, int] = {}
         """How often an address still answers 429, by path."""
+        self.slow = True
+        """Whether the page /slow is still on its way."""
         self.robots = ""
         self.pages: dict[str, bytes] = {}
 
@@ -36,11 +40,19 @@ class World:
         self.headers.append(dict(request.headers))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        host = request.host.partition(":")[0]
+        self.at_host[host] += 1
+        self.most_at_host[host] = max(self.most_at_host[host], self.at_host[host])
         try:
             await asyncio.sleep(LATENCY)
+            if request.path == "/slow":
+                while self.slow:  # noqa: ASYNC110  (a test in another thread ends it)
+                    await asyncio.sleep(LATENCY)
+                return web.Response(text="at last", content_type="text/plain")
             return self._answer(request)
         finally:
             self.at_once -= 1
+            self.at_host[host] -= 1
 
     def _answer(self, request: web.Request) -> web.StreamResponse:
         path = request.path
@@ -53,6 +65,12 @@ class World:
             raise web.HTTPMovedPermanently("/page/" + path.removeprefix("/moved/"))
         if path.startswith("/elsewhere/"):
             raise web.HTTPFound("/page/1")
+        if path.startswith("/home/"):
+            raise web.HTTPFound("/")
+        if path == "/":
+            return _html("<h1>Welcome</h1><p>to the home of all that we have to say to the world")
+        if path.startswith("/away/"):
+            raise web.HTTPFound(self.url("/page/1", "other.example"))
         if path.startswith("/loop/"):
             raise web.HTTPFound(f"/loop/{int(path.removeprefix('/loop/')) + 1}")
         if path.startswith("/circle"):

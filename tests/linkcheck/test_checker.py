@@ -52,6 +52,8 @@ def verdict(world: World, path: str, **expected: Any) -> Finding:
         ("/loop/1", Verdict.DEAD),
         ("/circle", Verdict.DEAD),
         ("/soft/anything.html", Verdict.SOFT_404),
+        ("/home/was/here.html", Verdict.SOFT_404),
+        ("/", Verdict.OK),
         ("/status/500", Verdict.UNREACHABLE),
         ("/status/401", Verdict.REFUSED),
         ("/status/451", Verdict.REFUSED),
@@ -129,6 +131,18 @@ class TestPoliteness:
     def test_robots_txt_for_us_by_name(self, world: World) -> None:
         world.robots = "User-agent: perdure-linkcheck\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
         assert verdict(world, "/page/1").verdict is Verdict.REFUSED
+
+    def test_robots_txt_is_heeded_where_redirects_lead(self, world: World) -> None:
+        world.robots = "User-agent: *\nDisallow: /page/\n"
+        assert verdict(world, "/away/1").verdict is Verdict.REFUSED
+        assert world.asked["/away/1"] == 1
+        assert world.asked["/page/1"] == 0
+
+    def test_a_host_that_many_lead_to_is_asked_over_few_connections(self, world: World) -> None:
+        uris = [world.url("/away/1", f"h{one}.example") for one in range(12)]
+        checked(*uris, per_host=2)
+        assert world.most_at_once > 2
+        assert world.most_at_host["other.example"] <= 2
 
     def test_who_says_later_is_asked_later(self, world: World) -> None:
         world.later["/page/1"] = 2

@@ -26,6 +26,7 @@ from perdure.fetching.reading import NotHttp, Reading
 from perdure.fetching.targets import Target, joined, target
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+Ask = Callable[[str], Awaitable[Exchange]]
 Fields = tuple[tuple[str, str], ...]
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _PIECE = 64 << 10
@@ -105,15 +106,20 @@ class Fetcher:
         )
 
     async def follow(
-        self, url: str, *, method: str = "GET", headers: Fields = ()
+        self, url: str, *, method: str = "GET", headers: Fields = (), ask: Ask | None = None
     ) -> tuple[Exchange, ...]:
         """Asks, and goes where redirects lead: every exchange on the way, the last one last.
 
-        Raises what `exchange` raises, and Unreachable where there are too many redirects.
+        `ask` does each of them, for whoever has something to see to before; else `exchange` with
+        this method and these fields. Raises what that raises, and Unreachable where there are too
+        many redirects.
         """
         chain: list[Exchange] = []
         while True:
-            chain.append(await self.exchange(url, method=method, headers=headers))
+            if ask is None:
+                chain.append(await self.exchange(url, method=method, headers=headers))
+            else:
+                chain.append(await ask(url))
             onwards = redirect(chain[-1])
             if onwards is None:
                 return tuple(chain)

@@ -3,9 +3,10 @@
 How it works: `Checker.check` takes locations one by one from a source and gives findings as they
 come. A fixed number of workers share the source; a worker waits for its turn at the host
 (`politeness`), asks with GET (HEAD is answered wrongly by too many servers) and reads no more of
-the answer than the question needs: all of it where a digest or a size was bound, else the
-beginning. What was found well the last time is asked for conditionally. Where a page is there, the
-folder that it lies in is asked once for an invented name, to know its soft 404s.
+the answer than the question needs: all of it where a digest was bound, else the beginning. A
+redirect to another host waits for its turn there. What was found well the last time is asked for
+conditionally. Where a page is there, the folder that it lies in is asked once for an invented name,
+to know its soft 404s.
 
 What must stay true: a location gets exactly one finding, whatever its server does; memory is
 bounded by the number of workers and of hosts, time by the limits of `perdure.fetching`.
@@ -16,16 +17,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 import msgspec
 
-from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors import InvalidRequest, PerdureError, quote
 from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
+from perdure.fetching.fetcher import Fields, redirect
 from perdure.fetching.targets import target
 from perdure.linkcheck import soft
-from perdure.linkcheck.politeness import Host
+from perdure.linkcheck.politeness import BUSY, Host
 from perdure.linkcheck.verdict import Expected, Finding, Verdict, judge
 
 USER_AGENT = "perdure-linkcheck/1 (+https://www.rfc-editor.org/rfc/rfc9309)"
@@ -33,6 +36,7 @@ _BEGINNING = 64 << 10  # bytes of a page that are read where nothing was bound
 _TRIES = 3  # of what is answered with "later"
 _MOST_FOLDERS = 10_000  # whose soft 404s are remembered
 _LARGE_AT_ONCE = 4
+_FORBIDDEN = "its robots.txt forbids it, or cannot be read"
 _PATIENCE = 2.0  # seconds that a worker waits for a host while there is other work
 
 
@@ -127,23 +131,13 @@ class Checker:
 
     async def _ask(self, task: Task) -> Finding:
         expected, before = task.expected, task.before
-        uri = expected.uri
-        host = self._host(target(uri).url)
-        if not (await host.robots(self._brief)).allows(uri):
-            return _finding(uri, Verdict.REFUSED, "its robots.txt forbids it, or cannot be read")
-        chain: tuple[Exchange, ...] = ()
-        content = b""
         for _ in range(_TRIES):
-            if host.waits_too_long:
-                return _finding(uri, Verdict.UNREACHABLE, "its server wants to be asked later")
-            async with host.turn():
-                self.requests += 1
-                chain, content = await self._exchange(expected, before)
-            if host.answered(chain[-1]):
+            chain, content = await self._exchange(expected, before)
+            if chain[-1].status not in BUSY:
                 break
         finding = judge(expected, chain, content, before)
         if finding.verdict in (Verdict.OK, Verdict.MOVED) and not expected.sha512:
-            return await self._doubted(finding, chain[-1])
+            return await self._doubted(finding, chain)
         return finding
 
     async def _exchange(
@@ -153,28 +147,54 @@ class Checker:
         fields = _validators(before)
         if expected.is_bound:  # a length must be that of the content itself
             fields = (*fields, ("Accept-Encoding", "identity"))
-        if expected.sha512 is None:
-            chain = await self._brief.follow(expected.uri, headers=fields)
-            return chain, self._brief.content(chain[-1])
-        async with self._large:
-            chain = await self._thorough.follow(expected.uri, headers=fields)
-            return chain, self._thorough.content(chain[-1])
+        fetcher = self._brief if expected.sha512 is None else self._thorough
+        chain = await self._follow(fetcher, expected.uri, fields)
+        return chain, fetcher.content(chain[-1])
 
-    async def _doubted(self, finding: Finding, last: Exchange) -> Finding:
-        """The finding, unless the page is what this server answers to anything."""
-        beside = soft.sibling(last.url)
-        if beside is None or last.status != 200 or not soft.may_be(last.media_type):
-            return finding
-        excuse = await self._excuse(beside)
-        if excuse is None:
+    async def _follow(self, fetcher: Fetcher, uri: str, fields: Fields) -> tuple[Exchange, ...]:
+        """Asks, and goes where redirects lead, each server as it wants to be asked.
+
+        Raises InvalidRequest where one of them must not be asked, Unreachable where one cannot.
+        """
+        large = self._large if fetcher is self._thorough else nullcontext()
+
+        async def ask(url: str) -> Exchange:
+            host = self._host(target(url).url)
+            if not (await host.robots(self._brief)).allows(url):
+                raise InvalidRequest(what=quote(url), reason=_FORBIDDEN, rule="RFC 9309")
+            if host.waits_too_long:
+                reason = "its server wants to be asked later"
+                raise Unreachable(what=quote(url), reason=reason, cause=Cause.TIME.value)
+            async with host.turn(), large:
+                self.requests += 1
+                found = await fetcher.exchange(url, headers=fields)
+            host.answered(found)
+            if redirect(found) is None:
+                return found
+            return msgspec.structs.replace(found, received=found.head, body=b"")  # not to be kept
+
+        return await fetcher.follow(uri, ask=ask)
+
+    async def _doubted(self, finding: Finding, chain: tuple[Exchange, ...]) -> Finding:
+        """The finding, unless the page is what a server on the way answers to anything."""
+        last = chain[-1]
+        if last.status != 200 or not soft.may_be(last.media_type):
             return finding
         page = soft.shape(self._brief.content(last), last.url)
-        if not soft.alike(page, excuse):
-            return finding
-        reason = "200, but the same page as for an invented address"
-        return msgspec.structs.replace(
-            finding, verdict=Verdict.SOFT_404, reason=reason, etag=None, modified=None
-        )
+        asked = (chain[0].url,) if soft.leads_up(chain[0].url, last.url) else ()
+        for url in (*asked, last.url):
+            beside = soft.sibling(url)
+            excuse = await self._excuse(beside) if beside is not None else None
+            if excuse is not None and soft.alike(page, excuse):
+                return msgspec.structs.replace(
+                    finding,
+                    verdict=Verdict.SOFT_404,
+                    reason="200, but the same page as for an invented address",
+                    moved_to=None,
+                    etag=None,
+                    modified=None,
+                )
+        return finding
 
     async def _excuse(self, beside: str) -> soft.Shape | None:
         """What the folder answers to an invented name; None where it honestly says "not found"."""
@@ -188,16 +208,10 @@ class Checker:
         return await asked
 
     async def _invent(self, beside: str) -> soft.Shape | None:
-        host = self._host(beside)
         try:
-            if not (await host.robots(self._brief)).allows(beside):
-                return None
-            async with host.turn():
-                self.requests += 1
-                chain = await self._brief.follow(beside)
+            chain = await self._follow(self._brief, beside, ())
         except PerdureError:
             return None
-        host.answered(chain[-1])
         if chain[-1].status != 200:
             return None
         return soft.shape(self._brief.content(chain[-1]), beside, chain[-1].url)

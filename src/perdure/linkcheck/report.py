@@ -96,10 +96,14 @@ def as_json(summary: Summary, found: Found) -> Iterator[str]:
 
 
 def html(summary: Summary, found: Found) -> Iterator[str]:
-    """A page."""
-    template = Environment(autoescape=True).from_string(_PAGE)
+    """The lines of a page."""
+    template = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE)
     words = {one.value: said for one, said in _WORDS.items()}
-    yield from template.generate(summary=summary, found=found, words=words)
+    rest = ""
+    for piece in template.generate(summary=summary, found=found, words=words):
+        *lines, rest = "".join((rest, piece)).split("\n")  # escaped already
+        yield from lines
+    yield rest
 
 
 FORMS: dict[str, Callable[[Summary, Found], Iterator[str]]] = {

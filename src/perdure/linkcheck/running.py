@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from perdure.app import Registry
@@ -12,6 +13,7 @@ from perdure.linkcheck.state import Links
 from perdure.linkcheck.verdict import Finding
 
 _AT_ONCE = 100
+_SECONDS = 1.0  # that a finding waits for others to be saved with
 Tell = Callable[[int, int], None]
 """Is told how many are done, of how many."""
 
@@ -34,18 +36,27 @@ def start(
 
 
 async def carry_out(links: Links, run: int, checker: Checker, tell: Tell) -> None:
-    """Checks what is left of a run. What is found is kept, however this ends."""
+    """Checks what is left of a run. What is found is kept, however this ends; where it is killed,
+    but for that of the last second."""
     total = links.remaining(run)
     done, batch = 0, list[Finding]()
+    loop = asyncio.get_running_loop()
+
+    def save() -> None:
+        links.save(run, batch)
+        batch.clear()
+
     tell(done, total)
     try:
         async for finding in checker.check(links.tasks(run)):
+            if not batch:
+                timer = loop.call_later(_SECONDS, save)  # others may take long to answer
             batch.append(finding)
             done += 1
             if len(batch) == _AT_ONCE:
-                links.save(run, batch)
-                batch.clear()
+                timer.cancel()
+                save()
             tell(done, total)
     finally:
-        links.save(run, batch)
+        save()
     links.end(run)

@@ -2,8 +2,9 @@
 
 How it works: a server is asked for an address that nobody can have made, beside the one in
 question. Where that is answered with 200, too, and with nearly the same words, the page in question
-is what this server gives for anything. Likeness is that of the sets of three words in a row
-(Broder, "On the resemblance and containment of documents", 1997), with all markup left out.
+is what this server gives for anything, with redirects or without. Likeness is that of the sets of
+three words in a row (Broder, "On the resemblance and containment of documents", 1997), with all
+markup left out.
 
 What must stay true: bounded by `_LONGEST`; two empty pages are alike.
 """
@@ -41,6 +42,19 @@ def sibling(url: str) -> str | None:
     if dot > 0 and len(name) - dot <= 6:
         invented += name[dot:]
     return urlunsplit((parts.scheme, parts.netloc, invented, "", ""))
+
+
+def leads_up(url: str, end: str) -> bool:
+    """Whether redirects led from an address to the page of a folder above it, or beside it.
+
+    That is what servers do that would rather not say "not found": home they send, or to one page
+    for all that is missing. Names that lead to one document far away may well do so on purpose.
+
+    >>> leads_up("http://a.example/b/c", "http://b.example/?x"), leads_up("http://a/b", "http://a/c/")
+    (True, False)
+    """
+    path, folder = urlsplit(url).path, urlsplit(end).path.rpartition("/")[0]
+    return url != end and path.startswith(f"{folder}/")
 
 
 def shape(content: bytes, *addresses: str) -> Shape:
