@@ -41,7 +41,7 @@ class Faulty(ValueError):
     """A record whose head says too little for it to be found again, and why."""
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, gc=False):
     """What the index needs of the head of a record."""
 
     kind: str
@@ -189,7 +189,7 @@ def arc_head(text: bytes) -> tuple[Head, str, int] | None:
     return head, address, found.end()
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, gc=False):
     """What the index needs of the block of a record."""
 
     status: int | None = None
