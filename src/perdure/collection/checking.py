@@ -183,7 +183,7 @@ class Checker:
                 detail = "recorded in segments, of which only the first is read"
                 return _with(blank, State.UNREADABLE, where=pwid.archive, detail=detail)
             measured = measure(record.payload(), blank.promised)
-            wrong = fault(record, found.capture)
+            wrong = fault(record)
         if wrong:
             return _found(blank, State.DAMAGED, measured, capture.media_type, detail=wrong)
         recorded = capture.digest == blank.promised != ""
@@ -225,17 +225,20 @@ def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> C
     return _with(blank, state, delta=away, detail=f"{offered.uri} {verdict.distance(away)}")
 
 
-def fault(record: WarcRecord, capture: Capture) -> str:
+def fault(record: WarcRecord) -> str:
     """What a record has not of the digests that were recorded with it; empty where it has them.
 
     Some writers digest the payload with the chunks of the transfer, some without; that of a revisit
     is not in it, that of a segmented record is of all segments. Raises Corrupt.
     """
-    block = heads.value_of(record.fields, "WARC-Block-Digest")
+    kind, block, payload, segment = (
+        heads.value_of(record.fields, f"WARC-{name}")
+        for name in ("Type", "Block-Digest", "Payload-Digest", "Segment-Number")
+    )
     wrong = _unlike(block, (record.block,))
-    if wrong or capture.kind == "revisit" or heads.value_of(record.fields, "WARC-Segment-Number"):
+    if wrong or kind == "revisit" or segment:
         return wrong
-    return _unlike(capture.digest, (record.entity, record.unchunked))
+    return _unlike(payload, (record.entity, record.unchunked))
 
 
 def _unlike(promised: str, several: Iterable[Callable[[], Iterator[bytes]]]) -> str:

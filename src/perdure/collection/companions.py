@@ -2,17 +2,18 @@
 
 How it works: records name each other by their ids (WARC 1.1 sections 5.7, 5.9 to 5.11, 6.5, 6.7,
 7.1): a request and metadata are concurrent with a capture, metadata and conversions refer to it,
-continuations have it as their origin. The index has no ids, so all that lies under the URL of a
-capture is looked through, and the heads of what may belong to it are read. Older crawlers write no
-ids at all; then the second and the file tell. The `warcinfo` record, which says who captured it and
-how, is the first of the file.
+continuations have it as their origin. The index has no ids, so the heads of all such records of a
+URL are read once, and kept until another URL is asked about. Older crawlers write no ids at all;
+then the second and the file tell. The `warcinfo` record, which says who captured it and how, is the
+first of the file.
 
-What must stay true: what names another capture is left out; one URL costs a bounded number of
-look-ups and of heads, however often it was captured, and what was not looked at is told.
+What must stay true: what names another capture is left out; no head is read twice for captures of
+one URL; one URL costs a bounded number of heads, and what was not looked at is told.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -24,10 +25,8 @@ from perdure.archives.library import Library
 from perdure.archives.port import Capture
 from perdure.errors import Corrupt, NotFound
 
-MOST_SEARCHED = 65_536
-"""Captures of one URL that are looked through on either side of a capture …"""
-MOST_READ = 1024
-"""… and heads that are read on either side."""
+MOST_READ = 1 << 18
+"""Heads that are read for one URL."""
 _BY_NAME = ("concurrent-to", "refers-to", "segment-origin-id")
 _KINDS = frozenset(("request", "metadata", "conversion", "continuation"))
 _OF_ONE_SECOND = frozenset(("request", "metadata"))
@@ -44,76 +43,69 @@ class Company(msgspec.Struct, frozen=True, kw_only=True):
     """Whether all that could belong to it was looked at."""
 
 
-class _Wanted(msgspec.Struct, frozen=True):
-    """Whose companions are looked for."""
+class _OfUrl(msgspec.Struct):
+    """The records about captures of one URL."""
 
-    capture: Capture
-    ids: set[str]
-    """Its own."""
-    names: set[str]
-    """Those that it says it is concurrent to."""
+    key: str = ""
+    naming: defaultdict[str, list[Capture]] = msgspec.field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """By the ids that they name."""
+    called: dict[str, Capture] = {}
+    """Those that name none, by their own."""
+    silent: defaultdict[tuple[str, str, str], list[Capture]] = msgspec.field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Likewise, by time, file and URI."""
+    complete: bool = True
 
 
 class Companions:
-    """Finds what belongs to captures of a library. Remembers the `warcinfo` records of files."""
+    """Finds what belongs to captures of a library."""
 
     def __init__(self, archive: Library) -> None:
         self._archive = archive
         self._openings: dict[str, tuple[Capture, str] | None] = {}
+        self._last = _OfUrl()
 
     def of(self, capture: Capture) -> Company:
         """What belongs to a capture. Raises Unavailable where another server keeps the index."""
-        head = self._head(capture)
-        wanted = _Wanted(capture, _ids(head, ("record-id",)), _ids(head, ("concurrent-to",)))
-        here = f"{capture.key} {capture.time}"
-        after, rest = self._beside(wanted, ranges.Stretch(here, f"{capture.key}!"), ())
-        before, past = self._beside(wanted, ranges.Stretch(f"{capture.key} ", here), after)
+        if capture.key != self._last.key:
+            self._last = self._of_url(capture.key)
+        near, head = self._last, self._head(capture)
+        found = list(near.silent.get((capture.time, capture.file, capture.uri), ()))
+        for identity in _ids(head, ("record-id",)):
+            found += near.naming.get(identity, ())
+        for identity in _ids(head, ("concurrent-to",)):  # some have the response name the request
+            if identity in near.called:
+                found.append(near.called[identity])
+        places = {(one.time, one.file, one.offset): one for one in found}
+        places.pop((capture.time, capture.file, capture.offset), None)
         return Company(
             before=self._opening(capture, head),
-            after=(*reversed(before), *after),
-            complete=rest and past,
+            after=tuple(places[place] for place in sorted(places)),
+            complete=near.complete,
         )
 
-    def _beside(
-        self, wanted: _Wanted, within: ranges.Stretch, known: Sequence[Capture]
-    ) -> tuple[list[Capture], bool]:
-        """What lies in a stretch and belongs to a capture, nearest first; whether that is all.
-
-        Of requests there is one: the others of a page that was captured often are passed over.
-        """
-        capture = wanted.capture
-        found: list[Capture] = []
-        asked = any(one.kind == "request" for one in known)
+    def _of_url(self, key: str) -> _OfUrl:
+        found = _OfUrl(key=key)
         read = 0
-        backwards = not within.high.endswith("!")
-        for searched, one in enumerate(
-            ranges.walk(self._archive.captures, within, backwards=backwards)
-        ):
-            if searched == MOST_SEARCHED or read == MOST_READ:
-                return found, False
-            is_request = one.kind == "request"
-            if one.kind not in _KINDS or one.uri != capture.uri:
+        for one in ranges.walk(self._archive.captures, ranges.Stretch(f"{key} ", f"{key}!")):
+            if one.kind not in _KINDS:
                 continue
-            if is_request and (asked or one.file != capture.file):
-                continue
+            if read == MOST_READ:
+                found.complete = False
+                break
             read += 1
-            if self._belongs(one, wanted):
-                found.append(one)
-                asked = asked or is_request
-        return found, True
-
-    def _belongs(self, one: Capture, wanted: _Wanted) -> bool:
-        capture = wanted.capture
-        if (one.file, one.offset) == (capture.file, capture.offset):
-            return False
-        head = self._head(one)
-        names = _ids(head, _BY_NAME)
-        if names:
-            return bool(names & wanted.ids)
-        if wanted.names & _ids(head, ("record-id",)):
-            return True  # some writers have the response name the request
-        together = (one.time, one.file) == (capture.time, capture.file)
-        return together and one.kind in _OF_ONE_SECOND
+            head = self._head(one)
+            names = _ids(head, _BY_NAME)
+            for name in names:
+                found.naming[name].append(one)
+            if not names:
+                found.called |= dict.fromkeys(_ids(head, ("record-id",)), one)
+                if one.kind in _OF_ONE_SECOND:
+                    found.silent[one.time, one.file, one.uri].append(one)
+        return found
 
     def _opening(self, capture: Capture, head: Fields) -> tuple[Capture, ...]:
         """The `warcinfo` record of the file, unless the capture names another one."""

@@ -215,7 +215,7 @@ class Extraction:
         start = self._into.tell()
         try:
             with closing(archive.files.open(record)) as opened:
-                wrong = fault(opened, record)
+                wrong = fault(opened)
                 if wrong:
                     return f"{record.uri or record.kind} in {key}: {wrong}"
                 self._pack(_as_warc(opened, key))
