@@ -6,7 +6,9 @@ for one, in `perdure.server.members`. Here is what needs the registry and its we
     forms, turtle     text, CSV, JSON and Turtle, in and out
     making            new collections and new versions of them
     status, checking  what became of each member: here, in an archive, elsewhere
+    digests           … and whether its bytes are those that were promised
     reports, drift    what a check found, and what changed since another one
+    companions        what was recorded with a capture
     extracting        members into a WARC file; packaging   … and into a WACZ package
-    progress          what was done already, so that a long run can be stopped and taken up again
+    runs, resuming    through all members, so that a long run can be stopped and taken up again
 """
