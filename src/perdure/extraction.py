@@ -45,6 +45,7 @@ from perdure.parts import Between, Extension, First, Selected, Selector, Within,
 
 GROUP = "perdure.extractors"
 _CAPITAL = re.compile("(?<!^)([A-Z])")
+_WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
 
@@ -105,6 +106,24 @@ class Extraction:
         if not isinstance(extractor, Outlining):
             return self.extract(source, selector)
         return self._confined.extract(place, source, selector, self._place, outline=True)
+
+    def place(self, source: Source, selector: Selector) -> str:
+        """Where a part waits for its turn: the extractor whose processes cut it, a few at a time;
+        empty for what is cut in this process.
+        """
+        place, extractor = self._find(source, selector)
+        if extractor is not None:
+            return place if _is_confined(extractor, source) else ""
+        match selector:
+            case First(choices=choices):
+                places = [self.place(source, one) for one in choices]
+            case Between(start=start, end=end):
+                places = [self.place(source, start), self.place(source, end)]
+            case Within(outer=outer):  # what cuts the inner one is known when the outer is cut
+                places = [self.place(source, outer), _WITHIN]
+            case _:
+                places = []
+        return next(filter(None, places), "")
 
     def extents(self, source: Source) -> tuple[Extent, ...]:
         """What of a source can be addressed, the most specific first."""

@@ -104,6 +104,14 @@ def test_a_stream_that_fails(confined: Confined, thing: Source) -> None:
     still_works(confined, thing)
 
 
+def test_who_takes_long_holds_up_no_other_kind(confined: Confined, thing: Source) -> None:
+    part = cut(confined, "STREAMING", thing)  # has its worker until somebody has read it all
+    still_works(confined, thing)
+    with pytest.raises(PartNotFound):
+        cut(confined, "FAILING", thing)
+    assert content(part, thing)
+
+
 def test_extents(confined: Confined, thing: Source) -> None:
     (extent,) = confined.extents(OCTETS, thing, None)
     assert extent.size == 10

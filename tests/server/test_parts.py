@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
+import subprocess
 import wave
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import http_sf
+import imageio_ffmpeg
 import pytest
 from PIL import Image
 from tests.server.conftest import Answer
@@ -145,6 +149,28 @@ def test_who_has_a_part_is_told_so_before_it_is_cut(site: Deployment) -> None:
     assert {"content-location", "cache-control", "vary", "date"} <= known.headers.keys()
     assert site.get(half, "If-None-Match: *").status == 422  # is there one? Only cutting tells
     assert site.get(half, f"If-None-Match: {tag}", 'If-Match: "x"').status != 304
+
+
+def test_readers_that_take_their_time_hold_up_no_other_parts(
+    site: Deployment, letter: str, tmp_path: Path
+) -> None:
+    """Two at a time are made of a kind; the others of that kind wait, and all else is cut."""
+    pytest.importorskip("av")
+    pytest.importorskip("pyvips")
+    film = tmp_path / "film.mpg"
+    words = ("-f", "lavfi", "-i", "testsrc2=size=480x360:rate=25:duration=20", "-q:v", "5")
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", *words, str(film)]
+    subprocess.run(command, check=True)
+    name = site.mint(text(film.read_bytes(), "mpeg", "video/mpeg"))
+    picture = site.mint(text(gradient(), "png", "image/png"))
+    with contextlib.ExitStack() as open_ones:
+        readers = [open_ones.enter_context(site.connect()) for _ in range(8)]
+        for reader in readers:
+            reader.sendall(f"GET /{name}%23sec=0,19 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert readers[0].recv(12).startswith(b"HTTP/1.1 200")
+        assert site.get(f"/{letter}%23char=3,10").status == 200
+        assert site.get(f"/{picture}%23rect=(0,0),(3,3)").status == 200
+    assert site.get(f"/{name}%23msec=0,200").status == 200
 
 
 def test_elements_are_slices_and_sandboxed(site: Deployment, page: str) -> None:

@@ -133,8 +133,10 @@ class _Sound:
         self.container = container
         self._stream = stream
         self._zero = stream.start_time or 0
+        if not stream.rate:
+            raise source.undecodable("no frame of sound is found in it")
         kind = stream.format.packed.name
-        if kind not in _FORMATS or not stream.rate:
+        if kind not in _FORMATS:
             raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
         name, code, width = _FORMATS[kind]
         self.form = Form(name, code, width, stream.channels, stream.rate)

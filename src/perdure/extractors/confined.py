@@ -1,11 +1,13 @@
 """A process with bounds, in which decoders that others wrote meet bytes that others deposited.
 
-How it works: `Confined` keeps a few worker processes (`perdure.extractors.worker`). Each gets one
-job at a time over a socket: the name of an extractor's entry point, a source and a selector. It
-sends back the part, then the chunks of its body where that is a stream. Before each job the worker
-lowers its own limits: seconds of CPU from now (RLIMIT_CPU), bytes of private memory (RLIMIT_DATA;
-mapped files do not count). The parent waits a bounded time for each message, while it reads at all:
-a slow reader keeps a worker busy, and is not cut off.
+How it works: `Confined` has worker processes (`perdure.extractors.worker`), at most a few for each
+extractor at a time, so that what one kind of part takes is taken from no other kind. Any of them
+can do any job, and a few are kept while there is none. Each gets one job at a time over a socket:
+the name of an extractor's entry point, a source and a selector. It sends back the part, then the
+chunks of its body where that is a stream. Before each job the worker lowers its own limits: seconds
+of CPU from now (RLIMIT_CPU), bytes of private memory (RLIMIT_DATA; mapped files do not count). The
+parent waits a bounded time for each message, while it reads at all: a slow reader keeps a worker
+busy, and is not cut off.
 
 A worker that dies, hangs or meets a bound is replaced, and whoever asked gets OverBudget or
 Undecodable. So is one whose stream nobody reads to its end.
@@ -17,11 +19,11 @@ carries anything from one job into the next but imported modules.
 from __future__ import annotations
 
 import contextlib
-import queue
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,21 +50,25 @@ from perdure.extractors.messages import (
 from perdure.extractors.port import Body, Extent, Part, Source, Stream
 from perdure.parts import Selector
 
-__all__ = ["Budget", "Confined"]
+__all__ = ["AT_ONCE", "Budget", "Confined"]
 
+AT_ONCE = 2
+"""Jobs of one extractor that run at the same time."""
 _PATIENCE = 2  # how many wall-clock seconds one of CPU may take, on a machine that is busy
 _GRACE = 2  # and seconds beside those
 _UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
 
 
 class Confined:
-    """Runs jobs in worker processes, at most `most` at a time. Safe to use from several threads."""
+    """Runs jobs in worker processes, of each extractor at most `most` at a time. Safe to use from
+    several threads."""
 
-    def __init__(self, *, most: int = 2, budget: Budget | None = None) -> None:
+    def __init__(self, *, most: int = AT_ONCE, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
-        self._slots: queue.LifoQueue[_Worker | None] = queue.LifoQueue()
-        for _ in range(most):
-            self._slots.put(None)
+        self._most = most
+        self._lock = threading.RLock()  # of both of these; a stream may be let go of within
+        self._turns: dict[str, threading.Semaphore] = {}
+        self._idle: list[_Worker] = []
 
     def extract(
         self,
@@ -77,13 +83,13 @@ class Confined:
 
         Raises what the extractor raises, OverBudget, or Undecodable where the decoder breaks down.
         """
-        worker = self._worker()
+        worker = self._worker(extractor)
         with self._held(worker):
             cut = worker.ask(Job(extractor, source, selector, indexes, self.budget, outline))
             if not isinstance(cut, Cut):
                 raise worker.broken_down(source)
         if cut.pieces is not None:
-            self._slots.put(worker)
+            self._back(worker)
         body: Body | None = Stream(iter(()), cut.length) if cut.outline else cut.pieces
         return Part(
             selector=cut.selector,
@@ -97,31 +103,35 @@ class Confined:
 
     def extents(self, extractor: str, source: Source, indexes: Path | None) -> tuple[Extent, ...]:
         """What an extractor says can be addressed. Raises what `extract` does."""
-        worker = self._worker()
+        worker = self._worker(extractor)
         with self._held(worker):
             extents = worker.ask(Job(extractor, source, None, indexes, self.budget))
             if not isinstance(extents, Extents):
                 raise worker.broken_down(source)
-        self._slots.put(worker)
+        self._back(worker)
         return extents.found
 
     def close(self) -> None:
         """End the workers that have nothing to do."""
-        with contextlib.suppress(queue.Empty):
-            while True:
-                worker = self._slots.get_nowait()
-                if worker is not None:
-                    worker.kill()
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.kill()
 
-    def _worker(self) -> _Worker:
-        worker = self._slots.get()
-        if worker is not None:
-            return worker
+    def _worker(self, extractor: str) -> _Worker:
+        """One to do a job of this extractor, when it is its turn."""
+        with self._lock:
+            turn = self._turns.setdefault(extractor, threading.Semaphore(self._most))
+        turn.acquire()
         try:
-            return _Worker()
+            with self._lock:
+                worker = self._idle.pop() if self._idle else None
+            worker = worker or _Worker()
         except BaseException:
-            self._slots.put(None)
+            turn.release()
             raise
+        worker.turn = turn
+        return worker
 
     @contextlib.contextmanager
     def _held(self, worker: _Worker) -> Iterator[None]:
@@ -133,9 +143,15 @@ class Confined:
             raise
 
     def _back(self, worker: _Worker) -> None:
-        if not worker.ready:
+        turn = worker.turn
+        with self._lock:
+            kept = worker.ready and len(self._idle) < self._most
+            if kept:
+                self._idle.append(worker)
+        if not kept:
             worker.kill()
-        self._slots.put(worker if worker.ready else None)
+        if turn is not None:
+            turn.release()
 
 
 class _Worker:
@@ -154,6 +170,8 @@ class _Worker:
         self._budget = Budget()
         self.ready = True
         """It waits for a job."""
+        self.turn: threading.Semaphore | None = None
+        """What is to be released when its job is done."""
 
     def ask(self, job: Job) -> Reply:
         """The answer to a job. Raises the error that it is."""

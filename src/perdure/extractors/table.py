@@ -41,6 +41,9 @@ class TableExtractor:
     selectors = (Cells,)
     confined = False
     install = None
+    lengthy_from = (
+        1 << 20
+    )  # bytes; where quotation marks stand anywhere, each takes most of a second
 
     def __init__(self, block: int = BLOCK) -> None:
         """With bytes between the marks of an index, about."""

@@ -109,7 +109,7 @@ async def _answer(service: Service, request: Request) -> Answer:
             )
         source = service.registry.source(step.identifier, step.representation)
         image = _Image(identifier, step, record, source)
-        part = await service.cut(service.registry.parts.extract, source, selector)
+        part = await service.cut_out(service.registry.parts.extract, source, selector)
         made = _information if isinstance(part.selector, Information) else _picture
         return made(service, request, asked, image, part)
     except (MalformedIdentifier, UnknownScheme) as error:

@@ -38,9 +38,9 @@ from perdure.extractors.port import (
 )
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
-from perdure.model import Choices, Fetch, Gone, Query, Record, Redirect, Representation, Want
+from perdure.model import Choices, Fetch, Gone, Record, Redirect, Representation, Want
 from perdure.parts import Member, Selector, pdi
-from perdure.server import bodies, digests, held, lists, members, problems
+from perdure.server import asking, bodies, digests, held, lists, members, problems
 from perdure.server.answers import Answer, Fields, link, links, uri
 from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
 from perdure.server.redirects import described_by, redirect
@@ -64,8 +64,7 @@ async def part(
     `delimiter` is what stood in front of it. Raises what resolving and cutting raise.
     """
     record = service.record(identifier)
-    query = Query(identifier=identifier.whole, accept=request.accept, languages=request.languages)
-    step = decide_part(query, record)
+    step = decide_part(asking.query(service, request, identifier.whole), record)
     match step:
         case Fetch():
             return await _answer(service, request, identifier, text, step, record or Record())
@@ -80,7 +79,7 @@ async def part(
                 identifier.whole, record or Record(), before, written, location.uri
             )
             if there is not None:
-                return redirect(step.to(there), fresh=service.settings.fresh_seconds)
+                return _redirect(service, step, there)
             raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=written)
     return problems.answer(problems.no_location(identifier), request)
 
@@ -93,7 +92,8 @@ async def unfolded(
     Of an ARK only what lies elsewhere has such parts. Raises NotFound besides what `part` raises.
     """
     if isinstance(found.whole, Ark):
-        step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
+        query = asking.query(service, request, found.whole, Want.LOCATION)
+        step = decide(query, found.record)
         if isinstance(step, Gone):
             return problems.answer(problems.of_tombstone(step), request)
         if not isinstance(step, Redirect):
@@ -101,8 +101,14 @@ async def unfolded(
         there = service.unfolding.part_location(
             found.whole, found.record, found.delimiter, found.part, step.location.uri
         )
-        return redirect(step.to(str(there)), fresh=service.settings.fresh_seconds)
+        return _redirect(service, step, str(there))
     return await part(service, request, found.whole, found.part, found.delimiter)
+
+
+def _redirect(service: Service, step: Redirect, there: str) -> Answer:
+    """To where the part lies of what lies where the step leads."""
+    fresh = service.settings.fresh_seconds
+    return redirect(step.to(there), fresh=fresh, vary=asking.varies(service))
 
 
 def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:
@@ -141,7 +147,7 @@ async def _answer(
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
     cut = registry.parts.outline if outlined else registry.parts.extract
-    found = await service.cut(cut, source, selector)
+    found = await service.cut_out(cut, source, selector)
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)
     fields = _validators(service, request, step, found.selector, tag)
@@ -297,5 +303,5 @@ async def _pieces(segments: Segments, one: Representation, body: Pieces) -> Asyn
 
 async def _made(service: Service, body: Stream) -> AsyncIterator[bytes]:
     """A body that is made while it is sent; it is no longer made when nobody takes it."""
-    while chunk := await service.cut(next, body.chunks, b""):
+    while chunk := await service.follow(body.chunks):
         yield chunk

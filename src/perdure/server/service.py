@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from perdure.app import Registry
+from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
+from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.linkcheck.health import Health
 from perdure.model import Record
+from perdure.parts import Selector
 from perdure.resolver import Resolver
 from perdure.server.bearers import Bearers
 from perdure.server.metrics import Metrics
@@ -21,7 +24,8 @@ from perdure.settings import Settings
 from perdure.unfolding import Unfolding
 
 AT_ONCE = 2  # captures
-_CUTTERS = 4  # threads; the work itself is mostly done by other processes
+_CUTTERS = 4  # threads
+_FOLLOWERS = 8  # threads, each with a chunk of a body that is made while it is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,13 @@ class Service:
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
+
+    _followers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_FOLLOWERS, thread_name_prefix="perdure-follow")
+    )
+    _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
+    """Threads that wait for processes, for each extractor its own: whoever asks for what takes
+    long holds up those who ask for the like, and nobody else."""
 
     @property
     def settings(self) -> Settings:
@@ -57,6 +68,24 @@ class Service:
     async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """What cutting and hashing give, in a thread that nothing else waits for."""
         return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
+
+    async def cut_out(
+        self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector
+    ) -> Part:
+        """What `extract` or `outline` gives, in a thread that waits with others of its kind."""
+        place = self.registry.parts.place(source, selector)
+        if not place:
+            found: Part = await self.cut(work, source, selector)
+            return found
+        if place not in self._waiting:
+            self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._waiting[place], work, source, selector)
+
+    async def follow(self, chunks: Iterator[bytes]) -> bytes:
+        """The next chunk of a body that is made while it is sent; empty at its end."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._followers, next, chunks, b"")
 
     def knows_series(self, pattern: Pdi) -> bool:
         """Whether a series is minted here, or at least has identifiers here."""
