@@ -69,24 +69,26 @@ class Unfolding:
                 return Unfolded(whole, record, delimiter, part)
         return None
 
-    def location(self, identifier: Identifier) -> str | None:
+    def location(self, query: Query) -> str | None:
         """Where the part lies that an identifier is which is not registered; None where nothing
-        says so. Raises what `part_location` raises."""
-        found = self.unfold(identifier)
+        says so. The whole is looked for as the query says. Raises what `part_location` raises."""
+        found = self.unfold(query.identifier)
         if found is None:
             return None
-        step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
+        step = decide(
+            msgspec.structs.replace(query, identifier=found.whole, want=Want.LOCATION), found.record
+        )
         if not isinstance(step, Redirect):
             return None
         place = step.location.uri
         return self.part_location(found.whole, found.record, found.delimiter, found.part, place)
 
-    def redirect(self, identifier: Identifier) -> Redirect | None:
+    def redirect(self, query: Query) -> Redirect | None:
         """The step to where a part lies; None for what is registered, and where nothing says so."""
-        place = None if self.record(identifier) else self.location(identifier)
+        place = None if self.record(query.identifier) else self.location(query)
         if place is None:
             return None
-        return Redirect(identifier=identifier, location=Location(uri=place))
+        return Redirect(identifier=query.identifier, location=Location(uri=place))
 
     def part_location(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str

@@ -127,6 +127,29 @@ def test_what_is_lost_is_known_to_those_who_redirect(bound: Shell, world: World)
     assert not health.dead
 
 
+def test_the_command_line_resolves_as_the_server_does(shell: Shell, world: World) -> None:  # noqa: F811
+    name = "hdl:10.9999/many"
+    for path, *words in (
+        ("/page/1", "--valid-until", "2001-01-01", "--weight", "9"),
+        ("/status/404", "--weight", "5"),
+        ("/page/2", "--weight", "2", "--language", "de"),
+        ("/page/3", "--region", "eu"),
+        ("/page/4", "--language", "fr", "--weight", "0"),
+    ):
+        shell.run("bind", "--register", name, world.url(path), *words)
+    shell.run("check-links", code=1)
+
+    def place(*words: str) -> str:
+        (line,) = shell.lines("resolve", name, "--want", "I2L", *words)
+        return line.removeprefix(world.url("/"))
+
+    assert place() == "page/2"
+    assert place("--region", "eu") == "page/3"
+    assert place("--language", "fr", "--language", "de") == "page/4"
+    all_of_them = shell.lines("resolve", name, "--want", "I2Ls")
+    assert [one.rpartition("/")[2] for one in all_of_them] == ["2", "3", "4", "404"]
+
+
 def test_a_damaged_file_makes_nothing_lost(shell: Shell) -> None:
     (shell.root / "links.sqlite").write_bytes(b"no database" * 1000)
     health = Health(shell.root)

@@ -139,3 +139,37 @@ def test_what_runs_is_no_location(site: Deployment, uri: str) -> None:
     )
     assert answer.status == 400
     assert len(site.registry.resolver.record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
+
+
+class TestPartsOfWhatLiesElsewhere:
+    """A part is looked for where the whole would be: where it lies today, and alive."""
+
+    WHOLE = "ark:12345/x8rd"
+
+    @pytest.fixture(autouse=True)
+    def whole(self, site: Deployment) -> None:
+        site.do(
+            Register(
+                identifier=parse(self.WHOLE),
+                locations=(
+                    Location(uri="https://old.example/x", weight=9, valid_until="2001-01-01"),
+                    Location(uri="https://lost.example/x", weight=5),
+                    Location(uri="https://well.example/x", format="pdf"),
+                    Location(uri="https://page.example/x", format="html", language="fr"),
+                ),
+            )
+        )
+        _found(site, self.WHOLE, ("https://lost.example/x", Verdict.DEAD))
+        end = time.monotonic() + 10
+        while "lost" in site.get(f"/{self.WHOLE}").headers["location"]:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+
+    @pytest.mark.parametrize("form", ["", "uri-res/N2L?"])
+    def test_suffixes_of_arks(self, site: Deployment, form: str) -> None:
+        def place(*fields: str) -> str:
+            return site.get(f"/{form}{self.WHOLE}/a.b", *fields).headers["location"]
+
+        assert place() == "https://well.example/x/a.b"
+        assert place("Accept: text/html") == "https://page.example/x/a.b"
+        assert place("Accept-Language: fr") == "https://page.example/x/a.b"

@@ -38,7 +38,9 @@ from perdure.errors import (
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
+from perdure.linkcheck.health import Health
 from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
+from perdure.registrar import timestamp
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -93,11 +95,32 @@ Delivery = Bytes | Elsewhere | Withdrawn
 # -----------------
 
 
-def query(identifier: Identifier, accept: tuple[str, ...] = (), want: Want | None = None) -> Query:
-    """What to ask, the formats in order of preference."""
-    # Each a little less welcome than the one before, and none not at all.
-    ranges = (Preference(range, 1 - place / 1000) for place, range in enumerate(accept[:999]))
-    return Query(identifier=identifier, want=want or Want.RESOURCE, accept=tuple(ranges))
+def query(
+    registry: Registry,
+    identifier: Identifier,
+    accept: tuple[str, ...] = (),
+    want: Want = Want.RESOURCE,
+    *,
+    languages: tuple[str, ...] = (),
+    region: str | None = None,
+) -> Query:
+    """What to ask, the formats and languages in order of preference; as a server asks it today."""
+    health = Health(registry.root)
+    health.refresh()
+    return Query(
+        identifier=identifier,
+        want=want,
+        accept=_ranked(accept),
+        languages=_ranked(languages),
+        region=region,
+        day=timestamp(registry.clock())[:10],
+        dead=health.dead,
+    )
+
+
+def _ranked(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
+    """Each a little less welcome than the one before, and none not at all."""
+    return tuple(Preference(one, 1 - place / 1000) for place, one in enumerate(ranges[:999]))
 
 
 def from_registry(

@@ -129,7 +129,7 @@ def verify_part(identifier: Identifier, file: str, spec: str | None, resolver: s
         _compare(delivery, file)
         return
     with here().registry() as registry:
-        query = fetching.query(identifier)
+        query = fetching.query(registry, identifier)
         _compare(fetching.from_registry(registry, query, follow=False, part=spec), file)
 
 

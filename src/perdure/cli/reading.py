@@ -77,7 +77,7 @@ def get(
             here().note(judgement.sentence)
             _deliver(found, output)
             return
-        query = fetching.query(identifier, accept)
+        query = fetching.query(registry, identifier, accept)
         _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
 
 
@@ -111,8 +111,15 @@ def _deliver(delivery: Delivery, output: str) -> None:
 )
 @_nearest
 @_accept
+@click.option("--language", multiple=True, metavar="TAG", help="Best first; else any will do.")
+@click.option("--region", metavar="WORD", help="Where the reader is, such as eu.")
 def resolve(
-    identifier: Identifier, want: tuple[str, ...], nearest: bool, accept: tuple[str, ...]
+    identifier: Identifier,
+    want: tuple[str, ...],
+    nearest: bool,
+    accept: tuple[str, ...],
+    language: tuple[str, ...],
+    region: str | None,
 ) -> None:
     """Tell what IDENTIFIER leads to.
 
@@ -124,6 +131,8 @@ def resolve(
     Of a PWID: a verdict and the capture that it is about; of a page all resources, of a site all
     captures in it, each with a verdict of its own.
     """
+    import msgspec
+
     from perdure.cli import archived, fetching, steps
     from perdure.model import Step, Want
 
@@ -132,13 +141,14 @@ def resolve(
         if pwid is not None:
             here().answer(*archived.resolution(registry, pwid, nearest=nearest))
             return
-        part = registry.unfolding.redirect(identifier)
+        query = fetching.query(registry, identifier, accept, languages=language, region=region)
+        part = registry.unfolding.redirect(query)
         for one in map(Want, want):
             step: Step
             if part is not None and one in (Want.LOCATION, Want.RESOURCE):
                 step = part
             else:
-                step = registry.resolver.resolve(fetching.query(identifier, accept, one))
+                step = registry.resolver.resolve(msgspec.structs.replace(query, want=one))
             if one is Want.NAMES:
                 names = [str(name) for name in registry.resolver.names(identifier)]
                 here().answer({"want": one.value, "names": names}, "\n".join(names))

@@ -26,16 +26,17 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     With --try, a template can be looked at before it gets into the settings.
     """
     from perdure import templates
+    from perdure.cli import fetching
     from perdure.decide import decide
     from perdure.errors import PartNotSupported
-    from perdure.model import Query, Redirect, Want
+    from perdure.model import Redirect, Want
     from perdure.unfolding import Unfolding
 
     general = tuple(str(templates.read(text)) for text in tried)
     with here().registry() as registry:
         unfolding = Unfolding(registry.records.record, general) if tried else registry.unfolding
         found = _taken_apart(unfolding, identifier, part)
-        step = decide(Query(identifier=found.whole, want=Want.LOCATION), found.record)
+        step = decide(fetching.query(registry, found.whole, want=Want.LOCATION), found.record)
         place = None
         if isinstance(step, Redirect):
             place = unfolding.part_location(

@@ -75,7 +75,8 @@ async def answer(service: Service, request: Request) -> Answer:
 def _n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
     identifier = _single(operand)
-    part = None if service.record(identifier) else service.unfolding.location(identifier)
+    query = asking.query(service, request, identifier)
+    part = None if service.record(identifier) else service.unfolding.location(query)
     found = (part,) if part else urls(service, request, identifier)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
@@ -89,7 +90,8 @@ def _n2l(service: Service, request: Request, operand: str) -> Answer:
         location=Location(uri=found[0]),
         others=tuple(Location(uri=one) for one in found[1:]),
     )
-    return redirect(step, fresh=service.settings.fresh_seconds, status=_see_other(request))
+    fresh, vary = service.settings.fresh_seconds, asking.varies(service)
+    return redirect(step, fresh=fresh, status=_see_other(request), vary=vary)
 
 
 def _see_other(request: Request) -> HTTPStatus:
