@@ -23,7 +23,7 @@ from itertools import islice
 import msgspec
 
 from perdure.app import Registry
-from perdure.archives import cdx
+from perdure.archives import cdx, cdx_lines
 from perdure.archives.port import Captures
 from perdure.errors import InvalidRequest, NotFound
 from perdure.server import problems
@@ -56,7 +56,7 @@ async def answer(service: Service, request: Request) -> Answer:
     second = await asyncio.to_thread(next, pieces, b"")
     if not first:
         return await _nothing(captures, query, request)
-    media_type = cdx.MEDIA_TYPES[query.output]
+    media_type = cdx_lines.MEDIA_TYPES[query.output]
     if not second:
         return plain(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
     fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
@@ -74,7 +74,7 @@ def at_once(registry: Registry, query: cdx.Query) -> Answer | None:
     if not found or len(found) > _FEW or query.shows_resume:
         return None
     body = b"".join(map(cdx.writer(query), found))
-    return plain(HTTPStatus.OK, cdx.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
+    return plain(HTTPStatus.OK, cdx_lines.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
 
 
 def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
