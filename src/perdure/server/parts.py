@@ -147,7 +147,7 @@ async def _answer(
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
     cut = registry.parts.outline if outlined else registry.parts.extract
-    found = await service.cut(cut, source, selector)
+    found = await service.cut_out(cut, source, selector)
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)
     fields = _validators(service, request, step, found.selector, tag)
@@ -303,5 +303,5 @@ async def _pieces(segments: Segments, one: Representation, body: Pieces) -> Asyn
 
 async def _made(service: Service, body: Stream) -> AsyncIterator[bytes]:
     """A body that is made while it is sent; it is no longer made when nobody takes it."""
-    while chunk := await service.cut(next, body.chunks, b""):
+    while chunk := await service.follow(body.chunks):
         yield chunk
