@@ -49,6 +49,12 @@ def test_bare_lists_are_collections() -> None:
     assert forms.read(f"\ufeff{PWID}\r\nhdl:1839/1\r\n".encode()) == bare
     assert forms.read(f'note,identifier\r\n,"{PWID}"\r\n,hdl:1839/1\r\n'.encode()) == bare
 
+    for mark in ";\t":
+        rows = (
+            f"\ufeff#title{mark}A\r\nidentifier{mark}note\r\n{PWID}{mark}\r\nhdl:1839/1{mark}\r\n"
+        )
+        read = forms.read(rows.encode())
+        assert (read.title, read.members) == ("A", bare.members)
     array = json.dumps([PWID, {"identifier": "hdl:1839/1"}]).encode()
     assert forms.read(array) == forms.read(b"\xef\xbb\xbf " + array) == bare
 
@@ -73,6 +79,7 @@ def test_turtle_says_it_in_terms_that_others_know() -> None:
         (b"hdl:1/1\n\nhdl:1/1\n", 3, "already"),
         (b'["hdl:1/1", 7]', None, "Expected"),
         (b"[", None, "truncated"),
+        (b"hdl:1/" + b"x" * 200_000 + b" \n", 1, ""),
         (b"hdl:1/1\tcolour=red\n", 1, "no field"),
         (b"hdl:1/1\tlength=many\n", 1, "no number"),
         (b"hdl:1/1\nhdl:1/2\xff\n", 2, "UTF-8"),

@@ -7,9 +7,9 @@
 
 How it works: text has an identifier on each line, with tabs and `field=value` behind it where more
 is said; a backslash in front of n, t, r or a backslash stands for a line break, a tab, a carriage
-return, itself. CSV (RFC 4180) has a column for each field, in any order, unknown ones refused. A
-list of bare identifiers is a collection in both, and in JSON an array of them. Which form bytes
-have, their first characters say.
+return, itself. CSV (RFC 4180, or with semicolons or tabs as spreadsheets write it) has a column for
+each field, in any order, unknown ones refused. A list of bare identifiers is a collection in both,
+and in JSON an array of them. Which form bytes have, their first characters say.
 
 What must stay true: reading what was written in any form gives the collection again; what cannot be
 read is refused with the line that it stands on.
@@ -33,6 +33,7 @@ from perdure.members import Collection, Member
 FORMS = ("json", "text", "csv", "turtle")
 _FIELDS = ("name", "title", "digest", "length", "media_type", "note")
 _COLUMNS = ("identifier", *_FIELDS)
+_DELIMITERS = ",;\t"
 _ABOUT = ("title", "creator", "purpose", "date")
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
@@ -88,9 +89,17 @@ def write(collection: Collection, form: str, *, identifier: str = "", first: int
 def _form_of(text: str) -> str:
     if _TURTLE.match(text):
         return "turtle"
-    first = next((line for line in text.splitlines() if line and line[0] != "#"), "")
-    is_csv = "identifier" in next(csv.reader([first]), [])
-    return "csv" if is_csv or text.startswith(("#title,", "#creator,")) else "text"
+    return "csv" if _delimiter(text) else "text"
+
+
+def _delimiter(text: str) -> str:
+    """What parts the cells of CSV, as RFC 4180 or a spreadsheet has it; empty where it is none."""
+    about = re.match("#(?:title|creator|purpose|date)([,;\t])", text)
+    first = next((line for line in text.splitlines() if line and line[0] != "#"), "")[:4096]
+    for mark in _DELIMITERS:
+        if "identifier" in next(csv.reader([first], delimiter=mark), []):
+            return mark
+    return about[1] if about else ""
 
 
 def _judged(
@@ -179,7 +188,8 @@ def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]
     about: list[tuple[str, str]] = []
     found: list[tuple[int, Member]] = []
     columns: list[str] | None = None
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    delimiter = _delimiter(text) or ","
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     number = 0
     try:
         for row in rows:
