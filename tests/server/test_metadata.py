@@ -220,6 +220,27 @@ def test_browsers_are_given_what_they_show(
     assert site.get(f"/{resource(named)}", field).headers["content-type"].startswith("text/plain")
 
 
+def test_a_type_that_is_named_is_given_by_that_name(site: Deployment, named: str) -> None:
+    name = resource(named)
+    for kind in (
+        "application/vnd.citationstyles.csl+json",
+        "text/x-bibtex",
+        "application/x-dc+xml",
+    ):
+        answer = site.get(f"/{name}", f"Accept: text/html;q=0.5, {kind}")
+        assert answer.headers["content-type"].partition(";")[0] == kind
+
+
+@pytest.mark.parametrize("question", ["cite=iso690", "metadata", "metadata=csl"])
+def test_caches_are_told_what_an_answer_depends_on(
+    site: Deployment, named: str, question: str
+) -> None:
+    """RFC 9110 section 12.5.5: the language of a citation, and the form for browsers, are chosen
+    by Accept-Language and Accept where the address leaves them open."""
+    answer = site.get(f"/{named}?{question}", "Accept-Language: de")
+    assert answer.headers["vary"] == "accept, accept-language"
+
+
 # taking
 # ------
 

@@ -96,7 +96,6 @@ async def negotiated(
         found = await _citation(service, request, identifier, record, style, locale, part)
     else:
         found = await _metadata(service, request, identifier, record, _TYPES[kind], part)
-    found.fields.append((b"vary", b"accept, accept-language"))
     return found
 
 
@@ -175,7 +174,8 @@ async def _metadata(
         raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
     form = metadata.find(name)
     what = await _described(service, request, identifier, record, part)
-    kind = form.media_types[0]
+    asked = _accepted(request)
+    kind = next((one for one in form.media_types if one in asked), form.media_types[0])
     if form.name in _TEXT:
         kind += "; charset=utf-8"
     body: bytes
@@ -238,11 +238,13 @@ def _given(
     body: bytes,
 ) -> Answer:
     tag = f'"r{record.revision}-{_word(name)}"'.encode()
-    if any(_essence(one) == "text/html" for one in request.accept):
+    asked = _accepted(request)
+    if "text/html" in asked and kind.partition(";")[0] not in asked:
         kind = _for_people(kind)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept, accept-language"),
         (b"content-security-policy", b"default-src 'none'; sandbox"),
         (b"x-content-type-options", b"nosniff"),
         *links((link(f"{request.base}/{path_of(identifier)}", "describes"),)),
@@ -250,6 +252,11 @@ def _given(
     if has_already(request, tag):
         return empty(HTTPStatus.NOT_MODIFIED, *fields)
     return plain(HTTPStatus.OK, kind, body, *fields)
+
+
+def _accepted(request: Request) -> frozenset[str]:
+    """The media types that a request names as welcome."""
+    return frozenset(_essence(one) for one in request.accept if one.quality > 0)
 
 
 def _for_people(kind: str) -> str:
