@@ -267,6 +267,8 @@ _FRACTION = re.compile(r"[.,]([0-9]+)")
 
 def _says_as_much(wanted: Asked, capture: Capture) -> bool:
     """Whether the recorded date is as precise as the one asked for, to the fraction of a second."""
+    if capture.date == wanted.date:
+        return True
     fraction = _FRACTION.search(wanted.date)
     if fraction is not None:
         recorded = _FRACTION.search(capture.date)
@@ -284,8 +286,10 @@ def _best_dated(wanted: Asked, fits: list[Capture]) -> list[Capture]:
 
     A page as it was transferred is preferred to an image that somebody made of it.
     """
+    if len(fits) < 2:
+        return fits
     found = [one for one in fits if _digits(one.date) == _digits(wanted.date)] or fits
-    if found and wanted.coverage != "other":
+    if wanted.coverage != "other":
         best = min(map(_rank, found))
         found = [one for one in found if _rank(one) == best]
     return sorted([one for one in found if one.uri == wanted.uri] or found, key=_order)

@@ -81,17 +81,13 @@ async def answer(service: Service, request: Request) -> Answer:
     raw = path[2] is not None
     if not raw and not is_replay_origin(service, request):
         return _sent_away(service, request, path[1], sent)
-    captures = service.registry.archive.captures
-    judgement = await asyncio.to_thread(_find, captures, sent, path[1])
-    if path[3] is not None:
-        judgement = await asyncio.to_thread(_chosen, service, judgement, path[3])
+    judgement, archived = await asyncio.to_thread(_reached, service, sent, path, raw=raw)
     capture = judgement.capture
     if capture is None or (raw and judgement.verdict is not Verdict.EXACT):
         return problems.answer(_not_here(service, request, sent, judgement), request)
-    if not raw and (judgement.verdict is not Verdict.EXACT or capture.time != path[1]):
+    if archived is None:
         location = (b"location", uri(memento.replay_path(capture)))
         return empty(HTTPStatus.FOUND, location, memento.verdict_field(judgement), _ANY_ORIGIN)
-    archived = await asyncio.to_thread(opened, service, capture)
     if raw:
         return await _raw(service, request, archived, judgement)
     return await _shown(service, request, archived, judgement)
@@ -141,6 +137,24 @@ def _refused(judgement: Judgement) -> Verdict:
 
 # finding
 # -------
+
+
+def _reached(
+    service: Service, sent: str, path: re.Match[str], *, raw: bool
+) -> tuple[Judgement, Archived | None]:
+    """The capture that a path means and, unless only another one is near, its payload, open.
+
+    Raises what `opened` raises.
+    """
+    judgement = _find(service.registry.archive.captures, sent, path[1])
+    if path[3] is not None:
+        judgement = _chosen(service, judgement, path[3])
+    capture = judgement.capture
+    if capture is None or judgement.verdict is not Verdict.EXACT:
+        return judgement, None
+    if not raw and capture.time != path[1]:
+        return judgement, None
+    return judgement, opened(service, capture)
 
 
 def _find(captures: Captures, sent: str, time: str) -> Judgement:
