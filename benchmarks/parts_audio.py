@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -19,7 +20,7 @@ from statistics import median
 import imageio_ffmpeg
 
 from benchmarks import fixture
-from benchmarks.measure import Ratio
+from benchmarks.measure import Ratio, show
 from perdure.extraction import Extraction
 from perdure.extractors.port import Source, body_chunks
 from perdure.parts import Interval
@@ -87,3 +88,7 @@ def _median(cut: Callable[[int], None], places: list[int]) -> float:
         cut(at)
         times.append(time.perf_counter() - start)
     return median(times)
+
+
+if __name__ == "__main__":
+    sys.exit(not show(run()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 import math
+import random
 import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
@@ -153,6 +154,7 @@ PLAYLISTS = {
     "html": b"<html><body>no sound</body></html>",
     "nothing": b"",
     "zeros": bytes(10_000),
+    "noise": b"ID3\4\0\0\0\0\0\0" + random.Random(4).randbytes(300_000),
 }
 
 
