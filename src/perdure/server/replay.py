@@ -43,6 +43,7 @@ from perdure.server.service import Service
 _DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
 _PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")
 _FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_UNPRINTABLE = re.compile("[^ -~]")
 _KEPT = frozenset(("content-type", "content-language", "last-modified"))
 _MOST_FIELDS = 64
 _LONGEST_VALUE = 1024
@@ -337,8 +338,7 @@ def _archived_fields(archived: Archived) -> Fields:
 
 def _printable(value: str) -> str:
     """A header value of anybody's: visible ASCII, of bounded length."""
-    cut = value[:_LONGEST_VALUE].strip()
-    return "".join(one if " " <= one <= "~" else "?" for one in cut)
+    return _UNPRINTABLE.sub("?", value[:_LONGEST_VALUE].strip())
 
 
 def _status(archived: Archived) -> int:
