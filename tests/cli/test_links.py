@@ -107,6 +107,26 @@ def _findings(shell: Shell) -> list[int]:
     return [found for (found,) in rows]
 
 
+def test_what_begins_alike_is_checked_alone(bound: Shell, world: World) -> None:  # noqa: F811
+    bound.run("bind", "--register", "hdl:10.8888/Other", world.url("/page/8"))
+    bound.run("bind", "--register", "ark:12345/x8rd", world.url("/page/9"))
+    assert bound.lines("check-links", "doi:10.9999/*", code=1)[-1].split() == ["3", "checked"]
+    assert bound.lines("check-links", "hdl:10.8888/OT*")[-1].split() == ["1", "checked"]
+    assert bound.lines("check-links", "ark:12345/x8*")[-1].split() == ["1", "checked"]
+    assert bound.lines("check-links", "hdl:10.7777/*")[-1].split() == ["0", "checked"]
+
+
+def test_a_name_that_is_not_known_is_an_error(bound: Shell) -> None:
+    assert bound.error("check-links", "hdl:10.9999/misspelt", code=10)["code"] == "not-found"
+
+
+def test_what_begins_alike_moves_alone(bound: Shell, world: World) -> None:  # noqa: F811
+    bound.run("bind", "--register", "hdl:10.8888/x", world.url("/page/1"))
+    moving = ("--from", world.url("/page/"), "--to", "https://new.example/", "--apply")
+    done = bound.lines("relocate", "--pattern", "hdl:10.8888/*", *moving, "--json")[-1]
+    assert json.loads(done) == {"locations": 1, "identifiers": 1, "applied": 1}
+
+
 def test_only_one_at_a_time(bound: Shell) -> None:
     links = Links(bound.root)
     with links.alone():

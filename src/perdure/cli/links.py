@@ -11,12 +11,11 @@ from perdure.cli.command import Command, here
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.ids import Identifier
-    from perdure.ids.pdi import Pdi
+    from perdure.linkcheck.collecting import Within
 
 
 @click.command("check-links", cls=Command)
-@click.argument("pattern", type=options.IDENTIFIER, required=False)
+@click.argument("pattern", type=options.WITHIN, required=False)
 @click.option(
     "--report",
     "form",
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
     help="Requests to one host at once; 2.",
 )
 def check_links(
-    pattern: Identifier | None,
+    pattern: Within | None,
     form: str,
     resume: bool,
     hours: float,
@@ -55,9 +54,9 @@ def check_links(
 ) -> None:
     """Ask whether every location is still there, and still what was bound.
 
-    PATTERN is an identifier or a pattern of PDIs; without it, all are checked. Redirects skip from
-    then on what was found lost. Ends with 1 where something was found. A run that is interrupted
-    keeps what it found.
+    PATTERN is an identifier, a pattern of PDIs, or how identifiers of another scheme begin
+    (hdl:1839/*); without it, all are checked. Redirects skip from then on what was found lost. Ends
+    with 1 where something was found. A run that is interrupted keeps what it found.
 
     \b
     perdure check-links pdi://oma.eop.gov.us/2026/
@@ -89,7 +88,10 @@ def check_links(
 @click.command(cls=Command)
 @click.option("--series", "within", type=options.SERIES, metavar="SERIES", help="PDIs of a series.")
 @click.option(
-    "--pattern", type=options.PATTERN, metavar="PATTERN", help="PDIs that match a pattern."
+    "--pattern",
+    type=options.WITHIN,
+    metavar="PATTERN",
+    help="Identifiers that match a pattern of PDIs, or begin so: hdl:1839/*.",
 )
 @click.option(
     "--from",
@@ -108,7 +110,7 @@ def check_links(
 @click.option("--show", type=click.IntRange(min=0), default=20, metavar="N", help="Lines of it.")
 def relocate(
     within: str | None,
-    pattern: Pdi | None,
+    pattern: Within | None,
     before: tuple[str, ...],
     after: tuple[str, ...],
     apply: bool,

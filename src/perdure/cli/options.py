@@ -18,6 +18,7 @@ from perdure.errors import InvalidRequest
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
+    from perdure.linkcheck.collecting import Within
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -49,6 +50,12 @@ def _pattern(text: str) -> Pdi:
         rule = "ruling pdi-wildcard"
         raise InvalidRequest(what=str(pattern)[:200], reason="only PDIs are listed", rule=rule)
     return pattern
+
+
+def _within(text: str) -> Within:
+    from perdure.linkcheck.collecting import parse_within
+
+    return parse_within(text)
 
 
 def _series(text: str) -> str:
@@ -88,6 +95,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 IDENTIFIER = _Read("identifier", _identifier)
 PATTERN = _Read("pattern", _pattern)
+WITHIN = _Read("pattern", _within)
 SERIES = _Read("series", _series)
 NAMING_AUTHORITY = _Read("authority", _naming_authority)
 SHOULDER = _Read("shoulder", _shoulder)

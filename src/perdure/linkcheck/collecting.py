@@ -1,10 +1,19 @@
-"""All locations of a registry, or of the identifiers that match a pattern."""
+"""All locations of a registry, or of the identifiers that match a pattern or begin alike.
+
+How it works: identifiers are listed by their keys. A pattern of PDIs, and the beginning of
+identifiers of another scheme (`hdl:1839/*`), is a range of keys.
+
+What must stay true: a name that is not registered is an error, never an empty list.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.ids import Identifier
+import msgspec
+
+from perdure.errors import InvalidRequest, NotFound
+from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.linkcheck.state import Bound
 from perdure.linkcheck.verdict import Expected
@@ -16,32 +25,72 @@ _AT_ONCE = 1000
 _END = "\U0010ffff"
 
 
-def records(store: Records, within: Identifier | None = None) -> Iterator[tuple[str, Record]]:
-    """Key and record of everything that an identifier or pattern names; of all without one."""
+class Beginning(msgspec.Struct, frozen=True):
+    """How identifiers begin."""
+
+    text: str
+    """As it was written, with `*` at its end."""
+    key: str
+    """How their keys begin."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Within = Identifier | Beginning
+
+
+def parse_within(text: str) -> Within:
+    """An identifier, a pattern of PDIs, or the beginning of identifiers of another scheme.
+
+    Raises what parsing raises, and InvalidRequest for a beginning within what is no text of them.
+
+    >>> parse_within("doi:10.1000/A*").key
+    'hdl:10.1000/a'
+    """
+    if not text.endswith("*"):
+        return parse(text)
+    one = parse(f"{text[:-1]}x")  # any name that begins so
+    if isinstance(one, Pdi):
+        return parse(text)
+    if not one.key.endswith("x"):
+        reason = "identifiers of its scheme are not kept in the order of their texts"
+        raise InvalidRequest(what=text[:200], reason=reason, rule=None)
+    return Beginning(text, one.key[:-1])
+
+
+def records(store: Records, within: Within | None = None) -> Iterator[tuple[str, Record]]:
+    """Key and record of everything that is meant; of all where nothing is said.
+
+    Raises NotFound for an identifier that is not registered.
+    """
     low, high = "", _END
-    if within is not None and not (isinstance(within, Pdi) and within.is_pattern):
-        found = store.record(within.key)
-        if found is not None:
-            yield within.key, found
-        return
-    if isinstance(within, Pdi):
+    if isinstance(within, Beginning):
+        low, high = within.key, within.key + _END
+    elif isinstance(within, Pdi) and within.is_pattern:
         low, high = within.key_range()
+    elif within is not None:
+        found = store.record(within.key)
+        if found is None:
+            raise NotFound(identifier=str(within))
+        yield within.key, found
+        return
     while True:
         batch = store.scan(low, high, limit=_AT_ONCE)
         for key, record in batch:
-            if within is None or _matches(within, key, record):
+            if not isinstance(within, Pdi) or _matches(within, key, record):
                 yield key, record
         if len(batch) < _AT_ONCE:
             return
         low = batch[-1][0] + "\0"
 
 
-def _matches(pattern: Identifier, key: str, record: Record) -> bool:
+def _matches(pattern: Pdi, key: str, record: Record) -> bool:
     name = identify(key, record)
-    return isinstance(pattern, Pdi) and isinstance(name, Pdi) and pattern.resource.matches(name)
+    return isinstance(name, Pdi) and pattern.resource.matches(name)
 
 
-def bound(store: Records, within: Identifier | None = None) -> Iterator[Bound]:
+def bound(store: Records, within: Within | None = None) -> Iterator[Bound]:
     """Every location with what was bound there; of a resource that was withdrawn none."""
     for key, record in records(store, within):
         if record.tombstone is not None or not record.locations:

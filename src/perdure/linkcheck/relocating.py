@@ -15,8 +15,8 @@ import msgspec
 
 from perdure import rules
 from perdure.app import Registry
-from perdure.ids import Identifier
 from perdure.linkcheck import collecting
+from perdure.linkcheck.collecting import Within
 from perdure.model import Outcome, Receipt, Relocate
 from perdure.moves import Move, check, moved
 
@@ -43,7 +43,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 def preview(
     registry: Registry,
-    within: Identifier | None,
+    within: Within | None,
     moves: tuple[Move, ...],
     *,
     tell: Callable[[float], None],

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from perdure.app import Registry
-from perdure.ids import Identifier
 from perdure.linkcheck import collecting
 from perdure.linkcheck.checker import Checker
+from perdure.linkcheck.collecting import Within
 from perdure.linkcheck.state import Links
 from perdure.linkcheck.verdict import Finding
 
@@ -21,7 +21,7 @@ Tell = Callable[[int, int], None]
 def start(
     links: Links,
     registry: Registry,
-    within: Identifier | None,
+    within: Within | None,
     *,
     resume: bool = False,
     fresh_hours: float = 0,
