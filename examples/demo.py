@@ -180,6 +180,12 @@ def show_parts(base: str, text: str, picture: str, sound: str) -> None:
     page = f"{text.rsplit('.', 2)[0]}.html.1"
     curl("a part: characters 11 to 37", "-s", f"{base}/{text}%23char=11,37")
     curl("and what they are", "-sI", f"{base}/{text}%23char=11,37", lines=20)
+    curl(
+        "a sentence becomes its identifier",
+        "-si",
+        f"{base}/{text}?quote=Names+that+outlive+servers.",
+        lines=3,
+    )
     curl("a part of a page: tags 4 to 5", "-s", f"{base}/{page}%23elt=4,5")
     curl("a part of the image: pixels", "-sI", f"{base}/{picture}%23rect=(8,8),(24,16)")
     curl("a part of the sound: a quarter of a second", "-sI", f"{base}/{sound}%23msec=100,350")

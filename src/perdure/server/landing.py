@@ -28,7 +28,7 @@ from perdure.linkcheck.verdict import Finding
 from perdure.metadata.citing import cite
 from perdure.metadata.port import Described
 from perdure.model import Description, Query, Record, Want
-from perdure.server import asking, describing, pages, signposting
+from perdure.server import asking, describing, pages, quoting, signposting
 from perdure.server.answers import Answer, empty, link, links, plain
 from perdure.server.conditions import has_already
 from perdure.server.describing import etag, public
@@ -53,6 +53,7 @@ async def answer(service: Service, request: Request, identifier: Identifier) -> 
     ]
     if has_already(request, tag):
         return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    passage = await quoting.passage(service, identifier, record)
     what, about = await service.cut(_described, service, request, identifier, record)
     citation = await service.cut(_citation, what)
     rows = signposting.signposts(record, what, request.base, _kind(about))
@@ -66,6 +67,8 @@ async def answer(service: Service, request: Request, identifier: Identifier) -> 
         abstract=_abstract(what),
         derived=what.about.derived,
         citation=citation,
+        passage=passage,
+        quotable=_quotable(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
         more_versions=max(0, len(shown["versions"]) - _LONGEST),
         locations=_locations(shown["locations"][:_LONGEST], findings),
@@ -205,6 +208,18 @@ def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> lis
         health = f"{finding.verdict} on {finding.checked[:10]}" if finding else ""
         found.append(one | {"health": health, "is_valid": first <= today <= last})
     return found
+
+
+def _quotable(shown: dict[str, Any], record: Record) -> str:
+    """The address of the text that a reader would quote from; empty where there is none."""
+    found = quoting.quotable(record)
+    if found is None:
+        return ""
+    version, one = found
+    told = next(held for held in shown["versions"] if held["number"] == version.number)
+    return next(
+        str(held["url"]) for held in told["representations"] if held["format"] == one.format
+    )
 
 
 def _support(request: Request, identifier: Identifier, record: Record) -> bytes:

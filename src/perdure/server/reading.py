@@ -34,7 +34,18 @@ from perdure.model import (
 )
 from perdure.revisions import changes
 from perdure.rules import wanted
-from perdure.server import asking, auth, held, landing, members, metadata, parts, problems, pwids
+from perdure.server import (
+    asking,
+    auth,
+    held,
+    landing,
+    members,
+    metadata,
+    parts,
+    problems,
+    pwids,
+    quoting,
+)
 from perdure.server.answers import Answer, plain
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
@@ -56,6 +67,8 @@ async def get(service: Service, request: Request) -> Answer:
         return await metadata.answer(service, request, identifier, question)
     if isinstance(identifier, Pwid) and service.record(identifier) is None:
         return await pwids.answer(service, request, identifier, question)
+    if question.quote is not None:
+        return await quoting.answer(service, request, identifier, question)
     match question.verb:
         case "info":
             for_record = prefers(request.accept, TYPES)

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from urllib.parse import quote as escape
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
 import msgspec
 
@@ -57,6 +57,8 @@ ABOUT = frozenset(("", "?", "info"))
 _BARE = ("metadata", "cite")
 """Parameters that may stand without a value."""
 _VERBS = ("info", "landing", "linkset", "locations", "history", "members")
+_TYPED = ("quote", "before", "after")
+"""Parameters that come from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region")  # fmt: skip
 
@@ -98,6 +100,11 @@ class Question(msgspec.Struct, frozen=True):
     """`?` or `??`, where one of them was all that was asked."""
     region: str | None = None
     """Where the reader is, or wants to be sent to."""
+    quote: str | None = None
+    """A passage of a text, whose identifier is asked for."""
+    before: str | None = None
+    """What stands before it; `after` what stands behind."""
+    after: str | None = None
 
 
 def read_target(raw: bytes) -> Target:
@@ -135,6 +142,8 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             found["verb"] = name
         elif name in _PARAMETERS and equals:
             found[name] = unquote(value)
+        elif name in _TYPED and equals:
+            found[name] = unquote_plus(value)
         elif name == "nearest" and not value:
             found[name] = name
         elif name and not equals:
@@ -156,6 +165,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         cite=found.get("cite"),
         locale=found.get("locale"),
         region=found.get("region"),
+        quote=found.get("quote"),
+        before=found.get("before"),
+        after=found.get("after"),
     )
 
 
