@@ -466,3 +466,8 @@ def test_plain_names_and_values_stand_in_for_a_description() -> None:
 @pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl"])
 def test_the_format_of_a_record_is_told_from_it(name: str) -> None:
     assert metadata.guess(metadata.write(described(FULL), name)) == name
+
+
+def test_a_bibtex_key_keeps_letters_that_have_accents() -> None:
+    about = About(creators=(Agent(name="Müller, Zoë", family="Müller", given="Zoë"),), year="1999")
+    assert metadata.write(described(about), "bibtex").startswith(b"@misc{Muller1999,")

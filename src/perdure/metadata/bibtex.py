@@ -10,6 +10,7 @@ holds; the entry is UTF-8, as biber and BibTeXu read it.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from perdure.description import Agent
 from perdure.ids.pwid import Pwid
@@ -94,6 +95,7 @@ def _key(described: Described, year: str) -> str:
     """What the entry is cited by: who and when, else the identifier, in plain letters."""
     creators = described.about.creators
     who = (creators[0].family or creators[0].shown) if creators else ""
+    who = unicodedata.normalize("NFKD", who)  # which leaves the letters of what has accents
     stem = re.sub("[^A-Za-z0-9]", "", who) + year if who else str(described.identifier)
     return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
 
