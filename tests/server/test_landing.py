@@ -17,7 +17,7 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.description import About, Agent, Code, Relation, Rights, Text, person
 from perdure.ids import parse
-from perdure.model import Describe, Location, Register, Withdraw
+from perdure.model import Alias, Describe, Location, Register, Withdraw
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
 NASTY = "</script><script>alert(1)</script> & \"quotes\" 'too' <b>"
@@ -146,6 +146,21 @@ def test_a_tombstone_is_shown(site: Deployment) -> None:
     assert site.get(f"/{whole}", "Accept: text/html").status == 410
 
 
+def test_an_alias_leads_to_what_it_names(site: Deployment) -> None:
+    name, alias = "hdl:21.T14999/whole", "doi:10.1000/alias-of-it"
+    site.do(Register(identifier=parse(name), locations=(Location(uri="https://a.example/1"),)))
+    site.do(Alias(identifier=parse(name), other=parse(alias)))
+    for asked in ("", "?landing", "?history", "?linkset"):
+        answer = site.get(f"/{alias}{asked}")
+        assert answer.status == 302
+        assert answer.headers["location"].endswith(f"/{name}{asked}")
+    other = "hdl:21.T14999/another"
+    site.do(Register(identifier=parse(other), locations=(Location(uri="https://a.example/2"),)))
+    site.do(Alias(identifier=parse(other), other=parse(alias)))
+    known = site.get(f"/{alias}").status  # now both records and the alias name one another
+    assert known == 404
+
+
 def test_what_is_unknown_has_none(site: Deployment) -> None:
     assert site.get("/hdl:21.T14999/none?landing").status == 404
 
@@ -215,6 +230,21 @@ def test_level_2_is_read_by_signposting(site: Deployment, letter: str) -> None:
     found = _signposts(site, "--linkset", "-c", f"{site.base}/{letter}?linkset")
     assert re.search(r"Item: .*\.text\.2", found, re.IGNORECASE), found
     assert re.search("describes|CiteAs", found, re.IGNORECASE)
+
+
+def test_a_linkset_is_negotiated(site: Deployment, letter: str) -> None:
+    """Where the name leaves the format open, and whatever was answered to others before."""
+    for kind in ("application/linkset+json", "application/linkset"):
+        for accept in (kind, f"{kind}, */*;q=0.1"):
+            answer = site.get(f"/{letter}", f"Accept: {accept}")
+            assert (answer.status, answer.headers["content-type"]) == (200, kind)
+            assert answer.body == site.get(f"/{letter}?linkset", f"Accept: {kind}").body
+    assert site.get(f"/{letter}", "Accept: text/*, application/linkset").body == b"second\r\n"
+    site.do(Register(identifier=parse("hdl:21.T14999/set"), locations=(Location(uri="http://a/"),)))
+    for _ in range(2):
+        answer = site.get("/hdl:21.T14999/set", "Accept: application/linkset+json")
+        assert answer.status == 200
+        assert site.get("/hdl:21.T14999/set").status == 302
 
 
 def test_a_linkset_is_as_rfc_9264_has_it(site: Deployment, letter: str) -> None:

@@ -45,8 +45,9 @@ from perdure.server import (
     problems,
     pwids,
     quoting,
+    signposting,
 )
-from perdure.server.answers import Answer, plain
+from perdure.server.answers import Answer, plain, uri
 from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
 from perdure.server.locating import locations
@@ -54,13 +55,46 @@ from perdure.server.negotiate import leading, prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import Question, identify, read_question
+from perdure.server.targets import Question, identify, path_of, read_question
 
 
 async def get(service: Service, request: Request) -> Answer:
     """The answer to GET or HEAD of what is no page."""
     question = read_question(request.target.question)
     identifier = identify(request.target.text, question.part)
+    try:
+        return await _asked(service, request, identifier, question)
+    except NotFound:
+        onward = _by_alias(service, request, identifier)
+        if onward is None:
+            raise
+        return onward
+
+
+def _by_alias(service: Service, request: Request, identifier: Identifier) -> Answer | None:
+    """The way to what a name without a record of its own is an alias of, with the same question.
+
+    None where it is nobody's alias, or that of several: nobody can tell which one is meant.
+    """
+    if identifier.whole is not identifier:
+        return None
+    names = service.resolver.names(identifier)
+    known = [one for one in names if service.record(one) is not None]
+    if len(known) != 1 or known[0].key == identifier.key:
+        return None
+    asked = request.target.question
+    there = f"{request.base}/{path_of(known[0])}" + ("" if asked is None else f"?{asked}")
+    fields = [
+        (b"location", uri(there)),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"content-length", b"0"),
+    ]
+    return Answer(HTTPStatus.FOUND, fields)
+
+
+async def _asked(
+    service: Service, request: Request, identifier: Identifier, question: Question
+) -> Answer:
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         return await listing(service, request, identifier, question)
     if metadata.asked(question):
@@ -116,6 +150,8 @@ async def resource(
             return found
     if identifier.whole is not identifier or part is not None:
         return await parts.part(service, request, identifier, part)
+    if wanted(identifier)[1] is None and prefers(request.accept, signposting.TYPES):
+        return await landing.linkset(service, request, identifier)
     record = service.record(identifier)
     if record is None and (unfolded := service.unfolding.unfold(identifier)) is not None:
         return await parts.unfolded(service, request, identifier, unfolded)
