@@ -136,6 +136,56 @@ def test_nothing_that_was_said_is_markup(site: Deployment) -> None:
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
+def test_no_title_turns_the_name_around(site: Deployment) -> None:
+    name = "hdl:21.T14999/turned"
+    site.do(Register(identifier=parse(name), locations=(Location(uri="https://a.example/1"),)))
+    titles = (Text(value="a \u202eelgoog\u2066 title"),)
+    site.do(Describe(identifier=parse(name), about=About(titles=titles)))
+    found = page(site.get(f"/{name}?landing"))
+    shown = (found.findtext(".//title"), found.findtext(".//h1"), found.findtext(".//blockquote"))
+    assert not any(set(one or "") & set("\u202e\u2066") for one in shown)
+    assert "elgoog" in (shown[1] or "")
+
+
+def _reference(site: Deployment, name: str, asked: str) -> str:
+    """The address that the page with a reference gives."""
+    found = page(site.get(f"/{name}?{asked}"))
+    address = found.xpath("//dd/a/@href")[0]
+    return "/" + address.partition("//")[2].partition("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("body", "format", "asked", "given"),
+    [
+        (b"One here.\r\nTwo there.\r\n", "text", "quote=Two+there.&before=", b"Two there."),
+        (b"One here.\r\nTwo there.\r\n", "text", "quote=here.%0D%0ATwo", b"here.\r\nTwo"),
+        (b"a cat, a cat", "text", "quote=cat&before=%2C+a", b"cat"),
+        (b"<p>One <b>big</b> thing.</p>", "html", "quote=big+thing.", b"big</b> thing."),
+    ],
+)
+def test_a_passage_gets_a_reference(
+    site: Deployment, body: bytes, format: str, asked: str, given: bytes
+) -> None:
+    kind = "text/html" if format == "html" else "text/plain"
+    name = site.mint(text(body, format, kind))
+    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
+    form = page(site.get(f"/{whole}?landing")).forms[0]
+    assert form.method == "GET"
+    assert {"quote", "before"} <= set(form.fields.keys())
+    there = _reference(site, whole, asked)
+    assert site.get(there).body == given
+    site.commit(whole, text(b"quite another text", format, kind))
+    assert site.get(there).body == given
+
+
+def test_a_passage_that_is_not_there_or_twice_gets_none(site: Deployment) -> None:
+    name = site.mint(text(b"a cat, a cat"))
+    assert site.get(f"/{name}?quote=dog").status == 404
+    assert site.get(f"/{name}?quote=cat").status == 404
+    assert site.get(f"/{name}?quote=").status == 400
+    assert not page(site.get("/hdl:21.T14999/turned?landing")).forms
+
+
 def test_a_tombstone_is_shown(site: Deployment) -> None:
     name = site.mint(text(b"secret\r\n"))
     whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]

@@ -41,7 +41,7 @@ from perdure.linkcheck.health import Health
 from perdure.model import Fetch, Location, Query, Redirect
 from perdure.rules import wanted
 from perdure.server import cdx as captures
-from perdure.server import handles
+from perdure.server import handles, signposting
 from perdure.server.answers import uri, wire
 from perdure.server.asking import today
 from perdure.server.conditions import CONDITIONS, Span
@@ -257,7 +257,7 @@ class FastPath:
         accept = found.get(b"accept")
         if accept is not None:
             wanted = preferences(accept.decode("latin-1"))
-            if prefers(wanted, TYPES) or wishes(wanted):
+            if prefers(wanted, TYPES) or prefers(wanted, signposting.TYPES) or wishes(wanted):
                 return None
         asked = None
         if b"range" in found:
