@@ -144,7 +144,11 @@ def test_what_is_refused_uses_up_no_number_and_leaves_no_bytes(
 def test_a_series_that_ends_in_no_country_is_not_minted_in(desk: Desk) -> None:
     """ "The right most component of a DOCUMENT-SERIES MUST be a two digit ISO 3166 country code"
     (section 2.2). The draft's own `oma.eop.gov` can be read, not minted in."""
-    initialise(desk.root, series=("oma.eop.gov", "press.kreml.su"))
+    with pytest.raises(InvalidRequest, match="'gov' is no ISO 3166 code"):
+        initialise(desk.root, series=("oma.eop.gov",))
+    initialise(desk.root, series=("press.kreml.su",))
+    settings = desk.root / "perdure.toml"  # where anything can be written
+    settings.write_text(settings.read_text().replace('"press', '"oma.eop.gov", "press'))
     desk.reopen()
     with pytest.raises(InvalidRequest, match="'gov' is no ISO 3166 code"):
         desk.mint(text("a"), authority="oma.eop.gov")

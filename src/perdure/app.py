@@ -43,7 +43,7 @@ from perdure.parts import Selector
 from perdure.peers import SharedDoor
 from perdure.registrar import Registrar, timestamp, utc_now
 from perdure.resolver import Resolver
-from perdure.rules import wanted
+from perdure.rules import check_series, wanted
 from perdure.settings import Settings
 from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords
@@ -70,10 +70,13 @@ def _selected(identifier: Identifier, record: Record, part: str | None) -> Selec
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     """Makes a registry in a directory, or adds authorities to the one that is there.
 
-    Raises BadSettings for an authority that cannot be, StorageFailed where the disk refuses.
+    Raises BadSettings for an authority that cannot be, InvalidRequest for a series that nothing
+    could be minted in, StorageFailed where the disk refuses.
     """
     current = setting.load(root, {}) if (root / setting.FILE).exists() else Settings()
     grown = setting.added(current, **authorities)
+    for series in grown.series[len(current.series) :]:
+        check_series(series, grown.series)
     with sqlite.storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,12 @@ from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
 
+def test_init_refuses_a_series_that_nothing_could_be_minted_in(shell: Shell, place: Path) -> None:
+    error = shell.error("init", "new", "--series", "reports.example.org", code=4)
+    assert (error["code"], error["rule"]) == ("invalid-request", "ruling pdi-series")
+    assert not (place / "new").exists()
+
+
 def test_init_makes_a_registry_and_adds_to_it(shell: Shell, place: Path) -> None:
     made = shell.json("init", "new", "--series", "OMA.eop.gov.us", "--shoulder", "ark:/99999/fk4")
     assert made["series"] == [SERIES]
