@@ -147,43 +147,17 @@ def test_no_title_turns_the_name_around(site: Deployment) -> None:
     assert "elgoog" in (shown[1] or "")
 
 
-def _reference(site: Deployment, name: str, asked: str) -> str:
-    """The address that the page with a reference gives."""
-    found = page(site.get(f"/{name}?{asked}"))
-    address = found.xpath("//dd/a/@href")[0]
-    return "/" + address.partition("//")[2].partition("/")[2]
-
-
-@pytest.mark.parametrize(
-    ("body", "format", "asked", "given"),
-    [
-        (b"One here.\r\nTwo there.\r\n", "text", "quote=Two+there.&before=", b"Two there."),
-        (b"One here.\r\nTwo there.\r\n", "text", "quote=here.%0D%0ATwo", b"here.\r\nTwo"),
-        (b"a cat, a cat", "text", "quote=cat&before=%2C+a", b"cat"),
-        (b"<p>One <b>big</b> thing.</p>", "html", "quote=big+thing.", b"big</b> thing."),
-    ],
-)
-def test_a_passage_gets_a_reference(
-    site: Deployment, body: bytes, format: str, asked: str, given: bytes
-) -> None:
-    kind = "text/html" if format == "html" else "text/plain"
-    name = site.mint(text(body, format, kind))
-    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
-    form = page(site.get(f"/{whole}?landing")).forms[0]
+def test_the_form_for_passages_can_tell_one_of_several(site: Deployment) -> None:
+    name = site.mint(text(b"a cat, the cat"))
+    form = page(site.get(f"/{name}?landing")).forms[0]
     assert form.method == "GET"
     assert {"quote", "before"} <= set(form.fields.keys())
-    there = _reference(site, whole, asked)
-    assert site.get(there).body == given
-    site.commit(whole, text(b"quite another text", format, kind))
-    assert site.get(there).body == given
-
-
-def test_a_passage_that_is_not_there_or_twice_gets_none(site: Deployment) -> None:
-    name = site.mint(text(b"a cat, a cat"))
-    assert site.get(f"/{name}?quote=dog").status == 404
-    assert site.get(f"/{name}?quote=cat").status == 404
-    assert site.get(f"/{name}?quote=").status == 400
-    assert not page(site.get("/hdl:21.T14999/turned?landing")).forms
+    assert all(one.label is not None for one in form.inputs)
+    path = "/" + form.action.partition("//")[2].partition("/")[2]
+    assert site.get(f"{path}?quote=cat&before=").status == 404
+    found = site.get(f"{path}?quote=cat&before=the+")
+    assert found.status == 303
+    assert "char=11,14" in found.headers["location"]
 
 
 def test_a_tombstone_is_shown(site: Deployment) -> None:

@@ -74,7 +74,7 @@ def test_the_form_of_the_page_asks_for_it(site: Deployment, letter: str) -> None
     shown = html.fromstring(answer.body)
     (form,) = shown.cssselect("form")
     assert (form.get("method"), form.get("action")) == ("get", f"{site.base}/{letter}")
-    assert [one.get("name") for one in form.cssselect("input")] == ["quote"]
+    assert [one.get("name") for one in form.cssselect("input")] == ["quote", "before"]
 
 
 def test_words_that_occur_twice_are_no_reference(site: Deployment, letter: str) -> None:

@@ -38,6 +38,7 @@ from perdure.server.service import Service
 from perdure.server.targets import path_of
 
 _FORMS = ("application/json", "text/html")
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _LONGEST = 200  # locations and versions that are shown; the record has all
 
 
@@ -61,12 +62,12 @@ async def answer(service: Service, request: Request, identifier: Identifier) -> 
     body = pages.render(
         "landing.html",
         record=shown,
-        title=what.about.title or shown["identifier"],
+        title=_straight(what.about.title) or shown["identifier"],
         named=bool(what.about.title),
         facts=_facts(what),
         abstract=_abstract(what),
         derived=what.about.derived,
-        citation=citation,
+        citation=_straight(citation),
         passage=passage,
         quotable=_quotable(shown, record) if passage is None else "",
         versions=shown["versions"][-_LONGEST:][::-1],
@@ -157,6 +158,11 @@ def _citation(what: Described) -> str:
         return cite(what, "apa", "en").strip()
     except Unavailable:
         return ""
+
+
+def _straight(text: str) -> str:
+    """A text without what turns the direction of all that follows: the name stands behind it."""
+    return text.translate(_TURNING)
 
 
 def _kind(about: dict[str, Any]) -> str:
