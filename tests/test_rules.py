@@ -297,3 +297,22 @@ def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, form
     record = Record(name=rules.spelled(identifier), at=NOW)
     expected = str(rules.qualified(identifier, version, format))
     assert rules.full_name(identifier.key, record, version, format) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "uri"),
+    [
+        ("hdl:1839/A", "hdl:1839/a"),
+        ("doi:10.1000/182", "info:doi/10.1000/182"),
+        ("ark:12345/x8rd", "ark:/12345/x8rd"),
+        ("pdi://oma.eop.gov.us/1997/09/01/1", "urn:pdi://oma.eop.gov.us/1997/9/1/1.text.1"),
+    ],
+)
+def test_nothing_lies_at_itself(name: str, uri: str) -> None:
+    with pytest.raises(InvalidRequest, match="the identifier itself"):
+        rules.bind(parse(name), Record(), (Location(uri=uri),))
+    rules.bind(parse(name), Record(), (Location(uri="hdl:1839/other"),))
+
+
+def test_the_resolver_of_others_may_know_more() -> None:
+    rules.bind(parse("doi:10.1000/182"), Record(), (Location(uri="https://doi.org/10.1000/182"),))

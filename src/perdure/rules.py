@@ -28,6 +28,7 @@ from perdure.errors import (
     NotFound,
     PreconditionFailed,
     UnknownAuthority,
+    UnknownScheme,
 )
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi, plain_key
@@ -415,6 +416,7 @@ def bind(
     number, format = wanted(identifier)
     result = {_place(location): location for location in record.locations}
     for location in checked(locations):
+        _check_elsewhere(identifier, location)
         full = msgspec.structs.replace(
             location,
             version=location.version if location.version is not None else number,
@@ -434,6 +436,18 @@ def bind(
         return record, Outcome.UNCHANGED
     outcome = Outcome.CREATED if len(bound) > len(record.locations) else Outcome.CHANGED
     return msgspec.structs.replace(record, locations=bound), outcome
+
+
+def _check_elsewhere(identifier: Identifier, location: Location) -> None:
+    """Raises InvalidRequest for a location that is the identifier itself: nobody would arrive."""
+    if location.uri.startswith(("http", "ftp")):  # a resolver of others may well know more
+        return
+    try:
+        leads_to = parse(location.uri).key
+    except (MalformedIdentifier, UnknownScheme):
+        return
+    if leads_to == identifier.key:
+        raise _refused(identifier, "its location is the identifier itself, without end", None)
 
 
 def _place(location: Location) -> tuple[str, int | None, str | None]:
