@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -110,6 +112,23 @@ def test_who_takes_long_holds_up_no_other_kind(confined: Confined, thing: Source
     with pytest.raises(PartNotFound):
         cut(confined, "FAILING", thing)
     assert content(part, thing)
+
+
+def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for those that are busy nor for those who wait for their turn."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    ending = Confined(most=1, budget=Budget(seconds=60))
+    with ThreadPoolExecutor(3) as threads:
+        jobs = [threads.submit(cut, ending, "SLEEPING", thing) for _ in range(3)]
+        while not ending._busy:
+            time.sleep(0.01)
+        ending.close()
+        errors = [job.exception(30) for job in jobs]
+    assert sorted(type(one).__name__ for one in errors) == [
+        "Unavailable",
+        "Unavailable",
+        "Undecodable",
+    ]
 
 
 def test_extents(confined: Confined, thing: Source) -> None:

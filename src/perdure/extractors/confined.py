@@ -29,7 +29,7 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import OverBudget, PerdureError, Undecodable
+from perdure.errors import OverBudget, PerdureError, Unavailable, Undecodable
 from perdure.extractors.messages import (
     CHUNKS,
     END,
@@ -66,9 +66,11 @@ class Confined:
     def __init__(self, *, most: int = AT_ONCE, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
         self._most = most
-        self._lock = threading.RLock()  # of both of these; a stream may be let go of within
+        self._lock = threading.RLock()  # of all of these; a stream may be let go of within
         self._turns: dict[str, threading.Semaphore] = {}
         self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        self._closed = False
 
     def extract(
         self,
@@ -112,14 +114,17 @@ class Confined:
         return extents.found
 
     def close(self) -> None:
-        """End the workers that have nothing to do."""
+        """End all workers, whatever they are doing, and start no more."""
         with self._lock:
+            self._closed = True
             idle, self._idle = self._idle, []
+            for worker in self._busy:
+                worker.stop()  # whoever waits for its answer is told that it broke down
         for worker in idle:
             worker.kill()
 
     def _worker(self, extractor: str) -> _Worker:
-        """One to do a job of this extractor, when it is its turn."""
+        """One to do a job of this extractor, when it is its turn. Raises Unavailable at the end."""
         with self._lock:
             turn = self._turns.setdefault(extractor, threading.Semaphore(self._most))
         turn.acquire()
@@ -127,11 +132,16 @@ class Confined:
             with self._lock:
                 worker = self._idle.pop() if self._idle else None
             worker = worker or _Worker()
+            worker.turn = turn
+            with self._lock:
+                if not self._closed:
+                    self._busy.add(worker)
+                    return worker
+            worker.kill()
+            raise Unavailable(what="a decoder", reason="this process is stopping")
         except BaseException:
             turn.release()
             raise
-        worker.turn = turn
-        return worker
 
     @contextlib.contextmanager
     def _held(self, worker: _Worker) -> Iterator[None]:
@@ -145,7 +155,8 @@ class Confined:
     def _back(self, worker: _Worker) -> None:
         turn = worker.turn
         with self._lock:
-            kept = worker.ready and len(self._idle) < self._most
+            self._busy.discard(worker)
+            kept = worker.ready and len(self._idle) < self._most and not self._closed
             if kept:
                 self._idle.append(worker)
         if not kept:
@@ -216,6 +227,10 @@ class _Worker:
 
     def broken_down(self, source: Source) -> Undecodable:
         return source.undecodable("the decoder broke down")
+
+    def stop(self) -> None:
+        """Ends the process, so that whoever waits for it need not wait any longer."""
+        self._process.kill()
 
     def kill(self) -> None:
         self._socket.close()
