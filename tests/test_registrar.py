@@ -753,7 +753,13 @@ def test_what_is_kept_cannot_be_removed(desk: Desk) -> None:
     name = desk.mint(text("x")).identifier
     desk.withdraw(name, "r")
     connection = apsw.Connection(str(desk.root / FILE))
-    forbidden = ("DELETE FROM records", "DELETE FROM history", "UPDATE history SET record='{}'")
+    forbidden = (
+        "DELETE FROM records",
+        "UPDATE records SET record='{}'",
+        "UPDATE records SET key=key || 'x'",
+        "DELETE FROM history",
+        "UPDATE history SET record='{}'",
+    )
     for statement in forbidden:
         with pytest.raises(apsw.ConstraintError):
             connection.execute(statement)

@@ -67,6 +67,10 @@ CREATE TABLE IF NOT EXISTS token_changes (
 );
 CREATE TRIGGER IF NOT EXISTS records_stay BEFORE DELETE ON records
   BEGIN SELECT RAISE(ABORT, 'a record is never removed'); END;
+CREATE TRIGGER IF NOT EXISTS records_hold BEFORE UPDATE ON records
+  WHEN NEW.key IS NOT OLD.key OR typeof(NEW.record) <> 'text' OR NOT EXISTS
+    (SELECT 1 FROM history WHERE key = OLD.key AND record = OLD.record)
+  BEGIN SELECT RAISE(ABORT, 'a record is never changed without its history'); END;
 CREATE TRIGGER IF NOT EXISTS history_stays BEFORE DELETE ON history
   BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
 CREATE TRIGGER IF NOT EXISTS history_holds BEFORE UPDATE ON history
@@ -354,7 +358,10 @@ class SqliteWriter(SqliteRecords):
 
     def revise(self, key: str, record: Record, past: Record) -> None:
         """A changed record, and the revision of it that goes to the history."""
-        self._only.execute("INSERT INTO history VALUES(?,?,?)", (key, past.revision, _text(past)))
+        self._only.execute(  # as it stands there: the trigger looks for the very same text
+            "INSERT INTO history SELECT key, ?, record FROM records WHERE key=?",
+            (past.revision, key),
+        )
         self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
