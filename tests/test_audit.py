@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large
 from perdure import audit
 from perdure.app import Registry, initialise
 from perdure.blobs import ocfl
+from perdure.errors import Corrupt
 from perdure.ids import pdi
 from perdure.model import Fetch, Finding, Gone, Query, Version
 from perdure.rules import identify
@@ -66,6 +69,31 @@ def test_everything_is_looked_at_also_what_was_withdrawn(full: Desk) -> None:
 )
 def test_a_part_is_looked_at(full: Desk, within: str, count: int) -> None:
     assert len(findings(full, within)) == count
+
+
+def spoil(desk: Desk, key: str, form: str | bytes) -> None:
+    """Writes over a record as nobody can who has not taken the registry apart."""
+    with closing(sqlite3.connect(desk.root / "registry.sqlite")) as connection, connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_master WHERE type='trigger'"):
+            connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute("UPDATE records SET record=? WHERE key=?", (form, key))
+
+
+@pytest.mark.parametrize("form", ["", "{", "no record", b"\xff\x00", "[1]"])
+def test_a_record_that_is_none_is_found_and_the_rest_looked_at(
+    full: Desk, form: str | bytes
+) -> None:
+    key = pdi.parse(f"{TODAY}/2").key
+    lost = sum(one.identifier.startswith(f"{TODAY}/2.") for one in findings(full))
+    spoil(full, key, form)
+    found = findings(full)
+    assert [one.identifier for one in found if one.problem] == [key]
+    assert len(found) == 10 - lost + 1
+    with (
+        Registry(full.root, environment={}, clock=full.clock) as fresh,
+        pytest.raises(Corrupt, match="promised a record"),
+    ):
+        fresh.records.record(key)
 
 
 @pytest.mark.parametrize(

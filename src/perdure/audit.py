@@ -37,7 +37,10 @@ def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> It
     What was withdrawn is checked too: it is kept, though it is not served.
     """
     low, high = within.key_range() if within else ("", _LAST)
-    while batch := records.scan(low, high, limit=_PAGE):
+    for batch in _pages(records, low, high):
+        if isinstance(batch, Finding):
+            yield batch
+            continue
         places = [
             (one.segment, one.offset, identify(key, record), version.number, one)
             for key, record in batch
@@ -47,6 +50,23 @@ def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> It
         ]
         for _, _, name, number, one in sorted(places, key=lambda place: place[:2]):
             yield _check(held, qualified(name, number, one.format), one)
+
+
+def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Record]] | Finding]:
+    """All records, so many at a time; a finding for each that cannot be read."""
+    while True:
+        try:
+            batch = records.scan(low, high, limit=_PAGE)
+        except Corrupt as error:  # what comes before it can be read
+            yield from _pages(records, low, error.identifier)
+            yield Finding(
+                identifier=error.identifier, segment=0, offset=0, length=0, problem=str(error)
+            )
+            low = error.identifier + "\0"
+            continue
+        if not batch:
+            return
+        yield batch
         low = batch[-1][0] + "\0"
 
 

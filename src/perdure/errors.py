@@ -532,8 +532,8 @@ class Corrupt(PerdureError):
 
     def problem(self) -> str:
         return (
-            f"corrupt: {quote(self.identifier)} at {self.where} has digest {self.found}, "
-            f"promised {self.promised}"
+            f"corrupt: {quote(self.identifier)} at {self.where}: promised {self.promised}, "
+            f"found {self.found}"
         )
 
     def repair(self) -> str:

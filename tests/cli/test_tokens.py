@@ -32,6 +32,11 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(shell: Shell) -> None:
     assert kept.digest not in shell.run("token", "list", "--json").stdout
 
 
+def test_a_token_that_nobody_could_use_is_not_made(shell: Shell) -> None:
+    shell.run("token", "create", "late", "--series", SERIES, "--expires", "2020-01-01", code=2)
+    assert not shell.run("token", "list").stdout
+
+
 def test_the_scope_of_a_token(shell: Shell) -> None:
     words = ["--first-day", "2026-01-01", "--last-day", "2026-12-31", "--expires", "2027-01-31"]
     shell.run("token", "create", "press", "--authority", "*", *words)

@@ -256,6 +256,18 @@ def test_level_2_is_read_by_signposting(site: Deployment, letter: str) -> None:
     assert re.search("describes|CiteAs", found, re.IGNORECASE)
 
 
+def test_a_part_has_not_the_size_and_digest_of_the_whole(site: Deployment, letter: str) -> None:
+    whole, part = (
+        json.loads(re.search(r"(?s)<script[^>]*>(.*?)</script>", page.body.decode())[1])  # type: ignore[index]
+        for page in (
+            site.get(f"/{letter}.text.2?landing"),
+            site.get(f"/{letter}.text.2%23char=0,3?landing"),
+        )
+    )
+    assert {"sha512", "contentSize"} <= whole.keys()
+    assert not {"sha512", "contentSize"} & part.keys()
+
+
 def test_a_linkset_is_negotiated(site: Deployment, letter: str) -> None:
     """Where the name leaves the format open, and whatever was answered to others before."""
     for kind in ("application/linkset+json", "application/linkset"):

@@ -159,5 +159,7 @@ def _begin(record: Record) -> str:
 
 
 def with_part(what: Described, part: Selector | None) -> Described:
-    """The same resource, of which a part is meant."""
-    return msgspec.structs.replace(what, part=part)
+    """The same resource, of which a part is meant: type, size and digest are those of the whole."""
+    if part is None:
+        return what
+    return msgspec.structs.replace(what, part=part, media_type="", length=None, sha512="")

@@ -64,6 +64,8 @@ _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower
 _HANDLES = b"/api/handles/"
 _CDX = b"/cdx?"
 _NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
+_NO_RECORD = (msgspec.DecodeError, TypeError, ValueError)
+"""What comes of a stored form that is none; the plain way says what is wrong."""
 _LARGEST_KEPT = 4096  # bytes of an answer
 _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
@@ -205,7 +207,10 @@ class FastPath:
         stored_text = self._record(key)
         if stored_text is None:
             return None
-        answer = handles.public(name, stored.decode(stored_text), fresh=self._fresh)
+        try:
+            answer = handles.public(name, stored.decode(stored_text), fresh=self._fresh)
+        except _NO_RECORD:
+            return None
         return None if answer is None else wire(answer)
 
     def _kept(self, target: bytes) -> bytes | Ready | None:
@@ -283,7 +288,10 @@ class FastPath:
         stored_text = self._record(key)
         if stored_text is None:
             return None
-        uri_text = only_uri(stored_text, version, format)
+        try:
+            uri_text = only_uri(stored_text, version, format)
+        except _NO_RECORD:
+            return None
         if uri_text is None:
             return self._decide(parse(text), stored_text)
         before, between, behind = self._frame
@@ -314,12 +322,12 @@ class FastPath:
         return None if stored_text is None else self._decide(identifier, stored_text)
 
     def _decide(self, identifier: Identifier, stored_text: str) -> bytes | Ready | None:
-        record = stored.decode(stored_text)
         try:
+            record = stored.decode(stored_text)
             step = decide(
                 Query(identifier=identifier, day=self._day, dead=self._health.dead), record
             )
-        except PerdureError:
+        except (PerdureError, *_NO_RECORD):
             return None
         if isinstance(step, Redirect):
             if depends_on_reader((step.location, *step.others)):

@@ -27,7 +27,7 @@ import blake3
 import msgspec
 
 from perdure import stored
-from perdure.errors import StorageFailed, Unavailable
+from perdure.errors import Corrupt, StorageFailed, Unavailable
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
 from perdure.model import Record, Token
@@ -120,6 +120,16 @@ def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | i
         flat = tuple(chain.from_iterable(waiting[at : at + _TOGETHER]))
         connection.execute(into + _PAIRS, flat)
     connection.executemany(into + " VALUES(?,?)", waiting[whole:])
+
+
+def _decoded(key: str, text: str) -> Record:
+    """A record. Raises Corrupt where what lies there is none: it was not written by us."""
+    try:
+        return stored.decode(text)
+    except (msgspec.DecodeError, TypeError, ValueError) as error:
+        raise Corrupt(
+            identifier=key, where=FILE, promised="a record", found=f"{error}"[:200]
+        ) from error
 
 
 @contextmanager
@@ -219,14 +229,14 @@ class SqliteRecords:
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
-        return None if text is None else stored.decode(text)
+        return None if text is None else _decoded(key, text)
 
     def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         rows = self._all(
             "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
             (low, high, limit),
         )
-        return [(key, stored.decode(text)) for key, text in rows]
+        return [(key, _decoded(key, text)) for key, text in rows]
 
     def first_key(self, low: str, high: str) -> str | None:
         rows = self._all(
@@ -242,7 +252,7 @@ class SqliteRecords:
 
     def history(self, key: str) -> list[Record]:
         rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
-        past = [stored.decode(text) for (text,) in rows]
+        past = [_decoded(key, text) for (text,) in rows]
         current = self.record(key)
         return [*past, current] if current else past
 
