@@ -61,7 +61,7 @@ def is_url(url: str) -> bool:
 @settings(max_examples=1500)
 @given(URLS)
 def test_keys_are_those_of_surt(url: str) -> None:
-    if is_url(url):
+    if is_url(url) and "%0a" not in url.lower():  # surt takes `1%0A` for an address
         assert urlkey(url) == surt.surt(url)
     else:
         urlkey(url)

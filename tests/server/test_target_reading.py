@@ -6,7 +6,7 @@ import contextlib
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure import testing
@@ -74,6 +74,8 @@ def test_what_has_no_colon_is_a_page(raw: bytes, text: str, question: str | None
     assert (target.text, target.question, target.is_page) == (text, question, True)
 
 
+# two escaped hashes: that of an encapsulated URL, and that of the part
+@example(parse("pdi://0.us/2000/1/1/http:%2f%2fexample%2eorg%23%2541#char=0,0"))
 @given(testing.values())
 def test_every_identifier_can_be_written_in_a_target(identifier: Identifier) -> None:
     path = path_of(identifier)

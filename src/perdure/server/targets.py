@@ -23,6 +23,8 @@ the f-components of URNs aside.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from itertools import islice
 from urllib.parse import quote as escape
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
@@ -50,6 +52,7 @@ _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
 # identifiers or URIs follow these, escaped or not
 _PAGES = ("iiif/", "timegate/", "timemap/", "replay/", "api/handles/")
+_MOST_HASHES = 4  # escaped ones, that a part may stand behind
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
@@ -202,8 +205,7 @@ def identify(text: str, part: str | None = None) -> Identifier:
     except MalformedIdentifier:
         if "%23" not in text or "#" in text or not _PDI.match(text):
             raise
-        start = _innermost(text)
-        return parse(text[:start] + text[start:].replace("%23", "#", 1))
+        return _with_part(text)
 
 
 def is_escaped(text: str) -> bool:
@@ -223,6 +225,18 @@ def _decoded(text: str) -> str:
 def _innermost(text: str) -> int:
     """Where the PDI begins that a part belongs to: the one that is cited last."""
     return text.lower().rindex("pdi:")
+
+
+def _with_part(text: str) -> Identifier:
+    """A PDI with `#` for the first `%23` behind which a part stands: the URL that a unique-id
+    encapsulates may have some of its own. Raises MalformedIdentifier."""
+    places = (one.start() for one in re.finditer("%23", text))
+    tried = islice((at for at in places if at >= _innermost(text)), _MOST_HASHES)
+    texts = [f"{text[:at]}#{text[at + 3 :]}" for at in tried] or [text]
+    for one in texts:
+        with suppress(MalformedIdentifier):
+            return parse(one)
+    return parse(texts[0])  # what is wrong with it
 
 
 def _with_hash(text: str) -> str:
