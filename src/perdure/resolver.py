@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from perdure.blobs.segments import Segments
 from perdure.decide import decide
 from perdure.ids import Identifier, parse, pdi
@@ -37,8 +39,15 @@ class Resolver:
         return self.records.record(identifier.key)
 
     def resolve(self, query: Query) -> Step:
-        """What to do about a query. Raises NotFound, NoSuchVersion or NotAcceptable."""
-        return decide(query, self.record(query.identifier))
+        """What to do about a query; about an alias, what to do about what it names.
+
+        Raises NotFound, NoSuchVersion or NotAcceptable.
+        """
+        record = self.record(query.identifier)
+        meant = self.meant(query.identifier) if record is None else None
+        if meant is not None:
+            return self.resolve(replace(query, identifier=meant))
+        return decide(query, record)
 
     def read(self, held: Representation) -> bytes:
         """All bytes of a representation."""
@@ -116,6 +125,16 @@ class Resolver:
                     found[other.key] = other
                     waiting.append(other)
         return tuple(found.values())
+
+    def meant(self, alias: Identifier) -> Identifier | None:
+        """The one identifier with a record that a name without one is an alias of.
+
+        None for a part, and where there are several: nobody can tell which of them is meant.
+        """
+        if alias.whole is not alias:
+            return None
+        known = [name for name in self.names(alias) if self.record(name) is not None]
+        return known[0] if len(known) == 1 and known[0].key != alias.key else None
 
     def _said_by_others(self, name: Identifier) -> list[Identifier]:
         """The identifiers of records that give this one as an alias."""

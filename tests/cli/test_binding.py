@@ -124,3 +124,12 @@ def test_a_reason_must_be_given(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES)[0]
     shell.error("withdraw", name, code=2)
     shell.error("withdraw", name, "--reason", "  ", code=4)
+
+
+def test_an_alias_resolves_as_what_it_names(shell: Shell) -> None:
+    shell.run("bind", "--register", "hdl:1/a", "https://a.example/")
+    shell.run("alias", "hdl:1/a", "doi:10.1000/other")
+    assert shell.lines("resolve", "doi:10.1000/other")[0] == shell.lines("resolve", "hdl:1/a")[0]
+    shell.run("bind", "--register", "hdl:1/b", "https://b.example/")
+    shell.run("alias", "hdl:1/b", "doi:10.1000/other")  # which of the two it means, nobody can tell
+    shell.error("resolve", "doi:10.1000/other", code=10)

@@ -74,16 +74,13 @@ async def get(service: Service, request: Request) -> Answer:
 def _by_alias(service: Service, request: Request, identifier: Identifier) -> Answer | None:
     """The way to what a name without a record of its own is an alias of, with the same question.
 
-    None where it is nobody's alias, or that of several: nobody can tell which one is meant.
+    None where it is nobody's alias, or that of several.
     """
-    if identifier.whole is not identifier:
-        return None
-    names = service.resolver.names(identifier)
-    known = [one for one in names if service.record(one) is not None]
-    if len(known) != 1 or known[0].key == identifier.key:
+    meant = service.resolver.meant(identifier)
+    if meant is None:
         return None
     asked = request.target.question
-    there = f"{request.base}/{path_of(known[0])}" + ("" if asked is None else f"?{asked}")
+    there = f"{request.base}/{path_of(meant)}" + ("" if asked is None else f"?{asked}")
     fields = [
         (b"location", uri(there)),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
