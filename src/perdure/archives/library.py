@@ -213,7 +213,7 @@ class Library:
             id=0,
             # Runs know files by their names: a file that changed gets another one where there are.
             name=known.name
-            if known and not self._index.runs()
+            if known and not self._index.runs(fresh=True)
             else self._free_name(name, lambda _: False),
             path=self._kept(Path(place.path)),
             base=place.base,

@@ -13,7 +13,6 @@ only after the one that no longer does; a reader sees each capture at least once
 from __future__ import annotations
 
 import heapq
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +33,6 @@ class RunCaptures:
 
     def __init__(self, root: Path, index: SqliteCaptures) -> None:
         self._directory = root / DIRECTORY
-        self._path = str(self._directory)
         self._index = index
         self._open: dict[str, zipnum.Run] = {}
 
@@ -54,8 +52,6 @@ class RunCaptures:
         return [one for one, _ in zip(merged, range(limit), strict=False)]
 
     def _runs(self) -> list[zipnum.Run]:
-        if not os.access(self._path, os.F_OK):  # at every look-up, so by the cheapest call
-            return []
         for attempt in range(_ATTEMPTS):
             names = [row.name for row in self._index.runs(fresh=attempt > 0)]
             try:

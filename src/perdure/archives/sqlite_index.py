@@ -248,14 +248,18 @@ class SqliteCaptures:
         return self._remembered("names", lambda: {name for (name,) in self._all(NAMES)})
 
     def runs(self, *, fresh: bool = False) -> list[RunRow]:
-        """The ZipNum runs that hold further captures."""
+        """The ZipNum runs that hold further captures, as they were when this thread last read
+        captures; `fresh`: as they are now."""
         if fresh:
             self._local.version = None
         return self._remembered("runs", lambda: [_run(row) for row in self._all(_RUNS)])
 
     def _remembered(self, what: str, ask: Callable[[], _T]) -> _T:
-        """What was asked before on this connection, as long as nobody has written since."""
-        version = [row[0] for row in self._all("PRAGMA data_version")]
+        """What was asked before on this connection, as long as nobody had written when it last
+        read: what belongs to the captures that it read then. Asks SQLite, and not the disk."""
+        if not hasattr(self._local, "cursor"):
+            return ask()
+        version = self.connection.data_version()
         if getattr(self._local, "version", None) != version:
             self._local.version, self._local.answers = version, {}
         answers = self._local.answers

@@ -38,7 +38,13 @@ from perdure.ids.keyed import Keyed
 from perdure.ids.pdi_date import canonical_date
 from perdure.ids.pdi_foreign import foreign_identifier
 from perdure.ids.pdi_fragment import Fragment, read_fragment
-from perdure.ids.pdi_key import counted, key_range, resource_key, resource_text
+from perdure.ids.pdi_key import (
+    counted,
+    key_range,
+    plain_resource_key,
+    resource_key,
+    resource_text,
+)
 from perdure.ids.pdi_mistake import DEEPEST, mistake_in
 
 Version = int | Literal["*"]
@@ -411,7 +417,7 @@ def plain_key(text: str) -> tuple[str, str | None, str | None] | None:
     series, date, uid, token, version = plain.groups()
     if ":" in uid:
         return None
-    return resource_key(series, date, uid), token, version
+    return plain_resource_key(series, date, uid), token, version
 
 
 def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:

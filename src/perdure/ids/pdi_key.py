@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 
 _MOST_COUNTED = 25  # digits that one letter, a to y, can count; z begins a longer count
+_COUNTS = "`abcdefghijklmnopqrstuvwxy"
 
 
 def counted(digits: str) -> str:
@@ -31,16 +32,23 @@ def counted(digits: str) -> str:
     """
     length = len(digits)
     if length <= _MOST_COUNTED:
-        return chr(0x60 + length) + digits
+        return _COUNTS[length] + digits
     return "z" + counted(str(length)) + digits
+
+
+def plain_resource_key(series: str, date: str, uid: str) -> str:
+    """`resource_key` of a resource on a day of four digits, two and two, as nearly all are."""
+    if uid.isdigit() and uid[0] != "0" and len(uid) <= _MOST_COUNTED:
+        return f"{series}/{date.replace('/', '')}/{_COUNTS[len(uid)]}{uid}"
+    return f"{series}/{date.replace('/', '')}/{_uid_key(uid)}"
 
 
 def resource_key(series: str, date: str | None, uid: str | None) -> str:
     """The key of the generic resource, or of the interval where parts are None; all canonical."""
     if date is None:
         return f"{series}/"
-    if uid is not None and len(date) == 10 and date[4:8:3] == "//":  # a plain day, nearly always
-        return f"{series}/{date.replace('/', '')}/{_uid_key(uid)}"
+    if uid is not None and len(date) == 10 and date[4:8:3] == "//":
+        return plain_resource_key(series, date, uid)
     year, slash, rest = date.partition("/")
     if len(year) > 4:
         year = counted(year)

@@ -61,6 +61,7 @@ from perdure.server.targets import uri_of
 _NOT_SIMPLE = b"?#@*%"
 _SLASH = 0x2F
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
+_USUAL = b"/pdi:"
 _HANDLES = b"/api/handles/"
 _CDX = b"/cdx?"
 _NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
@@ -115,10 +116,11 @@ class FastPath:
         """Bytes of them, header included."""
 
     def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
-        if target.startswith(_HANDLES):
-            return self._handle(method, target, fields)
-        if target.startswith(_CDX):
-            return self._captures(method, target, fields)
+        if target[:5] != _USUAL:
+            if target.startswith(_HANDLES):
+                return self._handle(method, target, fields)
+            if target.startswith(_CDX):
+                return self._captures(method, target, fields)
         try:
             usual = self._headers[fields]
         except KeyError:
