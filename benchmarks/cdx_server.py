@@ -197,10 +197,10 @@ def run() -> list[Ratio]:
                 theirs = _script(work / f"{rival}.lua", place, queries)
                 ratios += rounds(
                     f"/cdx, {name}",
-                    lambda: wrk(ours, mine, seconds=2, connections=8),  # noqa: B023
+                    lambda: wrk(ours, mine, seconds=2, connections=8),  # noqa: B023  (called at once)
                     {
                         f"pywb {rival}": (
-                            lambda: wrk(server, theirs, seconds=2, connections=8),  # noqa: B023
+                            lambda: wrk(server, theirs, seconds=2, connections=8),  # noqa: B023  (called at once)
                             _TARGET if rival == "wayback" else 4.0,
                         )
                     },

@@ -54,7 +54,8 @@ def _verify(service: Service, request: Request) -> tuple[Token, str]:
     try:
         found = verifier.verify(_Message(request), max_age=YOUNG)
     except (hms.exceptions.HTTPMessageSignaturesException, ValueError) as error:
-        raise Unauthenticated(reason=f"the signature does not hold: {error}") from error
+        why = str(error) or "it is of another key, or of other words"
+        raise Unauthenticated(reason=f"the signature does not hold: {why}") from error
     if len(found) != 1 or keys.token is None:
         raise Unauthenticated(reason="one signature is needed")
     _check_covered(request, found[0])
