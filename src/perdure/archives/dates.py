@@ -11,8 +11,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
-_SECOND = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z", re.ASCII)
+_SECOND = re.compile(
+    r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)Z", re.ASCII
+)
+"""A date as nearly all are, that can be on any calendar."""
 _DATE = re.compile(
     r"(\d{4})(?:-?(\d\d)(?:-?(\d\d)(?:[Tt ]?(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?"
     r"(?:[Zz]|([+-]\d\d):?(\d\d))?)?)?)?",
@@ -27,18 +31,7 @@ def second(date: str) -> str:
     ('20160122112029', '20140101000000', '20080430204825')
     """
     found = _SECOND.fullmatch(date)
-    if found:
-        digits = "".join(found.groups())
-        _, month, day, hour, minute, last = found.groups()
-        if (
-            "01" <= month <= "12"
-            and "01" <= day <= "28"
-            and hour <= "23"
-            and minute <= "59"
-            and last <= "59"
-        ):
-            return digits
-    return _careful(date)
+    return "".join(found.groups()) if found else _careful(date)
 
 
 def _careful(date: str) -> str:
@@ -71,7 +64,12 @@ def whole_second(time: str) -> str:
     >>> whole_second("20160122112029")
     '2016-01-22T11:20:29Z'
     """
-    return f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z"
+    return f"{_day(time[:8])}T{time[8:10]}:{time[10:12]}:{time[12:]}Z"
+
+
+@lru_cache(maxsize=4096)  # captures of many years are met in any order
+def _day(digits: str) -> str:
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
 def seconds_between(earlier: str, later: str) -> int:

@@ -26,7 +26,7 @@ LONGEST_HEAD = 64 << 10
 LONGEST_NUMBER = 18
 _END = re.compile(rb"\n\r{0,2}\n")
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?![0-9])[ \t]*([^\r\n]*)")
-_TYPE_FIELD = re.compile(rb"\ncontent-type:[ \t]*([^\s;]*)", re.IGNORECASE)
+_TYPE_OR_END = re.compile(rb"\n(?:content-type:[ \t]*([^\s;]*)|\r{0,2}\n)", re.IGNORECASE)
 _OF_HTTP = ("response", "revisit", "request")
 HTTP_SCHEMES = ("http:", "https:")
 
@@ -134,7 +134,7 @@ def unbracketed(uri: str) -> str:
 def speaks_http(kind: str, uri: str, content_type: str) -> bool:
     """Whether the block of such a record is an HTTP message, as a rule."""
     return kind in _OF_HTTP and (
-        uri[:6].lower().startswith(HTTP_SCHEMES) or content_type.startswith("application/http")
+        content_type.startswith("application/http") or uri[:6].lower().startswith(HTTP_SCHEMES)
     )
 
 
@@ -146,9 +146,8 @@ def status_line(text: bytes) -> tuple[int | None, str]:
 
 def media_type_of(text: bytes) -> str:
     """From the head of an HTTP message; without parameters, in lower case."""
-    end = _END.search(text)
-    found = _TYPE_FIELD.search(text, 0, end.start() if end else len(text))
-    return decoded(found[1]).lower() if found else ""
+    found = _TYPE_OR_END.search(text)
+    return decoded(found[1]).lower() if found and found[1] else ""
 
 
 _ARC = re.compile(
@@ -202,8 +201,8 @@ def block_of(head: Head, start: bytes) -> Block:
         return Block(None, head.content_type.partition(";")[0].strip().lower())
     if head.kind == "request" or not start.startswith(b"HTTP/"):
         return Block()
-    status, _ = status_line(start)
-    return Block(status, media_type_of(start))
+    status = _STATUS.match(start)
+    return Block(int(status[1]) if status else None, media_type_of(start))
 
 
 def capture(head: Head, block: Block, *, file: str, offset: int, length: int) -> Capture | None:

@@ -26,7 +26,7 @@ from perdure.archives.checking import Checked, check
 from perdure.archives.files import RegisteredFiles
 from perdure.archives.merged import MergedCaptures
 from perdure.archives.port import Capture, Captures
-from perdure.archives.runs import RunCaptures
+from perdure.archives.runs import LocalCaptures
 from perdure.archives.scanning import Place, scan
 from perdure.archives.sqlite_index import (
     ArchiveFile,
@@ -79,13 +79,11 @@ class Library:
         self._root = root / DIRECTORY
         self._settings = settings
         self._index = SqliteCaptures(self._root)
-        # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
-        sources: list[Captures] = [self._index, RunCaptures(self._root, self._index)]
+        self.captures: Captures = LocalCaptures(self._root, self._index)
         if settings.capture_index:
             from perdure.archives.remote import RemoteCaptures
 
-            sources.append(RemoteCaptures(settings.capture_index))
-        self.captures: Captures = MergedCaptures(sources)
+            self.captures = MergedCaptures([self.captures, RemoteCaptures(settings.capture_index)])
         self.files = RegisteredFiles(self._index)
 
     def registered(self) -> list[ArchiveFile]:
@@ -247,14 +245,14 @@ class Library:
             if known:
                 adding.forget(known)
             for met in scan(place, file.name):
-                if isinstance(met, Flaw):
+                if isinstance(met, Capture):
+                    adding.add(met)
+                elif isinstance(met, Flaw):
                     flawed += 1
                     if flawed <= _FLAWS_KEPT:
                         flaws.append(met)
                     continue
                 records += 1
-                if isinstance(met, Capture):
-                    adding.add(met)
                 if not records % _EVERY:
                     watch(met.offset)
             file = msgspec.structs.replace(file, records=records, flaws=flawed)

@@ -16,26 +16,25 @@ class MergedCaptures:
     """Implements `perdure.archives.port.Captures`."""
 
     def __init__(self, sources: Sequence[Captures]) -> None:
-        self._first, *self._others = sources
+        self._sources = sources
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`. Raises Unavailable where one of the indexes is."""
-        parts = [self._first.scan(low, high, backwards=backwards, limit=limit)]
-        for source in self._others:
-            found = source.scan(low, high, backwards=backwards, limit=limit)
-            if found:
-                parts.append(found)
-        if len(parts) == 1:
-            return parts[0]
-        merged: dict[tuple[str, str, int], Capture] = {}
-        for one in heapq.merge(*parts, key=_order, reverse=backwards):
-            merged.setdefault((one.uri, one.file, one.offset), one)
-            if len(merged) == limit:
-                break
-        return list(merged.values())
+        parts = [one.scan(low, high, backwards=backwards, limit=limit) for one in self._sources]
+        return merged(parts, backwards=backwards, limit=limit)
 
     def count(self) -> int:
-        return sum(one.count() for one in (self._first, *self._others))
+        return sum(one.count() for one in self._sources)
+
+
+def merged(parts: Sequence[list[Capture]], *, backwards: bool = False, limit: int) -> list[Capture]:
+    """The first `limit` captures of several answers to the same question, each of them once."""
+    found: dict[tuple[str, str, int], Capture] = {}
+    for one in heapq.merge(*parts, key=_order, reverse=backwards):
+        found.setdefault((one.uri, one.file, one.offset), one)
+        if len(found) == limit:
+            break
+    return list(found.values())
 
 
 def _order(capture: Capture) -> tuple[str, str, str]:

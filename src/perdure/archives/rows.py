@@ -31,7 +31,7 @@ def row_of(capture: Capture) -> Row:
         refers = f"{capture.refers_to_uri}\n{capture.refers_to_date}"
     return (
         f"{key} {time}",
-        "" if capture.date == whole_second(time) else capture.date,
+        "" if capture.date == _whole_second(time) else capture.date,
         capture.offset,
         capture.length,
         _KIND_NUMBERS.get(capture.kind, capture.kind),
@@ -52,14 +52,16 @@ def shortened(uri: str, key: str) -> int | str:
     number = _PREFIX_NUMBERS.get(uri[: uri.find("//") + 6], -1)
     if number < 0:
         number = 1 if uri.startswith("https://") else 0
-    host, _, path = key.partition(")")
-    plain = f"{_PREFIXES[number]}{'.'.join(host.split(',')[::-1])}{path}"
+    site, _, path = key.partition(")")
+    plain = f"{_PREFIXES[number]}{_host(site)}{path}"
     if uri == plain:
         return number
     return number + len(_PREFIXES) if uri == f"{plain}/" else uri
 
 
-_shortened = lru_cache(maxsize=32)(shortened)  # of request and response it is the same
+# Of request and response they are the same.
+_shortened = lru_cache(maxsize=32)(shortened)
+_whole_second = lru_cache(maxsize=32)(whole_second)
 
 
 def lengthened(number: int, key: str) -> str:
@@ -68,6 +70,11 @@ def lengthened(number: int, key: str) -> str:
     >>> lengthened(3, "dk,dr)/nyheder")
     'https://www.dr.dk/nyheder'
     """
-    host, _, path = key.partition(")")
+    site, _, path = key.partition(")")
     slash = "/" if number >= len(_PREFIXES) else ""
-    return f"{_PREFIXES[number & 3]}{'.'.join(host.split(',')[::-1])}{path}{slash}"
+    return f"{_PREFIXES[number & 3]}{_host(site)}{path}{slash}"
+
+
+@lru_cache(maxsize=1024)
+def _host(site: str) -> str:
+    return ".".join(reversed(site.split(",")))

@@ -7,7 +7,7 @@ rewritten once for each power of eight. The table `runs` says which ones count.
 
 What must stay true: a run is whole and durable before the transaction names it, and is deleted
 only after the one that no longer does; a reader sees each capture at least once at any moment, and
-`MergedCaptures` gives it once.
+`merged` gives it once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from perdure.archives import cdxj, zipnum
 from perdure.archives.adding import Compaction
+from perdure.archives.merged import merged
 from perdure.archives.port import Capture
 from perdure.archives.sqlite_index import RunRow, SqliteCaptures
 
@@ -28,8 +29,8 @@ FAN = 8
 _ATTEMPTS = 5
 
 
-class RunCaptures:
-    """The runs of an index; implements `perdure.archives.port.Captures`."""
+class LocalCaptures:
+    """What SQLite and the runs of a directory hold; implements `perdure.archives.port.Captures`."""
 
     def __init__(self, root: Path, index: SqliteCaptures) -> None:
         self._directory = root / DIRECTORY
@@ -38,18 +39,16 @@ class RunCaptures:
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`. Raises Corrupt where a run is damaged."""
-        runs = self._runs()
-        if not runs:
-            return []
+        # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
+        found = self._index.scan(low, high, backwards=backwards, limit=limit)
+        if not self._index.runs():
+            return found
         is_registered = self._index.names().__contains__
         parts = [
             run.scan(low, high, backwards=backwards, limit=limit, keep=is_registered)
-            for run in runs
+            for run in self._runs()
         ]
-        if len(parts) == 1:
-            return parts[0]
-        merged = heapq.merge(*parts, key=_order, reverse=backwards)
-        return [one for one, _ in zip(merged, range(limit), strict=False)]
+        return merged([found, *parts], backwards=backwards, limit=limit)
 
     def _runs(self) -> list[zipnum.Run]:
         for attempt in range(_ATTEMPTS):
@@ -66,12 +65,7 @@ class RunCaptures:
         return []
 
     def count(self) -> int:
-        """Nothing: the files say how many captures they have, wherever those are."""
-        return 0
-
-
-def _order(capture: Capture) -> tuple[str, str, str]:
-    return capture.key, capture.time, capture.date
+        return self._index.count()
 
 
 def settle(root: Path, index: SqliteCaptures, *, most: int) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from perdure.archives.windows import (
     codec_of,
     codec_within,
     member,
+    pattern,
     pieces,
     whole,
 )
@@ -135,7 +135,7 @@ def _head_of(headers: Any) -> tuple[int, Head]:
     values = dict(pairs)
     if len(values) < len(pairs) or "WARC-Type" not in values or "WARC-Date" not in values:
         return 0, _AMBIGUOUS
-    text = "".join(chain(*pairs))
+    text = "".join(values) + "".join(values.values())
     if not text.isascii():
         return 0, _AMBIGUOUS
     size = len(headers.status_line) + 4 + 4 * len(pairs) + len(text)
@@ -166,7 +166,7 @@ def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head
         return text.find(b"\r\n\r\n") == size - 4
     if after - offset <= _AT_ONCE:
         packed = window.at(offset, after - offset)
-        end, once = packed[-4:], packed.find(CODECS[codec], 1) < 0
+        end, once = packed[-4:], pattern(CODECS[codec]).search(packed, 1) is None
     else:
         end, once = window.at(after - 4, 4), False
     if codec == "gzip" and end != (extent & 0xFFFFFFFF).to_bytes(4, "little"):

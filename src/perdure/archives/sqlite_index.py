@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import starmap
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 import msgspec
@@ -54,8 +55,10 @@ CREATE TABLE captures (
 ) WITHOUT ROWID;
 """
 _SCAN = f"SELECT {COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
-_FORWARDS = f"{_SCAN}, date, file, offset LIMIT "
-_BACKWARDS = f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT "
+# The limit is part of the text, rounded up so that there are few texts: SQLite plans anew whenever
+# a parameter in LIMIT is bound, which costs more than the query.
+_FORWARDS = [f"{_SCAN}, date, file, offset LIMIT {1 << n}" for n in range(63)]
+_BACKWARDS = [f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT {1 << n}" for n in range(63)]
 _UNUSABLE = (
     apsw.BusyError,
     apsw.CantOpenError,
@@ -65,7 +68,6 @@ _UNUSABLE = (
 )
 NAMES = "SELECT name FROM files"
 _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
-_T = TypeVar("_T")
 
 
 class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +137,19 @@ def create(root: Path) -> None:
             beside.unlink(missing_ok=True)
 
 
+class _Reader:
+    """What a thread reads the index with, and what it remembers of it."""
+
+    __slots__ = ("connection", "cursor", "names", "runs", "version")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.version: int | None = None
+        self.runs: list[RunRow] = []
+        self.names: set[str] | None = None
+
+
 class SqliteCaptures:
     """Reads an index; implements `perdure.archives.port.Captures`. A connection per thread."""
 
@@ -144,17 +159,20 @@ class SqliteCaptures:
         self._connections: list[apsw.Connection] = []
         self._names: dict[int, str] = {}
 
-    @property
-    def connection(self) -> apsw.Connection:
-        found: apsw.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            with storage_errors("the index of captures"):
-                found = self._local.connection = self._connect()
-            self._connections.append(found)
-        return found
+    def _begin(self) -> _Reader | None:
+        """The reader of this thread, anew; None where nothing was ever added."""
+        if not self._path.exists():
+            return None
+        with storage_errors("the index of captures"):
+            connection = self._connect()
+        self._connections.append(connection)
+        reader = self._local.reader = _Reader(connection)
+        return reader
 
     def _connect(self) -> apsw.Connection:
-        connection = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+        # Without mutexes: no two threads use one connection.
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
+        connection = apsw.Connection(str(self._path), flags=flags)
         try:
             connection.set_busy_timeout(BUSY)
             connection.execute(f"PRAGMA mmap_size={_MAPPED}")
@@ -168,26 +186,21 @@ class SqliteCaptures:
         return connection
 
     def _all(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
+        reader = getattr(self._local, "reader", None) or self._begin()
+        if reader is None:
+            return []
         try:
-            cursor: apsw.Cursor = self._local.cursor
-        except AttributeError:
-            if not self._path.exists():
-                return []  # nothing was ever added
-            cursor = self._local.cursor = self.connection.cursor()
-        try:
-            return cursor.execute(statement, bindings).fetchall()
+            return reader.cursor.execute(statement, bindings).fetchall()
         except (apsw.IOError, *_UNUSABLE) as error:
             raise Unavailable(what="the index of captures", reason=str(error)) from error
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`; of one key and date, files come in the order in which they were added."""
-        # The limit is part of the text, rounded up so that there are few texts: SQLite plans anew
-        # whenever a parameter in LIMIT is bound, which costs more than the query.
-        text = _BACKWARDS if backwards else _FORWARDS
-        rows = self._all(f"{text}{1 << (limit - 1).bit_length()}", (low, high))
+        texts = _BACKWARDS if backwards else _FORWARDS
+        rows = self._all(texts[(limit - 1).bit_length()], (low, high))
         if len(rows) > limit:
             del rows[limit:]
-        return [self.capture(*row) for row in rows]
+        return list(starmap(self.capture, rows))
 
     def capture(
         self,
@@ -245,28 +258,30 @@ class SqliteCaptures:
 
     def names(self) -> set[str]:
         """Of all registered files; asked for again only when something has changed."""
-        return self._remembered("names", lambda: {name for (name,) in self._all(NAMES)})
+        reader = self._remembering()
+        if reader is None:
+            return set()
+        if reader.names is None:
+            reader.names = {name for (name,) in self._all(NAMES)}
+        return reader.names
 
     def runs(self, *, fresh: bool = False) -> list[RunRow]:
         """The ZipNum runs that hold further captures, as they were when this thread last read
         captures; `fresh`: as they are now."""
-        if fresh:
-            self._local.version = None
-        return self._remembered("runs", lambda: [_run(row) for row in self._all(_RUNS)])
+        reader = self._remembering(fresh=fresh)
+        return reader.runs if reader else []
 
-    def _remembered(self, what: str, ask: Callable[[], _T]) -> _T:
-        """What was asked before on this connection, as long as nobody had written when it last
-        read: what belongs to the captures that it read then. Asks SQLite, and not the disk."""
-        if not hasattr(self._local, "cursor"):
-            return ask()
-        version = self.connection.data_version()
-        if getattr(self._local, "version", None) != version:
-            self._local.version, self._local.answers = version, {}
-        answers = self._local.answers
-        if what not in answers:
-            answers[what] = ask()
-        found: _T = answers[what]
-        return found
+    def _remembering(self, *, fresh: bool = False) -> _Reader | None:
+        """What was asked before counts as long as nobody had written when this thread last read:
+        it belongs to the captures that it read then. Asks SQLite, and not the disk."""
+        reader = getattr(self._local, "reader", None) or self._begin()
+        if reader is None:
+            return None
+        version = reader.connection.data_version()
+        if fresh or reader.version != version:
+            reader.version, reader.names = version, None
+            reader.runs = [_run(row) for row in self._all(_RUNS)]
+        return reader
 
     def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
         """Offset and description of what is wrong with a file."""

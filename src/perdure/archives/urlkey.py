@@ -18,18 +18,20 @@ import re
 import socket
 from collections import deque
 from contextlib import suppress
+from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 _SAFE = b"!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _HOST = r"(?:[A-Za-z0-9_-]+\.)*[A-Za-z_-][A-Za-z0-9_-]*"
 _PLAIN = re.compile(
-    rf"http(?:(?P<s>s)://(?P<shost>{_HOST})(?::443)?|://(?P<host>{_HOST})(?::80)?)"
-    r"(?P<path>/[!\"$&')*+,\-./0-:;<=>@A-Z\[\\\]^_`a-z{|}~]*)?"
-    r"(?:\?(?P<query>[!\"$&'()*+,\-./0-9:;<=>?@A-Z\[\\\]^_`a-z{|}~]*))?(?:#.*)?"
+    rf"http(?:s://({_HOST})(?::443)?|://({_HOST})(?::80)?)"
+    r"(/[!\"$&')*+,\-./0-:;<=>@A-Z\[\\\]^_`a-z{|}~]*)?"
+    r"(?:\?([!\"$&'()*+,\-./0-9:;<=>?@A-Z\[\\\]^_`a-z{|}~]*))?(?:#.*)?"
 )
-_CROOKED_PATH = re.compile(r"//|/\.")
 _SESSION = re.compile(r"sid=|sessionid|cfid=")
-_WWW = re.compile(r"www\d*\.", re.ASCII)
+_LONGEST_HOST = 255
+"""Characters of a name that a name server can know (RFC 1035 section 2.3.4)."""
+_WWW = re.compile(r"^www\d*\.", re.ASCII)
 
 _SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PROTOCOLS = re.compile(rb"(https?://)+")
@@ -62,10 +64,9 @@ def urlkey(url: str) -> str:
     plain = _PLAIN.fullmatch(url)
     if plain is None:
         return _by_the_rules(url)
-    host = plain["shost"] or plain["host"]
-    path = plain["path"] or "/"
-    query = plain["query"]
-    if _CROOKED_PATH.search(path):
+    secure_host, host, path, query = plain.groups()
+    host, path = host or secure_host, path or "/"
+    if "//" in path or "/." in path or len(host) > _LONGEST_HOST:
         return _by_the_rules(url)
     if query:
         query = query.lower()
@@ -73,14 +74,17 @@ def urlkey(url: str) -> str:
             return _by_the_rules(url)
         if "&" in query:
             query = _sorted_query(query)
-    host = host.lower()
-    if host.startswith("www"):
-        host = _WWW.sub("", host, count=1)
     path = path.lower()
     if path[-1] == "/" and len(path) > 1:
         path = path[:-1]
-    reversed_host = ",".join(reversed(host.split(".")))
-    return f"{reversed_host}){path}?{query}" if query else f"{reversed_host}){path}"
+    return f"{_site(host)}){path}?{query}" if query else f"{_site(host)}){path}"
+
+
+@lru_cache(maxsize=4096)
+def _site(host: str) -> str:
+    """A plain host, read backwards and without `www`."""
+    labels = _WWW.sub("", host.lower(), count=1).split(".")
+    return ",".join(reversed(labels))
 
 
 def _sorted_query(query: str) -> str:
