@@ -11,7 +11,7 @@ from tests.conftest import SERIES, TODAY, Clock, text
 
 from perdure import settings
 from perdure.committer import LARGEST_BATCH, Committer
-from perdure.door import Deliver
+from perdure.door import Then
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.model import Command, Mint, Receipt
 from perdure.registrar import Answer, Registrar
@@ -33,7 +33,7 @@ def enqueue_all(committer: Committer, commands: list[Command]) -> list[Answer]:
     answers: list[tuple[int, Answer]] = []
     done = threading.Semaphore(0)
 
-    def deliver_to(number: int) -> Deliver:
+    def deliver_to(number: int) -> Then:
         def deliver(answer: Answer) -> None:
             answers.append((number, answer))
             done.release()

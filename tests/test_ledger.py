@@ -14,7 +14,8 @@ from perdure.blobs.spool import HEAD_ROOM
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids import parse
 from perdure.model import Fetch, Load, Location, Record, Row
-from perdure.stores.sqlite import SqliteRecords, reference_hash
+from perdure.stores.references import reference_hash
+from perdure.stores.sqlite import SqliteRecords
 
 LARGE = bytes(range(256)) * 40_000  # 10 MB
 

@@ -30,7 +30,8 @@ from perdure.model import (
     Withdraw,
 )
 from perdure.stores import sqlite
-from perdure.stores.sqlite import SqliteRecords, reference_hash
+from perdure.stores.references import reference_hash
+from perdure.stores.sqlite import SqliteRecords
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"

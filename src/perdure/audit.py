@@ -25,7 +25,8 @@ from perdure.ids.pdi import Pdi
 from perdure.model import Finding, Record, Representation, Tombstone
 from perdure.ports import Records
 from perdure.rules import buried, identify, qualified, references, spelled, with_representations
-from perdure.stores.sqlite import SqliteWriter, reference_hash
+from perdure.stores.references import reference_hash
+from perdure.stores.sqlite import SqliteWriter
 
 _PAGE = 1000
 _LAST = "\U0010ffff"
@@ -130,6 +131,7 @@ def _rebuild_segment(root: Path, writer: SqliteWriter, number: int, now: str) ->
             problem = str(error)
     writer.save_segment(number, end, now, grows=False)
     writer.commit()
+    writer.tidy()
     return Rebuilt(number, count, problem)
 
 

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections.abc import Iterable
 
-from perdure.door import Deliver, Door, Waiting, receipt
+from perdure.door import Arrive, Door, Then, Turn, receipt
 from perdure.errors import PerdureError, Unavailable
 from perdure.model import Command, Receipt
-from perdure.registrar import Registrar
+from perdure.registrar import Answer, Registrar
 
 LARGEST_BATCH = 512
+_Waiting = tuple[Turn, Arrive]
 
 
 class Committer(Door):
@@ -28,7 +30,7 @@ class Committer(Door):
     def __init__(self, registrar: Registrar) -> None:
         super().__init__()
         self._registrar = registrar
-        self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._at_work = threading.Lock()
         self._taking = threading.Lock()
         self._closing = False
@@ -46,16 +48,15 @@ class Committer(Door):
             self._at_work.release()
         return receipt(answer)
 
-    def enqueue(self, command: Command, deliver: Deliver) -> None:
-        self.enqueue_all([(command, deliver)])
+    def enqueue(self, command: Command, then: Then) -> None:
+        self.enqueue_turn([(command, then)], _arrive)
 
-    def enqueue_all(self, waiting: Waiting) -> None:
+    def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         with self._taking:
             if not self._closing:
-                self._waiting.put(waiting)
+                self._waiting.put((turn, arrive))
                 return
-        for _, deliver in waiting:
-            deliver(_stopping())
+        arrive([(then, _stopping()) for _, then in turn])
 
     @property
     def broken(self) -> PerdureError | None:
@@ -77,17 +78,19 @@ class Committer(Door):
     def _run(self) -> None:
         while batch := self._take():
             with self._at_work:
-                answers = self._registrar.execute([command for command, _ in batch])
-            for (_, deliver), answer in zip(batch, answers, strict=True):
-                deliver(answer)
+                answers = iter(
+                    self._registrar.execute([command for turn, _ in batch for command, _ in turn])
+                )
+            for turn, arrive in batch:
+                arrive([(then, next(answers)) for _, then in turn])
 
-    def _take(self) -> Waiting:
+    def _take(self) -> list[_Waiting]:
         """All that waits, after waiting for the first; nothing at the end."""
         first = self._waiting.get()
         if first is None:
             return []
-        batch = first
-        while len(batch) < LARGEST_BATCH:
+        batch, size = [first], len(first[0])
+        while size < LARGEST_BATCH:
             try:
                 following = self._waiting.get_nowait()
             except queue.Empty:
@@ -95,8 +98,14 @@ class Committer(Door):
             if following is None:
                 self._waiting.put(None)
                 break
-            batch += following
+            batch.append(following)
+            size += len(following[0])
         return batch
+
+
+def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+    for then, answer in answers:
+        then(answer)
 
 
 def _stopping() -> Unavailable:

@@ -15,16 +15,18 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
+from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.model import Command, Receipt
 from perdure.registrar import Answer
 
-Deliver = Callable[[Answer], None]
-Waiting = list[tuple[Command, Deliver]]
 Then = Callable[[Answer], None]
+Turn = list[tuple[Command, Then]]
+"""Commands that were handed in together, and what each answer is for."""
+Arrive = Callable[[Iterable[tuple[Then, Answer]]], None]
 
 
 class Door(abc.ABC):
@@ -34,13 +36,14 @@ class Door(abc.ABC):
         self._exchanges: dict[asyncio.AbstractEventLoop, _Exchange] = {}
 
     @abc.abstractmethod
-    def enqueue(self, command: Command, deliver: Deliver) -> None:
-        """Queues a command; `deliver` is called with the answer, in a thread of the door."""
+    def enqueue(self, command: Command, then: Then) -> None:
+        """Queues a command; `then` is called with the answer, in a thread of the door."""
 
-    def enqueue_all(self, waiting: Waiting) -> None:
-        """Queues commands in this order."""
-        for command, deliver in waiting:
-            self.enqueue(command, deliver)
+    def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
+        """Queues commands in this order; `arrive` is called in a thread of the door, with one
+        answer or with several, until each has come."""
+        for command, then in turn:
+            self.enqueue(command, partial(_arrive_alone, arrive, then))
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -69,8 +72,11 @@ class Door(abc.ABC):
         done.wait()
         return receipt(answers[0])
 
-    async def submit(self, command: Command) -> Receipt:
+    def submit(self, command: Command) -> Coroutine[Any, Any, Receipt]:
         """The same for an event loop, which goes on with other work meanwhile."""
+        return self._submit(command)
+
+    async def _submit(self, command: Command) -> Receipt:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.hand_in(command, partial(_settle, future))
         return receipt(await future)
@@ -80,7 +86,7 @@ class Door(abc.ABC):
         loop = asyncio.get_running_loop()
         exchange = self._exchanges.get(loop)
         if exchange is None:
-            exchange = self._exchanges[loop] = _Exchange(loop, self.enqueue_all)
+            exchange = self._exchanges[loop] = _Exchange(loop, self.enqueue_turn)
         exchange.hand_in(command, then)
 
 
@@ -92,6 +98,10 @@ def receipt(answer: Answer) -> Receipt:
     return answer
 
 
+def _arrive_alone(arrive: Arrive, then: Then, answer: Answer) -> None:
+    arrive(((then, answer),))
+
+
 def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
     if not future.done():  # nobody waits any more
         future.set_result(answer)
@@ -101,25 +111,25 @@ class _Exchange:
     """Commands and answers on their way from and to one event loop."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, enqueue_all: Callable[[Waiting], None]
+        self, loop: asyncio.AbstractEventLoop, enqueue_turn: Callable[[Turn, Arrive], None]
     ) -> None:
         self._loop = loop
-        self._enqueue_all = enqueue_all
-        self._turn: Waiting = []
-        self._ready: deque[tuple[Then, Answer]] = deque()
+        self._enqueue_turn = enqueue_turn
+        self._turn: Turn = []
+        self._ready: deque[Iterable[tuple[Then, Answer]]] = deque()
         self._woken = False
 
     def hand_in(self, command: Command, then: Then) -> None:
         if not self._turn:
             self._loop.call_soon(self._end_turn)
-        self._turn.append((command, partial(self._deliver, then)))
+        self._turn.append((command, then))
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, []
-        self._enqueue_all(turn)
+        self._enqueue_turn(turn, self._arrive)
 
-    def _deliver(self, then: Then, answer: Answer) -> None:
-        self._ready.append((then, answer))
+    def _arrive(self, answers: Iterable[tuple[Then, Answer]]) -> None:
+        self._ready.append(answers)
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -129,5 +139,9 @@ class _Exchange:
         # Cleared before the queue is emptied: an answer that comes later wakes the loop again.
         self._woken = False
         while self._ready:
-            then, answer = self._ready.popleft()
-            then(answer)
+            for then, answer in self._ready.popleft():
+                try:
+                    then(answer)
+                except Exception as error:  # the others have their answers all the same
+                    context = {"message": "an answer could not be given", "exception": error}
+                    self._loop.call_exception_handler(context)

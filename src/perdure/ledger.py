@@ -29,13 +29,39 @@ from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.generation import Generation
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import resource_key
+from perdure.ids.pdi_key import counted, resource_key
 from perdure.model import Content, Outcome, Receipt, Record, Representation, Token, Tombstone
-from perdure.stores.sqlite import SERIALS_END, SqliteWriter, reference_hash
+from perdure.stores.references import reference_hash
+from perdure.stores.sqlite import SERIALS_END, SqliteWriter
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _encode = msgspec.json.Encoder().encode
+
+
+class Serials:
+    """The serial numbers of a series on one day, used up one after the other (section 2.4)."""
+
+    __slots__ = ("_key", "_last", "_stem")
+
+    def __init__(self, series: str, day: str, last: int) -> None:
+        """`day`: `2026/11/21`; `last`: the highest number that is taken, 0 for none."""
+        self._stem = f"pdi://{series}/{day}/"
+        self._key = f"{resource_key(series, day, None)}/"
+        self._last = last
+
+    def following(self) -> tuple[str, str]:
+        """Text of the next generic resource, and its key. Raises Conflict where none is left."""
+        number = self._last + 1
+        if number == SERIALS_END:
+            name = f"{self._stem}{self._last}"
+            raise Conflict(identifier=name, reason="no number is left after it", current=None)
+        digits = str(number)
+        return self._stem + digits, self._key + counted(digits)
+
+    def use(self) -> None:
+        """The following one is taken."""
+        self._last += 1
 
 
 class Ledger:
@@ -53,8 +79,9 @@ class Ledger:
         self._segment_bytes = segment_bytes
         self.now = now
         self.broken: StorageFailed | None = None
-        self._serials: dict[tuple[str, str], int] = {}
-        self._added: dict[str, bytes] = {}
+        self._serials: dict[tuple[str, str], Serials] = {}
+        self._added: dict[str, str] = {}
+        self._reserved: dict[tuple[str, str], str] = {}
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         with ExitStack() as opened:
@@ -98,6 +125,7 @@ class Ledger:
     def begin(self, now: str) -> None:
         """Starts a batch at this time. Raises apsw.Error or OSError."""
         self.now = now
+        self._reserved.clear()
         self.store.begin()
         if self._appender.end and (
             self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
@@ -168,7 +196,7 @@ class Ledger:
     def record(self, key: str) -> Record | None:
         """The record as the commands before in this batch left it."""
         text = self._added.get(key)
-        return self.store.record(key) if text is None else stored.decode(text.decode())
+        return self.store.record(key) if text is None else stored.decode(text)
 
     def is_empty(self, low: str, high: str) -> bool:
         """Whether no record has a key from `low` to `high`, both included."""
@@ -177,9 +205,17 @@ class Ledger:
 
     def add(self, key: str, record: Record) -> None:
         """A new record."""
-        self._added[key] = stored.encode(record)
+        self._added[key] = stored.encode(record).decode()
         if record.locations or record.versions or record.aliases or record.values:
             self._refer(key, record)
+
+    def reserve(self, key: str, format: str, by: str) -> None:
+        """A new record that says nothing but that, when and by whom its name was minted."""
+        text = self._reserved.get((format, by))
+        if text is None:  # in a batch all of them are the same
+            record = Record(at=self.now, by=by, minted=format)
+            text = self._reserved[format, by] = stored.encode(record).decode()
+        self._added[key] = text
 
     def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
         """New records of a bulk load: keys and stored forms. Their references are staged apart."""
@@ -218,7 +254,7 @@ class Ledger:
 
     def _flush_records(self) -> None:
         if self._added:
-            self.store.add((key, text.decode()) for key, text in self._added.items())
+            self.store.add(self._added.items())
             self._added.clear()
         if self._refers:
             self.store.refer(self._refers)
@@ -233,24 +269,14 @@ class Ledger:
     # Serial numbers
     # --------------
 
-    def next_serial(self, series: str, date: str) -> int:
-        """The next number of a series on a day, from 1 (section 2.4); `use_serial` uses it up.
-
-        Raises Conflict where the last one has been taken.
-        """
-        last = self._serials.get((series, date))
-        if last is None:
+    def serials(self, series: str, day: str) -> Serials:
+        """The numbers of a series on a day (`2026/11/21`). For this batch."""
+        found = self._serials.get((series, day))
+        if found is None:
             self._flush_records()
-            last = self.store.last_serial(resource_key(series, date, None))
-            self._serials[series, date] = last
-        if last + 1 == SERIALS_END:
-            name = f"pdi://{series}/{date}/{last}"
-            raise Conflict(identifier=name, reason="no number is left after it", current=None)
-        return last + 1
-
-    def use_serial(self, series: str, date: str, number: int) -> None:
-        """The number and those before it are taken."""
-        self._serials[series, date] = number
+            last = self.store.last_serial(resource_key(series, day, None))
+            found = self._serials[series, day] = Serials(series, day, last)
+        return found
 
     def recount_serials(self) -> None:
         """Serial numbers may have come from elsewhere: none of them is handed out again."""

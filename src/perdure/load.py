@@ -37,7 +37,7 @@ from perdure.model import (
     Row,
     Version,
 )
-from perdure.stores.sqlite import reference_hash
+from perdure.stores.references import reference_hash
 
 _MOST_REFUSED = 1000  # told of an atomic load
 _NOWHERE = 0

@@ -166,7 +166,7 @@ class Entry(msgspec.Struct, frozen=True):
 # ------
 
 
-class Content(msgspec.Struct, frozen=True, kw_only=True):
+class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Bytes on their way in, hashed already: in memory, or in a file in `incoming`."""
 
     format: str
@@ -181,7 +181,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the file in `incoming`, where the bytes were too many for memory."""
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """A write, as a value. `by` names who asks, for the record and the audit trail."""
 
     by: str = "local"
@@ -363,7 +363,7 @@ class Outcome(enum.StrEnum):
     """Kept as a proposal; somebody else must ask for the same."""
 
 
-class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The answer to a command, given once it is durable."""
 
     outcome: Outcome

@@ -24,7 +24,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ import msgspec
 
 from perdure import errors, model
 from perdure.committer import Committer
-from perdure.door import Deliver, Door, Waiting
+from perdure.door import Arrive, Door, Then, Turn
 from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
 from perdure.ids import Identifier, parse
 from perdure.model import Command, Receipt
@@ -228,17 +228,17 @@ class _Link:
     """A connection to the leader."""
 
     def __init__(
-        self, connection: socket.socket, hand_over: Callable[[Command, Deliver], None]
+        self, connection: socket.socket, hand_over: Callable[[Command, Then], None]
     ) -> None:
         self._connection = connection
         self._hand_over = hand_over
         self._sending = threading.Lock()
-        self._sent: deque[tuple[Command, Deliver]] = deque()
+        self._sent: deque[tuple[Command, Then]] = deque()
         self.ended = False
         self._thread = threading.Thread(target=self._listen, name="perdure-link", daemon=True)
         self._thread.start()
 
-    def send(self, command: Command, deliver: Deliver) -> bool:
+    def send(self, command: Command, then: Then) -> bool:
         """Whether the command was sent; if not, another leader must be found.
 
         Raises InvalidRequest or TooLarge for a command that cannot be sent at all.
@@ -252,7 +252,7 @@ class _Link:
         with self._sending:
             if self.ended:
                 return False
-            self._sent.append((command, deliver))
+            self._sent.append((command, then))
             try:
                 _send(self._connection, frame)
             except OSError:  # a frame that is cut off is not taken, nor is anything after it
@@ -280,11 +280,11 @@ class _Link:
             rest = list(self._sent)
             self._sent.clear()
         self._connection.close()
-        for command, deliver in rest:
+        for command, then in rest:
             if orderly:
-                self._hand_over(command, deliver)
+                self._hand_over(command, then)
             else:
-                deliver(
+                then(
                     Unavailable(
                         what="the outcome of this write",
                         reason="the writing process ended before it answered; repeat the request"
@@ -340,28 +340,30 @@ class SharedDoor(Door):
             return self._committer.execute(command)
         return super().execute(command)
 
-    async def submit(self, command: Command) -> Receipt:
-        if not self.is_open:
-            await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
-        return await super().submit(command)
+    def submit(self, command: Command) -> Coroutine[Any, Any, Receipt]:
+        return self._submit(command) if self.is_open else self._submit_then(command)
 
-    def enqueue(self, command: Command, deliver: Deliver) -> None:
+    async def _submit_then(self, command: Command) -> Receipt:
+        await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
+        return await self._submit(command)
+
+    def enqueue(self, command: Command, then: Then) -> None:
         while True:
             if self._committer is not None:
-                return self._committer.enqueue(command, deliver)
+                return self._committer.enqueue(command, then)
             link = self._link
             try:
-                if link is not None and link.send(command, deliver):
+                if link is not None and link.send(command, then):
                     return None
                 self.elect()
             except PerdureError as error:
-                return deliver(error)
+                return then(error)
 
-    def enqueue_all(self, waiting: Waiting) -> None:
+    def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         if self._committer is not None:
-            self._committer.enqueue_all(waiting)
+            self._committer.enqueue_turn(turn, arrive)
         else:
-            super().enqueue_all(waiting)
+            super().enqueue_turn(turn, arrive)
 
     def elect(self) -> None:
         """Becomes the leader or finds it.

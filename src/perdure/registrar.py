@@ -37,7 +37,6 @@ from perdure.handles import changes
 from perdure.handles.names import home
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import resource_key
 from perdure.ledger import Ledger
 from perdure.load import load
 from perdure.model import (
@@ -118,10 +117,10 @@ class Registrar:
         ledger = self._ledger
         if ledger.broken:
             return [ledger.broken] * len(commands)
-        moment = self._clock()
-        self._day = moment.strftime("%Y/%m/%d")
+        now = timestamp(self._clock())
+        self._day = now[:10].replace("-", "/")
         try:
-            ledger.begin(timestamp(moment))
+            ledger.begin(now)
             answers = [self._answer(command) for command in commands]
             ledger.write()
         except Exception as error:  # whatever it is: everybody who waits gets an answer
@@ -216,20 +215,22 @@ class Registrar:
 
     def _mint_serial(self, command: Mint) -> Receipt:
         """The next number of a series today. It is used up only once nothing can fail any more."""
-        series = command.authority
-        rules.check_series(series, self._settings.series)
-        number = self._ledger.next_serial(series, self._day)
+        rules.check_series(command.authority, self._settings.series)
+        serials = self._ledger.serials(command.authority, self._day)
+        stem, key = serials.following()
         format = command.contents[0].format if command.contents else command.format
-        stem = f"pdi://{series}/{self._day}/{number}"
         name = f"{stem}.{rules.canonical_format(format)}.1"
         if command.locations:
             receipt = self._create(pdi.parse(name), command, format=format)
         else:
-            key = resource_key(series, self._day, str(number))
-            first = self._first(stem, command) if command.contents else None
-            self._ledger.add(key, first or self._reserved(command, format))
+            if command.contents:
+                self._ledger.add(key, self._first(stem, command))
+            elif command.metadata:
+                self._ledger.add(key, self._reserved(command, format))
+            else:
+                self._ledger.reserve(key, format, command.by)
             receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
-        self._ledger.use_serial(series, self._day, number)
+        serials.use()
         return receipt
 
     def _first(self, stem: str, command: Mint) -> Record:
@@ -241,7 +242,7 @@ class Registrar:
         version = Version(number=1, at=ledger.now, representations=added)
         return Record(at=ledger.now, by=command.by, metadata=command.metadata, versions=(version,))
 
-    def _reserved(self, command: Mint | Register, format: str) -> Record:
+    def _reserved(self, command: Mint, format: str) -> Record:
         """A record without bytes or locations yet."""
         return Record(at=self._ledger.now, by=command.by, minted=format, metadata=command.metadata)
 

@@ -147,6 +147,7 @@ def _countries() -> frozenset[str]:
     return frozenset(code.lower() for code in (*present, *past) if code)
 
 
+@lru_cache(maxsize=1024)
 def check_series(series: str, owned: tuple[str, ...]) -> None:
     """Raises UnknownAuthority or, where it ends in no country, InvalidRequest (section 2.2)."""
     if series not in owned:

@@ -20,7 +20,7 @@ from perdure.errors import (
     UnknownScheme,
 )
 from perdure.model import Location, Record, Row, Tombstone
-from perdure.stores.sqlite import reference_hash
+from perdure.stores.references import reference_hash
 from perdure.transfer.lines import Line, Plain, read_line
 from perdure.transfer.rows import Terms, merged, row_of
 

@@ -4,8 +4,8 @@ How it works: `records` holds the current revision of each record under its key,
 `perdure.stored` gives it, so that a listing is a range of the primary key; superseded revisions
 move to `history`. `refers` leads from a location, a digest or an alias back to the records that
 name it: eight bytes of hash and the key, checked against the record when read, so that an entry may
-be stale but is never missing. A bulk load stages its references in arrival order and merges them
-sorted, which keeps the load from touching a random page for each of them.
+be stale but is never missing; `perdure.stores.references` says how new ones get there. Those of a
+bulk load are staged and merged all at once.
 
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
 nothing in `records` or `history` is ever deleted.
@@ -23,7 +23,6 @@ from typing import Any
 from urllib.parse import quote
 
 import apsw
-import blake3
 import msgspec
 
 from perdure import stored
@@ -31,6 +30,8 @@ from perdure.errors import Corrupt, StorageFailed, Unavailable
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
 from perdure.model import Record, Token
+from perdure.stores import references
+from perdure.stores.references import References
 
 FILE = "registry.sqlite"
 SERIALS_END = 10**18
@@ -96,12 +97,6 @@ _RECORD = "SELECT record FROM records WHERE key=?"
 _decode_token = msgspec.json.Decoder(Token).decode
 
 
-def reference_hash(reference: str) -> int:
-    """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
-    digest = blake3.blake3(reference.encode()).digest(length=8)
-    return int.from_bytes(digest, "big", signed=True)
-
-
 def _text(record: Record) -> str:
     return stored.encode(record).decode()
 
@@ -152,7 +147,7 @@ def create(root: Path) -> None:
             connection.execute("PRAGMA synchronous=FULL")
             with connection:
                 if not connection.execute("PRAGMA user_version").get:
-                    connection.execute(_SCHEMA + _ADDED)
+                    connection.execute(_SCHEMA + references.SCHEMA + _ADDED)
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
         finally:
             connection.close()
@@ -181,6 +176,7 @@ class SqliteRecords:
         self._path = root / FILE
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
+        self._references = References()
 
     @property
     def connection(self) -> apsw.Connection:
@@ -245,10 +241,7 @@ class SqliteRecords:
         return rows[0][0] if rows else None
 
     def referring(self, reference: str) -> list[str]:
-        rows = self._all(
-            "SELECT key FROM refers WHERE hash=? ORDER BY key", (reference_hash(reference),)
-        )
-        return [key for (key,) in rows]
+        return self._references.keys(reference, self._all)
 
     def history(self, key: str) -> list[Record]:
         rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
@@ -329,13 +322,14 @@ class SqliteWriter(SqliteRecords):
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
-            connection.execute(_ADDED).fetchall()
+            connection.execute(references.SCHEMA + _ADDED).fetchall()
         return connection
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._only = self._connect()
         self._connections.append(self._only)
+        self._recent = references.count_recent(self._only)
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
 
@@ -375,7 +369,9 @@ class SqliteWriter(SqliteRecords):
         self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
-        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
+        waiting = list(rows)
+        self._recent += len(waiting)
+        _insert(self._only, "INSERT INTO recent_refers(hash, key)", waiting)
 
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
         """References of a bulk load, to be merged when it is over."""
@@ -454,7 +450,11 @@ class SqliteWriter(SqliteRecords):
         return apsw.SQLITE_OK
 
     def tidy(self) -> None:
-        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
+        """Keeps short what grows: merges recent references, and moves the write-ahead log into the
+        file, as far as readers allow."""
+        if self._recent >= references.MOST_RECENT:
+            references.merge_recent(self._only)
+            self._recent = 0
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 

@@ -29,8 +29,9 @@ from perdure.model import Record, Representation, Version
 from perdure.peers import LOCK
 from perdure.rules import references
 from perdure.stores import sqlite
+from perdure.stores.references import reference_hash
 from perdure.stores.salvage import Salvage
-from perdure.stores.sqlite import SqliteWriter, reference_hash
+from perdure.stores.sqlite import SqliteWriter
 
 BY = "rebuild"
 _SOME = 1000
@@ -90,6 +91,7 @@ def _take_over(old: Salvage, work: Path, now: str) -> Iterator[Step]:
             for key, record in some:
                 _add(writer, key, record, now)
             writer.commit()
+            writer.tidy()
             count += len(some)
             yield Step(phase="records", done=count)
         writer.begin()

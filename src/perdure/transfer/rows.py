@@ -29,7 +29,7 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.load import joined, representation
 from perdure.model import Content, Location, Record, Row, Tombstone, Version
-from perdure.stores.sqlite import reference_hash
+from perdure.stores.references import reference_hash
 from perdure.transfer.contents import Said, settle, take_in
 from perdure.transfer.lines import Held, Line, Plain, bad_line
 
