@@ -116,12 +116,16 @@ class Plain(_Strict, frozen=True, kw_only=True):
     locations: tuple[str]
 
 
+_LONGEST_PLAIN = 1000
+"""Bytes. Longer lines hold documents, as a rule: to try them as plain ones would be in vain."""
 _decode = msgspec.json.Decoder(Line).decode
 _decode_plain = msgspec.json.Decoder(Plain).decode
 
 
 def read_line(text: bytes) -> Line | Plain:
     """Raises InvalidRequest, whose reason says at which byte or in which field."""
+    if len(text) > _LONGEST_PLAIN:
+        return _read_full(text)
     try:
         return _decode_plain(text)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -124,7 +124,9 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         record = changes.joined(identifier, record, values.kept(line.values, terms.now))
     for other in line.aliases:
         record, _ = rules.alias(identifier, record, rules.bindable(parse(other)))
-    refers = tuple(reference_hash(reference) for reference in sorted(rules.references(record)))
+    refers: tuple[int, ...] = ()
+    if line.locations or line.values or line.aliases:
+        refers = tuple(map(reference_hash, sorted(rules.references(record))))
     taken = [
         (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
         for held in _contents(line)
@@ -183,10 +185,13 @@ def _date(given: str | None, terms: Terms) -> str:
 
 def _versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
     """One version with one representation for each content, dated as their whole version is."""
-    first = {number: min(at for n, at, _ in taken if n == number) for number, _, _ in taken}
+    first: dict[int, str] = {}
+    for number, at, _ in taken:
+        first[number] = min(at, first.get(number, at))
     for number, at, one in taken:
-        late = at if at != first[number] else ""
-        held = replace(representation(one), at=late)
+        held = representation(one)
+        if at != first[number]:
+            held = replace(held, at=at)
         yield Version(number=number, at=first[number], representations=(held,))
 
 
