@@ -2,7 +2,8 @@
 
 How it works: an identifier that is registered is what it is. One that is not may be a part of one
 that is: `unfold` looks for the longest registered beginning, cut off at a delimiter of its scheme
-(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK). Templates are asked in this order:
+(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK). `apart` needs no registry: where a
+scheme has no `#` in its names, one begins a part. Templates are asked in this order:
 those that lie with the record, those of the settings, and for Handles the HS_NAMESPACE values of
 the record and of its prefix. The rest of an ARK is passed through as it is, as ARKs have it.
 
@@ -11,24 +12,50 @@ What must stay true: at most 16 records are looked up for one name, each by its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from urllib.parse import quote as escape
+from urllib.parse import unquote
 
 import msgspec
 
 from perdure import rules, templates
 from perdure.decide import decide
-from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.handles import names, namespace
 from perdure.handles.values import TEMPLATE, URL, values_of
 from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
 from perdure.model import Location, Query, Record, Redirect, Value, Want
 from perdure.templates import Template
 
 _DELIMITERS: dict[type[Identifier], str] = {Handle: "#@", Ark: "/."}
+_HASH = re.compile("#|%23")
 _KEPT = "/:;,@!$&'()*+=-._~?"
+
+
+def apart(text: str, read: Callable[[str], Identifier] = parse) -> tuple[Identifier, str | None]:
+    """An identifier and, where a `#` stands in it that no name of its scheme has, the part behind.
+
+    `read` reads identifiers, and what it raises is raised. A PDI says itself what a part is.
+
+    >>> str(apart("URN:IANA:42117::x:::#char=6,11")[0]), apart("ark:/99999/x#page=2")[1]
+    ('URN:IANA:42117::x:::', 'page=2')
+    """
+    try:
+        return read(text), None
+    except MalformedIdentifier:
+        hash = _HASH.search(text)
+        if hash is None:
+            raise
+        with suppress(PerdureError):
+            identifier = read(text[: hash.start()])
+            if not isinstance(identifier, Pdi):
+                return identifier, unquote(text[hash.end() :])
+        raise
 
 
 class Unfolded(msgspec.Struct, frozen=True):
@@ -59,7 +86,11 @@ class Unfolding:
         delimiters = _DELIMITERS.get(type(identifier))
         if delimiters is None:
             return None
-        for text, delimiter, part in templates.splits(str(identifier), delimiters):
+        ways = templates.splits(str(identifier), delimiters)
+        if isinstance(identifier, Ark) and "%23" in str(identifier):  # meant for a `#`, perhaps
+            text, _, part = str(identifier).partition("%23")
+            ways.insert(0, (text, "#", unquote(part)))
+        for text, delimiter, part in ways:
             try:
                 whole = parse(text)
             except MalformedIdentifier:

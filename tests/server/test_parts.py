@@ -19,10 +19,18 @@ import imageio_ffmpeg
 import pytest
 from PIL import Image
 from tests.server.conftest import Answer
-from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+from tests.server.deployment import (
+    AUTHORITY,
+    SERIES,
+    SHOULDER,
+    Deployment,
+    deployed,
+    resource,
+    text,
+)
 
 from perdure.ids import parse
-from perdure.model import Commit, Register
+from perdure.model import Commit, Mint, Register
 
 LETTER = b"To whom it may concern:\r\n\r\nThe quick brown fox.\r\n"
 PAGE = b'<html><body><a name="first">One</a><p>Two</p><a name="last">Three</a></body></html>\n'
@@ -66,6 +74,27 @@ def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> 
     assert answers[0][0] == 200
     assert answers[0][2] == b"whom it"
     assert all(answer == answers[0] for answer in answers)
+
+
+@pytest.mark.parametrize("authority", [SHOULDER, AUTHORITY])
+def test_four_transports_where_names_have_no_hash(site: Deployment, authority: str) -> None:
+    """# ruling: fragment-transport"""
+    receipt = site.registry.door.execute(Mint(authority=authority, contents=(text(LETTER),)))
+    name = receipt.identifier
+    targets = (
+        f"/{name}?part=char%3D3,10",
+        f"/{name}#char=3,10",
+        f"/{name}%23char=3,10",
+        f"/uri-res/N2R?{name}#char=3,10",
+        f"/uri-res/N2R?{name}%23char=3,10",
+    )
+    answers = [without_date(site.get(target)) for target in targets]
+    assert answers[0][0] == 200
+    assert answers[0][2] == b"whom it"
+    assert all(answer == answers[0] for answer in answers)
+    assert site.get(f"/{name}#nonsense=1").status == 400
+    unknown = "ark:99999/fk4nobody" if authority == SHOULDER else "URN:IANA:42117::nobody:::"
+    assert site.get(f"/{unknown}#char=3,10").status == 404
 
 
 def test_what_an_answer_says(site: Deployment, letter: str) -> None:

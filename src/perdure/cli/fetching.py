@@ -134,6 +134,11 @@ def from_registry(
     identifier = query.identifier
     if part is not None or identifier is not identifier.whole:
         return _part(registry, query, part)
+    if "#" in str(identifier) or "%23" in str(identifier):
+        found = registry.unfolding.unfold(identifier)
+        if found and found.delimiter == "#" and registry.resolver.record(identifier) is None:
+            whole = msgspec.structs.replace(query, identifier=found.whole)
+            return _part(registry, whole, found.part)
     step = registry.resolver.resolve(query)
     name = str(step.identifier)
     match step:

@@ -41,6 +41,12 @@ def _identifier(text: str) -> Identifier:
     return parse(text)
 
 
+def _named(text: str) -> tuple[Identifier, str | None]:
+    from perdure.unfolding import apart
+
+    return apart(text)
+
+
 def _pattern(text: str) -> Pdi:
     from perdure.ids import parse
     from perdure.ids.pdi import Pdi
@@ -94,6 +100,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 IDENTIFIER = _Read("identifier", _identifier)
+NAMED = _Read("identifier", _named)
+"""An identifier and, where its scheme has no way to say it, the part that stands behind a `#`."""
 PATTERN = _Read("pattern", _pattern)
 WITHIN = _Read("pattern", _within)
 SERIES = _Read("series", _series)

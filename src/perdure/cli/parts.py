@@ -111,17 +111,21 @@ def _line(one: Extent) -> str:
 
 
 @click.command("verify-part", cls=Command)
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.argument("file", type=_FILE)
 @click.option("--part", "spec", metavar="SPEC", help="Of an identifier that has no parts itself.")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
-def verify_part(identifier: Identifier, file: str, spec: str | None, resolver: str | None) -> None:
+def verify_part(
+    named: tuple[Identifier, str | None], file: str, spec: str | None, resolver: str | None
+) -> None:
     """Tell whether FILE is exactly the part that IDENTIFIER names.
 
     Ends with 1 where it is not.
     """
     from perdure.cli import fetching
 
+    identifier, behind = named
+    spec = behind if spec is None else spec
     if spec is None and identifier.whole is identifier:
         raise click.UsageError(f"{identifier} names no part: write one behind #, or give --part")
     if resolver is not None:

@@ -26,7 +26,7 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
 
 @click.command(cls=Command)
-@click.argument("identifier", type=options.IDENTIFIER)
+@click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.option(
     "-o",
     "--output",
@@ -41,7 +41,7 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 @_nearest
 @_accept
 def get(
-    identifier: Identifier,
+    named: tuple[Identifier, str | None],
     output: str,
     resolver: str | None,
     follow: bool,
@@ -60,6 +60,8 @@ def get(
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
+    identifier, behind = named
+    part = behind if part is None else part
     found: Delivery
     if resolver is not None:
         if isinstance(identifier, Pwid) and part is None:

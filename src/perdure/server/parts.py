@@ -89,9 +89,10 @@ async def unfolded(
 ) -> Answer:
     """The answer to a name that is not registered, as a part of one that is.
 
-    Of an ARK only what lies elsewhere has such parts. Raises NotFound besides what `part` raises.
+    Behind an ARK only what lies elsewhere is found without a `#`. Raises NotFound besides what
+    `part` raises.
     """
-    if isinstance(found.whole, Ark):
+    if isinstance(found.whole, Ark) and found.delimiter != "#":
         query = asking.query(service, request, found.whole, Want.LOCATION)
         step = decide(query, found.record)
         if isinstance(step, Gone):

@@ -55,13 +55,14 @@ from perdure.server.negotiate import leading, prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import Question, identify, path_of, read_question
+from perdure.server.targets import Question, named, path_of, read_question
 
 
 async def get(service: Service, request: Request) -> Answer:
     """The answer to GET or HEAD of what is no page."""
     question = read_question(request.target.question)
-    identifier = identify(request.target.text, question.part)
+    identifier, part = named(request.target.text, question.part)
+    question = msgspec.structs.replace(question, part=part)
     try:
         return await _asked(service, request, identifier, question)
     except NotFound:

@@ -36,6 +36,7 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.parts import media
+from perdure.unfolding import apart
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
@@ -206,6 +207,16 @@ def identify(text: str, part: str | None = None) -> Identifier:
         if "%23" not in text or "#" in text or not _PDI.match(text):
             raise
         return _with_part(text)
+
+
+def named(text: str, part: str | None = None) -> tuple[Identifier, str | None]:
+    """What a target names, and which part of it, where its scheme has no way to say so.
+
+    `part` is one that was given apart. Raises as `identify` does.
+    """
+    if part is not None:
+        return identify(text, part), part
+    return apart(text, identify)
 
 
 def is_escaped(text: str) -> bool:

@@ -38,7 +38,7 @@ from perdure.server.negotiate import prefers
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, is_escaped, path_of, uri_of
+from perdure.server.targets import identify, is_escaped, named, path_of, uri_of
 
 PREFIX = "uri-res/"
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
@@ -104,8 +104,8 @@ def _n2ls(service: Service, request: Request, operand: str) -> Answer:
 
 
 async def _n2r(service: Service, request: Request, operand: str) -> Answer:
-    identifier = _single(operand)
-    return await reading.resource(service, request, identifier)
+    identifier, part = named(operand)
+    return await reading.resource(service, request, _one(identifier), part)
 
 
 async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
@@ -164,7 +164,10 @@ def _urn(identifier: Identifier) -> str:
 
 def _single(operand: str) -> Identifier:
     """The identifier asked about. Raises InvalidRequest for a pattern."""
-    identifier = identify(operand)
+    return _one(identify(operand))
+
+
+def _one(identifier: Identifier) -> Identifier:
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         raise InvalidRequest(
             what=str(identifier)[:200],

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import apsw
@@ -72,11 +73,11 @@ class References:
         return sorted(found)
 
     def _recent(self, hash: int, ask: Ask) -> list[str]:
-        with self._lock:
+        with self._lock, suppress(apsw.SQLError):  # no such table: no writer of this release yet
             merges = next((value for (value,) in ask(_MERGES, ())), None)
             if merges != self._merges:
                 self._merges, self._last, self._keys = merges, 0, {}
             for number, one, key in ask(_RECENT, (self._last,)):
                 self._last = number
                 self._keys.setdefault(one, []).append(key)
-            return self._keys.get(hash, [])
+        return self._keys.get(hash, [])
