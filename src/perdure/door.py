@@ -77,17 +77,21 @@ class Door(abc.ABC):
         return self._submit(command)
 
     async def _submit(self, command: Command) -> Receipt:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.hand_in(command, partial(_settle, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+        self._exchange(loop).hand_in(command, partial(_settle, future))
         return receipt(await future)
 
     def hand_in(self, command: Command, then: Then) -> None:
         """Queues a command; `then` is called with the answer, in the event loop that runs now."""
-        loop = asyncio.get_running_loop()
-        exchange = self._exchanges.get(loop)
-        if exchange is None:
-            exchange = self._exchanges[loop] = _Exchange(loop, self.enqueue_turn)
-        exchange.hand_in(command, then)
+        self._exchange(asyncio.get_running_loop()).hand_in(command, then)
+
+    def _exchange(self, loop: asyncio.AbstractEventLoop) -> _Exchange:
+        try:
+            return self._exchanges[loop]
+        except KeyError:
+            found = self._exchanges[loop] = _Exchange(loop, self.enqueue_turn)
+            return found
 
 
 def receipt(answer: Answer) -> Receipt:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -50,18 +51,22 @@ class Serials:
         self._key = f"{resource_key(series, day, None)}/"
         self._last = last
 
-    def following(self) -> tuple[str, str]:
-        """Text of the next generic resource, and its key. Raises Conflict where none is left."""
-        number = self._last + 1
-        if number == SERIALS_END:
+    def following(self, count: int = 1) -> list[tuple[str, str]]:
+        """Texts of the next generic resources, and their keys.
+
+        Raises Conflict where so many are not left.
+        """
+        first = self._last + 1
+        if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
             raise Conflict(identifier=name, reason="no number is left after it", current=None)
-        digits = str(number)
-        return self._stem + digits, self._key + counted(digits)
+        stem, key = self._stem, self._key
+        numbers = map(str, range(first, first + count))
+        return [(stem + digits, key + counted(digits)) for digits in numbers]
 
-    def use(self) -> None:
-        """The following one is taken."""
-        self._last += 1
+    def use(self, count: int = 1) -> None:
+        """The following ones are taken."""
+        self._last += count
 
 
 class Ledger:
@@ -81,7 +86,6 @@ class Ledger:
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
         self._added: dict[str, str] = {}
-        self._reserved: dict[tuple[str, str], str] = {}
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         with ExitStack() as opened:
@@ -125,7 +129,6 @@ class Ledger:
     def begin(self, now: str) -> None:
         """Starts a batch at this time. Raises apsw.Error or OSError."""
         self.now = now
-        self._reserved.clear()
         self.store.begin()
         if self._appender.end and (
             self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
@@ -209,13 +212,10 @@ class Ledger:
         if record.locations or record.versions or record.aliases or record.values:
             self._refer(key, record)
 
-    def reserve(self, key: str, format: str, by: str) -> None:
-        """A new record that says nothing but that, when and by whom its name was minted."""
-        text = self._reserved.get((format, by))
-        if text is None:  # in a batch all of them are the same
-            record = Record(at=self.now, by=by, minted=format)
-            text = self._reserved[format, by] = stored.encode(record).decode()
-        self._added[key] = text
+    def reserve(self, keys: Iterable[str], format: str, by: str) -> None:
+        """New records that say nothing but that, when and by whom their names were minted."""
+        record = Record(at=self.now, by=by, minted=format)
+        self._added.update(dict.fromkeys(keys, stored.encode(record).decode()))
 
     def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
         """New records of a bulk load: keys and stored forms. Their references are staged apart."""

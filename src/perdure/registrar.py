@@ -16,8 +16,9 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import msgspec
 
@@ -121,7 +122,7 @@ class Registrar:
         self._day = now[:10].replace("-", "/")
         try:
             ledger.begin(now)
-            answers = [self._answer(command) for command in commands]
+            answers = self._answers(commands)
             ledger.write()
         except Exception as error:  # whatever it is: everybody who waits gets an answer
             failure = ledger.undo(error)
@@ -149,6 +150,17 @@ class Registrar:
 
     def close(self) -> None:
         self._ledger.close()
+
+    def _answers(self, commands: Sequence[Command]) -> list[Answer]:
+        """One for each, in order; who reserves many names gets them all at once."""
+        answers: list[Answer] = []
+        for command, run in groupby(commands):
+            same = list(run)
+            if len(same) > 1 and self._is_reservation(command):
+                answers += self._reserve(command, len(same))
+            else:
+                answers += map(self._answer, same)
+        return answers
 
     def _answer(self, command: Command) -> Answer:
         try:
@@ -217,21 +229,42 @@ class Registrar:
         """The next number of a series today. It is used up only once nothing can fail any more."""
         rules.check_series(command.authority, self._settings.series)
         serials = self._ledger.serials(command.authority, self._day)
-        stem, key = serials.following()
+        ((stem, key),) = serials.following()
         format = command.contents[0].format if command.contents else command.format
         name = f"{stem}.{rules.canonical_format(format)}.1"
         if command.locations:
             receipt = self._create(pdi.parse(name), command, format=format)
         else:
-            if command.contents:
-                self._ledger.add(key, self._first(stem, command))
-            elif command.metadata:
-                self._ledger.add(key, self._reserved(command, format))
-            else:
-                self._ledger.reserve(key, format, command.by)
+            first = self._first(stem, command) if command.contents else None
+            self._ledger.add(key, first or self._reserved(command, format))
             receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
         serials.use()
         return receipt
+
+    def _is_reservation(self, command: Command) -> TypeGuard[Mint]:
+        """Whether the next number of a series is all that is asked for."""
+        return (
+            isinstance(command, Mint)
+            and command.authority in self._settings.series
+            and not (command.contents or command.locations or command.metadata)
+            and command.uid is None
+            and command.once is None
+        )
+
+    def _reserve(self, command: Mint, count: int) -> list[Answer]:
+        """What `_mint_serial` gives, so many times."""
+        series, format = command.authority, command.format
+        try:
+            rules.check_series(series, self._settings.series)
+            end = f".{rules.canonical_format(format)}.1"
+            serials = self._ledger.serials(series, self._day)
+            names = serials.following(count)
+        except PerdureError:  # which of them are refused, and why
+            return [self._answer(command) for _ in range(count)]
+        self._ledger.reserve((key for _, key in names), format, command.by)
+        serials.use(count)
+        created = Outcome.CREATED
+        return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem, _ in names]
 
     def _first(self, stem: str, command: Mint) -> Record:
         """A record that begins with bytes: there is nothing yet that they could contradict."""

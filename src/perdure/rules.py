@@ -143,12 +143,11 @@ def references(record: Record) -> set[str]:
         found.add(f"location:{location.uri}")
         if location.sha512:
             found.add(f"sha512:{location.sha512}")
-    found.update(f"alias:{parse(alias).key}" for alias in record.aliases)
-    found.update(
-        f"value:{one.type}:{one.data}"
-        for one in record.values
-        if one.format == "string" and len(one.data) <= _LONGEST_SOUGHT
-    )
+    for alias in record.aliases:
+        found.add(f"alias:{parse(alias).key}")
+    for value in record.values:
+        if value.format == "string" and len(value.data) <= _LONGEST_SOUGHT:
+            found.add(f"value:{value.type}:{value.data}")
     return found
 
 

@@ -37,10 +37,16 @@ _HASH = re.compile("#|%23")
 _KEPT = "/:;,@!$&'()*+=-._~?"
 
 
-def apart(text: str, read: Callable[[str], Identifier] = parse) -> tuple[Identifier, str | None]:
+def apart(
+    text: str,
+    read: Callable[[str], Identifier] = parse,
+    *,
+    is_known: Callable[[Identifier], bool] = lambda _: True,
+) -> tuple[Identifier, str | None]:
     """An identifier and, where a `#` stands in it that no name of its scheme has, the part behind.
 
-    `read` reads identifiers, and what it raises is raised. A PDI says itself what a part is.
+    `read` reads identifiers, and what it raises is raised, also where the whole is not known: it
+    may have been meant for a name. A PDI says itself what a part is.
 
     >>> str(apart("URN:IANA:42117::x:::#char=6,11")[0]), apart("ark:/99999/x#page=2")[1]
     ('URN:IANA:42117::x:::', 'page=2')
@@ -53,7 +59,7 @@ def apart(text: str, read: Callable[[str], Identifier] = parse) -> tuple[Identif
             raise
         with suppress(PerdureError):
             identifier = read(text[: hash.start()])
-            if not isinstance(identifier, Pdi):
+            if not isinstance(identifier, Pdi) and is_known(identifier):
                 return identifier, unquote(text[hash.end() :])
         raise
 

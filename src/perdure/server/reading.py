@@ -61,7 +61,7 @@ from perdure.server.targets import Question, named, path_of, read_question
 async def get(service: Service, request: Request) -> Answer:
     """The answer to GET or HEAD of what is no page."""
     question = read_question(request.target.question)
-    identifier, part = named(request.target.text, question.part)
+    identifier, part = named(request.target.text, service.knows, question.part)
     question = msgspec.structs.replace(question, part=part)
     try:
         return await _asked(service, request, identifier, question)

@@ -65,6 +65,9 @@ class Service:
     def record(self, identifier: Identifier) -> Record | None:
         return self.registry.records.record(identifier.key)
 
+    def knows(self, identifier: Identifier) -> bool:
+        return self.record(identifier) is not None
+
     async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """What cutting and hashing give, in a thread that nothing else waits for."""
         return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)

@@ -23,6 +23,7 @@ the f-components of URNs aside.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from urllib.parse import quote as escape
@@ -209,14 +210,16 @@ def identify(text: str, part: str | None = None) -> Identifier:
         return _with_part(text)
 
 
-def named(text: str, part: str | None = None) -> tuple[Identifier, str | None]:
+def named(
+    text: str, is_known: Callable[[Identifier], bool], part: str | None = None
+) -> tuple[Identifier, str | None]:
     """What a target names, and which part of it, where its scheme has no way to say so.
 
     `part` is one that was given apart. Raises as `identify` does.
     """
     if part is not None:
         return identify(text, part), part
-    return apart(text, identify)
+    return apart(text, identify, is_known=is_known)
 
 
 def is_escaped(text: str) -> bool:

@@ -104,7 +104,7 @@ def _n2ls(service: Service, request: Request, operand: str) -> Answer:
 
 
 async def _n2r(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = named(operand)
+    identifier, part = named(operand, service.knows)
     return await reading.resource(service, request, _one(identifier), part)
 
 
