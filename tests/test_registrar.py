@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from pathlib import Path
 
 import apsw
 import pytest
-from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, sha512, text
+from tests.conftest import (
+    AUTHORITY,
+    SERIES,
+    SHOULDER,
+    TODAY,
+    Clock,
+    Desk,
+    html,
+    large,
+    sha512,
+    text,
+)
 
+from perdure import settings
 from perdure.app import initialise
 from perdure.errors import (
     Conflict,
@@ -29,10 +43,13 @@ from perdure.model import (
     Location,
     Mint,
     Outcome,
+    Receipt,
     Redirect,
+    Register,
     Withdraw,
 )
-from perdure.stores.sqlite import FILE
+from perdure.registrar import Registrar
+from perdure.stores.sqlite import FILE, SqliteRecords
 
 # Minting
 # -------
@@ -139,6 +156,49 @@ def test_what_is_refused_uses_up_no_number_and_leaves_no_bytes(
     assert desk.mint(text("sound")).identifier == f"{TODAY}/1.text.1"
     segment = (desk.root / "segments" / "000001.warc").read_bytes()
     assert segment.count(b"WARC-Target-URI") == 1
+
+
+def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, clock: Clock) -> None:
+    """Dense, in the order in which they were asked for, and with the same records."""
+    mint = Mint(authority=SERIES, format="html")
+    others: tuple[Mint, ...] = (
+        Mint(authority=SERIES, contents=(text("a"),)),
+        Mint(authority="nobody.us"),
+        Mint(authority=SERIES, format="*"),
+        Mint(authority=SERIES, by="somebody"),
+    )
+    commands = [mint, *others, mint, mint, *others[:2], *[mint] * 3, others[3], others[3]]
+    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+        together = registrar.execute(commands)
+        number = len([one for one in together if isinstance(one, Receipt)])
+        alone = [registrar.execute((command,))[0] for command in commands]
+
+    for answers, first in ((together, 1), (alone, number + 1)):
+        names = [one.identifier for one in answers if isinstance(one, Receipt)]
+        starts = [f"{TODAY}/{one}." for one in range(first, first + number)]
+        assert all(map(str.startswith, names, starts))
+    assert [type(one) for one in together] == [type(one) for one in alone]
+    with closing(SqliteRecords(root)) as records:
+        pairs = [
+            [records.record(parse(one.identifier).key) for one in some if isinstance(one, Receipt)]
+            for some in (together, alone)
+        ]
+    assert len(pairs[0]) == number
+    for one, other in zip(*pairs, strict=True):
+        assert one is not None
+        assert other is not None
+        assert (one.at, one.by, one.minted) == (other.at, other.by, other.minted)
+
+
+def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> None:
+    mint = Mint(authority=SERIES)
+    register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
+    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+        answers = registrar.execute([register, mint, mint, mint, mint])
+    last = 10**18 - 1
+    names = [one.identifier for one in answers[1:3] if isinstance(one, Receipt)]
+    assert names == [f"{TODAY}/{last - 1}.text.1", f"{TODAY}/{last}.text.1"]
+    assert all(isinstance(one, Conflict) for one in answers[3:])
 
 
 def test_a_series_that_ends_in_no_country_is_not_minted_in(desk: Desk) -> None:
