@@ -17,7 +17,7 @@ from perdure.blobs import ocfl
 from perdure.errors import Corrupt
 from perdure.ids import pdi
 from perdure.model import Fetch, Finding, Gone, Query, Version
-from perdure.rules import identify
+from perdure.naming import identify
 from perdure.stores import sqlite
 
 LARGE = b"large" * (2 << 20)

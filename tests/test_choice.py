@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure import stored
+from perdure.binding import checked
 from perdure.decide import decide, depends_on_reader
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
@@ -20,7 +21,6 @@ from perdure.model import (
     Redirect,
     Want,
 )
-from perdure.rules import checked
 
 NAME = parse("hdl:10.9999/x")
 

@@ -27,7 +27,7 @@ from perdure.model import (
     Version,
     Want,
 )
-from perdure.rules import wanted
+from perdure.naming import wanted
 
 DOCUMENT = "pdi://oma.eop.gov.us/1997/09/01/1"
 GRAVE = Tombstone(reason="a court said so", at="2026-11-21T12:00:00Z", by="anna")

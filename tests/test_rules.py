@@ -1,4 +1,4 @@
-"""What may be written: the laws of the namespace as pure functions, and who may do what."""
+"""What may be written: the laws of the namespace as pure functions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import sha512, text
 
-from perdure import rules, testing
+from perdure import binding, rules
 from perdure.errors import (
     InvalidRequest,
-    MalformedIdentifier,
     PerdureError,
     UnknownAuthority,
 )
-from perdure.ids import Identifier, parse
-from perdure.ids.pdi import Pdi
+from perdure.ids import parse
 from perdure.model import Location, Record, Representation, Tombstone
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
@@ -64,9 +62,9 @@ def with_plan(record: Record, plan: rules.Plan | None) -> Record:
 
 
 def break_(record: Record, uri: str, content: Any) -> Record:
-    location = rules.find_location(DOCUMENT, record, uri)
-    plan = rules.plan_break(DOCUMENT, record, location, content)
-    return with_plan(rules.without(record, location, NOW), plan)
+    location = binding.find_location(DOCUMENT, record, uri)
+    plan = binding.plan_break(DOCUMENT, record, location, content)
+    return with_plan(binding.without(record, location, NOW), plan)
 
 
 steps = st.one_of(
@@ -76,7 +74,7 @@ steps = st.one_of(
         st.none() | st.integers(-1, 4),
     ),
     st.builds(
-        lambda some: lambda record: rules.bind(DOCUMENT, record, tuple(some))[0],
+        lambda some: lambda record: binding.bind(DOCUMENT, record, tuple(some))[0],
         st.lists(locations, max_size=2),
     ),
     st.builds(
@@ -92,7 +90,7 @@ steps = st.one_of(
         st.none() | st.integers(1, 4),
     ),
     st.builds(
-        lambda other: lambda record: rules.alias(DOCUMENT, record, parse(other))[0],
+        lambda other: lambda record: binding.alias(DOCUMENT, record, parse(other))[0],
         st.sampled_from(["hdl:1/2", "URN:IANA:1::a:::", "urn:iana:1::A:::"]),
     ),
 )
@@ -145,41 +143,6 @@ def test_what_is_promised_elsewhere_is_never_contradicted(changes: list[Any]) ->
                 assert held.sha512 == location.sha512
 
 
-# References
-# ----------
-
-
-def test_everything_that_leads_back_to_a_record() -> None:
-    record = Record(
-        locations=(Location(uri="https://a.example/", sha512="a" * 128),),
-        aliases=("hdl:1/2", "URN:IANA:1::Foo:::"),
-    )
-    record = commit(record, [text("one")], None)
-    assert rules.references(record) == {
-        "location:https://a.example/",
-        "sha512:" + "a" * 128,
-        "sha512:" + sha512(b"one"),
-        "alias:" + parse("hdl:1/2").key,
-        "alias:" + parse("urn:iana:1::FOO:::").key,
-    }
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "pdi://oma.eop.gov.us/1997/09/01/1",
-        "pdi://oma.eop.gov.us/1994/10/20/HTTP:%2f%2fWWW%2ewhitehouse%2egov%2f",
-        "hdl:4263537/4000",
-        "URN:IANA:42117::Opaque-1:::",
-        "ark:12345/x6np1wh8k",
-    ],
-)
-def test_a_record_knows_its_own_name(name: str) -> None:
-    identifier = parse(name)
-    record = Record(name=rules.spelled(identifier))
-    assert str(rules.identify(identifier.key, record)) == str(identifier)
-
-
 # Series and unique-ids
 # ---------------------
 
@@ -216,103 +179,3 @@ def test_numbers_are_handed_out_and_not_chosen(uid: str) -> None:
 @pytest.mark.parametrize("uid", ["memo-7", "1a", "١", "http://a.example/"])
 def test_names_are_chosen_freely(uid: str) -> None:
     rules.check_unique_id(uid)
-
-
-@pytest.mark.parametrize("format", ["*", "", "te.xt", "te/xt", "a+b+c", "é"])
-def test_formats_that_no_minted_pdi_has(format: str) -> None:
-    with pytest.raises(MalformedIdentifier):
-        rules.canonical_format(format)
-
-
-@pytest.mark.parametrize(
-    ("format", "canonical"),
-    [("TEXT", "text"), ("svg%2Bxml", "svg%2bxml"), ("Audio+X", "audio+x"), ("%61", "a")],
-)
-def test_formats_have_a_canonical_form(format: str, canonical: str) -> None:
-    assert rules.canonical_format(format) == canonical
-
-
-# Locations
-# ---------
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"uri": "/relative"},
-        {"uri": ""},
-        {"uri": "https:"},
-        {"uri": "https://a.example/ b"},
-        {"uri": "https://a.example/é"},
-        {"uri": "https://a.example/\n"},
-        {"uri": "https://a.example/" + "x" * 8192},
-        {"uri": "javascript:alert(1)"},
-        {"uri": "JavaScript:alert(1)"},
-        {"uri": "data:text/html,x"},
-        {"uri": "file:///etc/passwd"},
-        {"uri": "https://a.example/", "version": 0},
-        {"uri": "https://a.example/", "version": 10**18},
-        {"uri": "https://a.example/", "weight": -1},
-        {"uri": "https://a.example/", "weight": 2**70},
-        {"uri": "https://a.example/", "sha512": "A" * 128},
-        {"uri": "https://a.example/", "sha512": "a" * 127},
-        {"uri": "https://a.example/", "language": "en\r\nX: y"},
-        {"uri": "https://a.example/", "region": "x" * 101},
-        {"uri": "https://a.example/", "role": ""},
-    ],
-)
-def test_locations_that_are_refused(fields: dict[str, Any]) -> None:
-    with pytest.raises(InvalidRequest):
-        rules.checked((Location(**fields),))
-
-
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "https://a.example/x?y=z#part",
-        "http://[::1]:8080/",
-        "ftp://a.example/x",
-        "urn:isbn:9780141036144",
-        "hdl:1/2",
-        "http://a.example/%e2%82%ac",
-    ],
-)
-def test_locations_of_many_schemes(uri: str) -> None:
-    assert rules.checked((Location(uri=uri, format="HTML"),)) == (Location(uri=uri, format="html"),)
-
-
-# Names
-# -----
-
-
-@given(testing.values(), st.integers(1, 30), st.sampled_from(["text", "HTML", "au+gzip"]))
-def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, format: str) -> None:
-    """However an identifier is spelled: the short way and the long way say the same."""
-    try:
-        identifier = rules.bindable(name)
-    except InvalidRequest:
-        return
-    if isinstance(identifier, Pdi):
-        identifier = identifier.resource
-    record = Record(name=rules.spelled(identifier), at=NOW)
-    expected = str(rules.qualified(identifier, version, format))
-    assert rules.full_name(identifier.key, record, version, format) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "uri"),
-    [
-        ("hdl:1839/A", "hdl:1839/a"),
-        ("doi:10.1000/182", "info:doi/10.1000/182"),
-        ("ark:12345/x8rd", "ark:/12345/x8rd"),
-        ("pdi://oma.eop.gov.us/1997/09/01/1", "urn:pdi://oma.eop.gov.us/1997/9/1/1.text.1"),
-    ],
-)
-def test_nothing_lies_at_itself(name: str, uri: str) -> None:
-    with pytest.raises(InvalidRequest, match="the identifier itself"):
-        rules.bind(parse(name), Record(), (Location(uri=uri),))
-    rules.bind(parse(name), Record(), (Location(uri="hdl:1839/other"),))
-
-
-def test_the_resolver_of_others_may_know_more() -> None:
-    rules.bind(parse("doi:10.1000/182"), Record(), (Location(uri="https://doi.org/10.1000/182"),))

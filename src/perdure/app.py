@@ -39,11 +39,12 @@ from perdure.ids import Identifier
 from perdure.metadata import Described, derived, described, with_part
 from perdure.metadata.derived import Document
 from perdure.model import Record, Representation
+from perdure.naming import wanted
 from perdure.parts import Selector
 from perdure.peers import SharedDoor
 from perdure.registrar import Registrar, timestamp, utc_now
 from perdure.resolver import Resolver
-from perdure.rules import check_series, wanted
+from perdure.rules import check_series
 from perdure.settings import Settings
 from perdure.stores import sqlite
 from perdure.stores.sqlite import SqliteRecords

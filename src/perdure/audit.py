@@ -23,8 +23,9 @@ from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model import Finding, Record, Representation, Tombstone
+from perdure.naming import identify, qualified, references, spelled
 from perdure.ports import Records
-from perdure.rules import buried, identify, qualified, references, spelled, with_representations
+from perdure.rules import buried, with_representations
 from perdure.stores.references import reference_hash
 from perdure.stores.sqlite import SqliteWriter
 

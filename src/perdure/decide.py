@@ -33,7 +33,8 @@ from perdure.model import (
     Tombstone,
     Want,
 )
-from perdure.rules import qualified, same_format, version_numbers, wanted
+from perdure.naming import qualified, same_format, wanted
+from perdure.rules import version_numbers
 
 
 def decide(query: Query, record: Record | None) -> Step:

@@ -21,7 +21,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from perdure import rules, stored
+from perdure import naming, stored
 from perdure.blobs import ocfl, segments, warc
 from perdure.blobs.appender import Appender, FlushFailed
 from perdure.blobs.durable import sync_directory
@@ -250,7 +250,7 @@ class Ledger:
             self.store.merge_staged()
 
     def _refer(self, key: str, record: Record) -> None:
-        self._refers.extend((reference_hash(text), key) for text in rules.references(record))
+        self._refers.extend((reference_hash(text), key) for text in naming.references(record))
 
     def _flush_records(self) -> None:
         if self._added:

@@ -22,7 +22,7 @@ from typing import BinaryIO
 import msgspec
 from msgspec.structs import replace
 
-from perdure import rules, stored
+from perdure import binding, naming, rules, stored
 from perdure.errors import Conflict, InvalidRequest
 from perdure.handles import changes
 from perdure.ids import Identifier
@@ -147,7 +147,7 @@ def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Itera
         if held is not None:
             try:
                 asked = promised(row, ledger.now)
-                joined(rules.identify(row.key, asked), held, asked)
+                joined(naming.identify(row.key, asked), held, asked)
             except Conflict as error:
                 yield row.line, str(error)
 
@@ -182,7 +182,7 @@ def _with_bytes(ledger: Ledger, row: Row) -> bytes:
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
     """Adds what a row knows of an identifier; whether it knew anything new. Raises Conflict."""
     asked = promised(row, ledger.now)
-    identifier = rules.identify(row.key, asked)
+    identifier = naming.identify(row.key, asked)
     changed = joined(identifier, held, asked)
     if changed == held:
         return False
@@ -204,7 +204,7 @@ def _placed(
         content = given.get((number, one.format))
         if content is None or one.segment != _NOWHERE:
             return one
-        placed = ledger.place(rules.full_name(key, record, number, one.format), number, content)
+        placed = ledger.place(naming.full_name(key, record, number, one.format), number, content)
         return replace(placed, at=one.at) if one.at else placed
 
     versions = tuple(
@@ -220,12 +220,12 @@ def _placed(
 def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
     """Writes among the bytes what was withdrawn, so that a rebuild does not undo it."""
     if record.tombstone and not (held and held.tombstone):
-        ledger.log_tombstone(rules.identify(key, record), record.tombstone, None)
+        ledger.log_tombstone(naming.identify(key, record), record.tombstone, None)
     for version in record.versions:
         if version.tombstone:
             known = held.version(version.number) if held else None
             if not (known and known.tombstone):
-                identifier = rules.identify(key, record)
+                identifier = naming.identify(key, record)
                 ledger.log_tombstone(identifier, version.tombstone, version.number)
 
 
@@ -274,7 +274,7 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     record = held
     new = tuple(one for one in more.locations if one not in held.locations)
     if new:
-        record, _ = rules.bind(identifier, record, new)
+        record, _ = binding.bind(identifier, record, new)
     if more.values != held.values:
         record = changes.joined(identifier, record, more.values)
     for version in more.versions:
@@ -296,7 +296,7 @@ def _with_version(identifier: Identifier, record: Record, more: Version) -> Reco
     ones = list(held.representations)
     for one in more.representations:
         mine = held.find(one.format)
-        name = str(rules.qualified(identifier, more.number, one.format))
+        name = str(naming.qualified(identifier, more.number, one.format))
         if mine is None:
             if record.tombstone or held.tombstone:
                 raise Conflict(identifier=name, reason="it was withdrawn", current=None)

@@ -25,7 +25,7 @@ class Records(Protocol):
         """The smallest key with low <= key < high."""
 
     def referring(self, reference: str) -> list[str]:
-        """Keys of records that refer to this (see `perdure.rules.references`), in key order."""
+        """Keys of records that refer to this (see `perdure.naming.references`), in key order."""
 
     def history(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""

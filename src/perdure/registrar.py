@@ -22,7 +22,7 @@ from typing import TypeGuard, TypeVar
 
 import msgspec
 
-from perdure import moves, private_locations, rights, rules
+from perdure import binding, moves, naming, private_locations, rights, rules
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -231,7 +231,7 @@ class Registrar:
         serials = self._ledger.serials(command.authority, self._day)
         ((stem, key),) = serials.following()
         format = command.contents[0].format if command.contents else command.format
-        name = f"{stem}.{rules.canonical_format(format)}.1"
+        name = f"{stem}.{naming.canonical_format(format)}.1"
         if command.locations:
             receipt = self._create(pdi.parse(name), command, format=format)
         else:
@@ -256,7 +256,7 @@ class Registrar:
         series, format = command.authority, command.format
         try:
             rules.check_series(series, self._settings.series)
-            end = f".{rules.canonical_format(format)}.1"
+            end = f".{naming.canonical_format(format)}.1"
             serials = self._ledger.serials(series, self._day)
             names = serials.following(count)
         except PerdureError:  # which of them are refused, and why
@@ -280,25 +280,25 @@ class Registrar:
         return Record(at=self._ledger.now, by=command.by, minted=format, metadata=command.metadata)
 
     def _register(self, command: Register) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = self._ledger.record(identifier.key)
         if record is not None:
             return self._add_to(identifier, record, command)
         self._ledger.recount_serials()
-        _, format = rules.wanted(identifier)
+        _, format = naming.wanted(identifier)
         return self._create(identifier, command, format=format or "")
 
     def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
-        version = rules.wanted(identifier)[0] or 1
+        version = naming.wanted(identifier)[0] or 1
         record = Record(
-            name=rules.spelled(identifier),
+            name=naming.spelled(identifier),
             at=self._ledger.now,
             by=command.by,
             minted=format if version == 1 and not command.contents else "",
             metadata=command.metadata,
         )
         if command.locations:
-            record, _ = rules.bind(identifier, record, command.locations)
+            record, _ = binding.bind(identifier, record, command.locations)
         if command.contents:
             contents = rules.checked_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, record, contents, version)
@@ -306,18 +306,18 @@ class Registrar:
             format = plan.fresh[0].format
         self._ledger.add(identifier.key, record)
         name = identifier
-        if format and rules.wanted(identifier) != (version, format):
-            name = rules.qualified(identifier, version, format)
+        if format and naming.wanted(identifier) != (version, format):
+            name = naming.qualified(identifier, version, format)
         return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
 
     def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
         """What a registration brings for an identifier that is known already."""
         changed, outcome = record, Outcome.UNCHANGED
         if command.locations:
-            changed, outcome = rules.bind(identifier, record, command.locations)
+            changed, outcome = binding.bind(identifier, record, command.locations)
         if command.contents:
             number = (
-                rules.wanted(identifier)[0] or 1
+                naming.wanted(identifier)[0] or 1
             )  # which may leave a gap: it came from elsewhere
             contents = rules.checked_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, changed, contents, number)
@@ -327,7 +327,7 @@ class Registrar:
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _commit(self, command: Commit) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         plan = rules.plan_commit(identifier, record, command.contents, command.version)
@@ -335,12 +335,12 @@ class Registrar:
         if plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
             outcome = Outcome.CREATED
-        name = rules.qualified(identifier, plan.version, command.contents[0].format)
+        name = naming.qualified(identifier, plan.version, command.contents[0].format)
         receipt = self._ledger.revise(identifier, record, changed, outcome, command.by)
         return msgspec.structs.replace(receipt, identifier=str(name))
 
     def _bind(self, command: Bind) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = self._ledger.record(identifier.key)
         if record is None and command.register:
             registration = Register(
@@ -349,7 +349,7 @@ class Registrar:
             return self._register(registration)
         record = rules.known(identifier, record)
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = rules.bind(identifier, record, command.locations)
+        changed, outcome = binding.bind(identifier, record, command.locations)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _relocate(self, command: Relocate) -> Receipt:
@@ -360,47 +360,47 @@ class Registrar:
             record = self._ledger.record(key)
             if record is None:
                 raise NotFound(identifier=key)
-            identifier = rules.identify(key, record)
+            identifier = naming.identify(key, record)
             rules.check_revision(identifier, record, revision)
             changed, _ = moves.moved(record, rows)
-            rules.checked(changed.locations)
+            binding.checked(changed.locations)
             plan.append((identifier, record, changed))
         for identifier, record, changed in plan:
             self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
         return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
     def _break(self, command: Break) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        location = rules.find_location(identifier, record, command.uri)
-        plan = rules.plan_break(identifier, record, location, command.content)
-        changed = rules.without(record, location, self._ledger.now)
+        location = binding.find_location(identifier, record, command.uri)
+        plan = binding.plan_break(identifier, record, location, command.content)
+        changed = binding.without(record, location, self._ledger.now)
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, changed, plan)
         return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
 
     def _alias(self, command: Alias) -> Receipt:
-        identifier, other = rules.bindable(command.identifier), rules.bindable(command.other)
+        identifier, other = naming.bindable(command.identifier), naming.bindable(command.other)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
-        changed, outcome = rules.alias(identifier, record, other)
+        changed, outcome = binding.alias(identifier, record, other)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _describe(self, command: Describe) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = rules.describe(record, command.about, command.attached)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _assign(self, command: Assign) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = self._ledger.record(identifier.key)
         now = self._ledger.now
         if record is None:
             rules.check_unknown(identifier, command.expect)
-            empty = Record(name=rules.spelled(identifier), at=now, by=command.by)
+            empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
             record, _ = changes.assign(identifier, empty, command.values or (), now)
             self._ledger.recount_serials()
             self._ledger.add(identifier.key, record)
@@ -419,11 +419,11 @@ class Registrar:
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _withdraw(self, command: Withdraw) -> Receipt:
-        identifier = rules.bindable(command.identifier)
+        identifier = naming.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
-        named = rules.wanted(identifier)[0]
+        named = naming.wanted(identifier)[0]
         version = named if command.version is None else command.version
         first = rules.seconded(record, version, command.by)
         if first is not None:
@@ -463,7 +463,7 @@ class Registrar:
         self._ledger.check_spooled(plan.fresh)
         added = tuple(
             self._ledger.place(
-                str(rules.qualified(identifier, plan.version, content.format)),
+                str(naming.qualified(identifier, plan.version, content.format)),
                 plan.version,
                 content,
             )
@@ -482,7 +482,7 @@ class Registrar:
             rules.check_unique_id(str(command.uid))
             uid = Pdi.encapsulate(str(command.uid))
             asked = command.contents[0].format if command.contents else command.format
-            format = rules.canonical_format(asked)
+            format = naming.canonical_format(asked)
             return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
         if authority in self._settings.shoulders:
             return self._fresh(command, lambda text: ark.parse(_with_check(f"{authority}{text}")))

@@ -20,8 +20,8 @@ from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import Interval, Location, Page, Query, Record, Representation, Step
+from perdure.naming import identify, qualified, same_format
 from perdure.ports import Records
-from perdure.rules import identify, qualified, same_format
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang

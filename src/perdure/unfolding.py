@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from perdure import rules, templates
+from perdure import binding, templates
 from perdure.decide import decide
 from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.handles import names, namespace
@@ -141,7 +141,7 @@ class Unfolding:
             made = self.made_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
         if found is not None:
-            rules.check_uri(found)
+            binding.check_uri(found)
         return found
 
     def _from_templates(

@@ -15,8 +15,8 @@ from perdure.app import Registry
 from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
 from perdure.model import Content, Representation
+from perdure.naming import qualified
 from perdure.registrar import timestamp
-from perdure.rules import qualified
 
 _MOST_SEARCHED = 64 << 20  # bytes
 _MOST_DOCUMENTS = 256

@@ -126,10 +126,10 @@ def break_(
 
 def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
     """The format that lies at a location, by what the record says."""
-    from perdure import rules
+    from perdure import binding, rules
 
     record = rules.known(identifier, registry.resolver.record(identifier))
-    return rules.find_location(identifier, record, url).format
+    return binding.find_location(identifier, record, url).format
 
 
 @click.command(cls=Command)

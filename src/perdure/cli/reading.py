@@ -206,12 +206,12 @@ def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: st
 @click.option("--history", is_flag=True, help="All revisions of the record, the oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
     """Tell what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
-    from perdure import rules
+    from perdure import naming, rules
     from perdure.cli import steps
 
     with here().registry() as registry:
         record = rules.known(identifier, registry.resolver.record(identifier))
         revisions = registry.records.history(identifier.key) if history else [record]
         for one in revisions:
-            name = rules.identify(identifier.key, one)
+            name = naming.identify(identifier.key, one)
             here().answer(steps.described(name, one), steps.description(name, one))

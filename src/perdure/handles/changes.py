@@ -5,14 +5,14 @@ write door makes the record's own (`assign`): values of type `URL` and `10320/lo
 locations, by the rules that hold for all locations; the rest is kept.
 
 What must stay true: a location that promised a digest goes only where the bytes stay (section
-3.6.2 of the PDI draft, by `perdure.rules`); a value that did not change keeps its time.
+3.6.2 of the PDI draft, by `perdure.binding`); a value that did not change keeps its time.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from perdure import rules, templates
+from perdure import binding, templates
 from perdure.errors import Conflict
 from perdure.handles import loc, namespace, values
 from perdure.handles.values import is_secret, is_url
@@ -78,7 +78,7 @@ def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> R
     known = {one.uri for one in record.locations}
     added = tuple(place for uri, place in _places(new).items() if uri not in known)
     if added:
-        record, _ = rules.bind(identifier, record, added)
+        record, _ = binding.bind(identifier, record, added)
     return msgspec.structs.replace(record, values=new)
 
 
@@ -111,8 +111,8 @@ def _located(
     changed = record
     for location in record.locations:
         if location.uri not in places:
-            rules.plan_break(identifier, changed, location, None)  # refuses to lose bytes
-            changed = rules.without(changed, location, at)
+            binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
+            changed = binding.without(changed, location, at)
     kept = {one.uri: one for one in changed.locations}
     bound = [
         msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
@@ -122,7 +122,7 @@ def _located(
         if uri not in kept or (place.weight, place.region) != (1, None)
     ]
     if bound:
-        changed, _ = rules.bind(identifier, changed, tuple(bound))
+        changed, _ = binding.bind(identifier, changed, tuple(bound))
     return changed
 
 

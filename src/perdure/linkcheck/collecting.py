@@ -18,8 +18,8 @@ from perdure.ids.pdi import Pdi
 from perdure.linkcheck.state import Bound
 from perdure.linkcheck.verdict import Expected
 from perdure.model import Record
+from perdure.naming import identify
 from perdure.ports import Records
-from perdure.rules import identify
 
 _AT_ONCE = 1000
 _END = "\U0010ffff"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure import rules
+from perdure import binding, naming
 from perdure.app import Registry
 from perdure.linkcheck import collecting
 from perdure.linkcheck.collecting import Within
@@ -60,9 +60,9 @@ def preview(
         changed, outcome = moved(record, moves)
         if outcome is Outcome.UNCHANGED:
             continue
-        rules.checked(changed.locations)
+        binding.checked(changed.locations)
         keys.append((key, record.revision))
-        name = str(rules.identify(key, record))
+        name = str(naming.identify(key, record))
         for one in record.locations:
             new = next((to for move in moves if (to := move.applied(one.uri)) is not None), None)
             if new is not None and new != one.uri:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure import rules
+from perdure import naming
 from perdure.description import About, Text, of_pairs
 from perdure.errors import InvalidRequest, quote
 from perdure.ids import Identifier
@@ -144,7 +144,7 @@ def adopted(about: About, identifier: Identifier, url: str) -> About:
 
 def _held(identifier: Identifier, record: Record) -> tuple[Version | None, Representation | None]:
     """The version and the representation that an identifier means, where it means just one."""
-    number, format = rules.wanted(identifier)
+    number, format = naming.wanted(identifier)
     version = record.version(number) if number is not None else record.newest
     if version is None:
         return None, None

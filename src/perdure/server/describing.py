@@ -25,8 +25,8 @@ from perdure.ids.ark import Ark
 from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import Location, Preference, Record, Representation, Tombstone, Version
+from perdure.naming import qualified
 from perdure.parts import annotation
-from perdure.rules import qualified
 from perdure.server import pages
 from perdure.server.answers import Answer, empty, link, links, plain
 from perdure.server.conditions import has_already

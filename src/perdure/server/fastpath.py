@@ -39,7 +39,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.pdi import plain_key
 from perdure.linkcheck.health import Health
 from perdure.model import Fetch, Location, Query, Redirect
-from perdure.rules import wanted
+from perdure.naming import wanted
 from perdure.server import cdx as captures
 from perdure.server import handles, signposting
 from perdure.server.answers import uri, wire

@@ -26,7 +26,7 @@ from perdure.handles.admins import Permission
 from perdure.handles.values import is_shown, values_of
 from perdure.ids import Identifier
 from perdure.model import Record
-from perdure.rules import identify
+from perdure.naming import identify
 from perdure.server import handle_admins, handle_codes
 from perdure.server.answers import Answer, link, links, plain
 from perdure.server.handle_codes import Code

@@ -35,7 +35,7 @@ from perdure.handles.values import COMPUTED, URL, is_url, values_of, written
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
-from perdure.rules import bindable
+from perdure.naming import bindable
 from perdure.server import handle_admins, handle_codes, handle_search, methods
 from perdure.server.answers import Answer, empty
 from perdure.server.handle_codes import METHODS, Code, Form

@@ -34,8 +34,8 @@ from perdure.ids.handle import Handle
 from perdure.ids.urn import Urn
 from perdure.members import Collection, Member
 from perdure.model import Fetch, Gone, Location, Preference, Query, Redirect
+from perdure.naming import wanted
 from perdure.parts import Member as MemberSelector
-from perdure.rules import wanted
 from perdure.server import held, pages, problems
 from perdure.server.answers import Answer, Fields, empty, link, links, plain, uri
 from perdure.server.conditions import has_already

@@ -28,7 +28,7 @@ from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import LARGEST, Described
 from perdure.model import Describe, Preference, Record
-from perdure.rules import wanted
+from perdure.naming import wanted
 from perdure.server import auth, operating, writing
 from perdure.server.answers import Answer, empty, link, links, plain
 from perdure.server.conditions import has_already

@@ -17,7 +17,7 @@ from typing import TypeGuard, TypeVar
 
 import msgspec
 
-from perdure import rules
+from perdure import naming
 from perdure.decide import decide
 from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
 from perdure.ids import Identifier
@@ -102,7 +102,7 @@ def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None
 
 def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
     _check_version(body.version)
-    named, _ = rules.wanted(identifier)
+    named, _ = naming.wanted(identifier)
     if None not in (named, body.version) and named != body.version:  # it cannot be taken back
         raise InvalidRequest(
             what=f"version {body.version}", reason=f"the name says version {named}", rule=None

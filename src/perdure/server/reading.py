@@ -32,8 +32,8 @@ from perdure.model import (
     Step,
     Want,
 )
+from perdure.naming import wanted
 from perdure.revisions import changes
-from perdure.rules import wanted
 from perdure.server import (
     asking,
     auth,

@@ -23,7 +23,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata.port import Described
 from perdure.model import Location, Record
-from perdure.rules import qualified
+from perdure.naming import qualified
 from perdure.server.answers import link, uri
 from perdure.server.targets import path_of
 

@@ -20,7 +20,7 @@ from http import HTTPStatus
 import msgspec
 from werkzeug.http import parse_etags
 
-from perdure import detect, formats, rules
+from perdure import detect, formats, naming
 from perdure.blobs.spool import Spool
 from perdure.decide import decide
 from perdure.detect import Sampler
@@ -90,7 +90,7 @@ async def put(service: Service, request: Request) -> Answer:
         # It may be a repetition of the very request that brought the record into another state:
         # whether the key was used is known behind the write door only.
         expect = _NO_REVISION
-    content = await _content(service, request, rules.wanted(identifier)[1])
+    content = await _content(service, request, naming.wanted(identifier)[1])
     return await _commit(service, request, token, identifier, record, content, expect)
 
 
@@ -162,7 +162,7 @@ async def _commit(
     content: Content,
     expect: int | None,
 ) -> Answer:
-    number, _ = rules.wanted(identifier)
+    number, _ = naming.wanted(identifier)
     version = record.version(number) if number is not None else None
     there = version.find(content.format) if version else None
     if there is not None and there.sha512 != content.sha512:
@@ -233,7 +233,7 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
     Raises PreconditionFailed where a condition of the request does not even hold now.
     """
     name = str(identifier)
-    number, format = rules.wanted(identifier)
+    number, format = naming.wanted(identifier)
     if b"if-none-match" in request.fields:
         asked = parse_etags(request.text(b"if-none-match"))
         version = record.version(number) if number is not None else None
@@ -404,7 +404,7 @@ def _kind(
 
 def _agreed(format: str, named: str | None) -> str:
     """The format, which the name must not contradict. Raises InvalidRequest."""
-    if named is None or rules.same_format(format, named):
+    if named is None or naming.same_format(format, named):
         return format
     if formats.media_type(named) is None and format == formats.token(OCTETS):
         return named  # a format of its own, which no registry knows

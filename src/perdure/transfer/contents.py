@@ -23,7 +23,7 @@ from perdure.detect import Detected, Sampler, detect
 from perdure.errors import InvalidRequest, quote
 from perdure.formats import MediaType
 from perdure.model import Content
-from perdure.rules import canonical_format
+from perdure.naming import canonical_format
 
 PIECE = 1024 * 1024  # bytes read at once
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1

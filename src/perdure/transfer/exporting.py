@@ -24,7 +24,7 @@ from perdure.errors import Corrupt, InvalidRequest
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import Location, Record, Representation, Version
-from perdure.rules import identify, qualified
+from perdure.naming import identify, qualified
 from perdure.transfer.lines import Held, Line, Place, Withdrawn, write_line
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice as much

@@ -17,7 +17,7 @@ from msgspec import UNSET, Meta, UnsetType
 from perdure.description import About, Attachment
 from perdure.errors import InvalidRequest
 from perdure.model import Location, Value
-from perdure.rules import canonical_format
+from perdure.naming import canonical_format
 
 RULE = "docs/reference/jsonl.md"
 

@@ -26,8 +26,8 @@ from perdure import audit, stored
 from perdure.blobs.durable import replace_durably, sync_directory
 from perdure.errors import Unavailable
 from perdure.model import Record, Representation, Version
+from perdure.naming import references
 from perdure.peers import LOCK
-from perdure.rules import references
 from perdure.stores import sqlite
 from perdure.stores.references import reference_hash
 from perdure.stores.salvage import Salvage

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure import description, rules, stored
+from perdure import binding, description, naming, rules, stored
 from perdure.blobs.spool import IN_MEMORY, Spool, content
 from perdure.detect import detect
 from perdure.errors import DigestMismatch, InvalidRequest, quote
@@ -58,7 +58,7 @@ def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
             return _usual_row(identifier, line.locations[0], number, terms)
     if isinstance(line, Plain):
         line = Line(id=line.id, locations=line.locations)
-    return _full_row(rules.bindable(identifier), line, number, terms)
+    return _full_row(naming.bindable(identifier), line, number, terms)
 
 
 def _check_day(identifier: Pdi, terms: Terms) -> None:
@@ -88,7 +88,7 @@ def _is_usual(identifier: Pdi) -> bool:
 
 
 def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
-    rules.check_uri(uri)
+    binding.check_uri(uri)
     key = resource_key(identifier.series, identifier.date, identifier.uid)
     hashes = (reference_hash(f"location:{uri}"),)
     before = _before_uri(terms.now, identifier.version, identifier.format)
@@ -108,9 +108,9 @@ def _before_uri(now: str, version: int | str | None, format: str | None) -> byte
 
 
 def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> Row:
-    version, format = rules.wanted(identifier)
+    version, format = naming.wanted(identifier)
     record = Record(
-        name=rules.spelled(identifier),
+        name=naming.spelled(identifier),
         at=terms.now,
         by=BY,
         minted=_minted(line, format),
@@ -119,14 +119,14 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         attached=description.checked_attached(line.attached),
     )
     if line.locations:
-        record, _ = rules.bind(identifier, record, tuple(map(_location, line.locations)))
+        record, _ = binding.bind(identifier, record, tuple(map(_location, line.locations)))
     if line.values:
         record = changes.joined(identifier, record, values.kept(line.values, terms.now))
     for other in line.aliases:
-        record, _ = rules.alias(identifier, record, rules.bindable(parse(other)))
+        record, _ = binding.alias(identifier, record, naming.bindable(parse(other)))
     refers: tuple[int, ...] = ()
     if line.locations or line.values or line.aliases:
-        refers = tuple(map(reference_hash, sorted(rules.references(record))))
+        refers = tuple(map(reference_hash, sorted(naming.references(record))))
     taken = [
         (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
         for held in _contents(line)
@@ -145,7 +145,7 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
 def merged(one: Row, other: Row) -> Row:
     """One row that says what both say of an identifier. Raises Conflict where they contradict."""
     first, second = (stored.decode(row.record.decode()) for row in (one, other))
-    record = joined(rules.identify(one.key, first), first, second)
+    record = joined(naming.identify(one.key, first), first, second)
     known = {(version, content.format) for version, content in one.contents}
     more = tuple(pair for pair in other.contents if (pair[0], pair[1].format) not in known)
     return Row(
@@ -164,7 +164,7 @@ def merged(one: Row, other: Row) -> Row:
 def _minted(line: Line, format: str | None) -> str:
     """The format of a name that has neither bytes nor locations yet."""
     if line.minted:
-        return rules.canonical_format(line.minted)
+        return naming.canonical_format(line.minted)
     reserved = not (line.locations or line.content or line.contents or line.values)
     return format if reserved and format and format != "*" else ""
 

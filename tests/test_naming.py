@@ -1,0 +1,79 @@
+"""What an identifier names in its record, what leads back to it, and what it is called in full."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import sha512, text
+
+from perdure import naming, testing
+from perdure.errors import (
+    InvalidRequest,
+    MalformedIdentifier,
+)
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.load import representation
+from perdure.model import Location, Record, Version
+
+NOW = "2026-11-21T12:00:00Z"
+
+
+def test_everything_that_leads_back_to_a_record() -> None:
+    record = Record(
+        locations=(Location(uri="https://a.example/", sha512="a" * 128),),
+        aliases=("hdl:1/2", "URN:IANA:1::Foo:::"),
+        versions=(Version(number=1, at=NOW, representations=(representation(text("one")),)),),
+    )
+    assert naming.references(record) == {
+        "location:https://a.example/",
+        "sha512:" + "a" * 128,
+        "sha512:" + sha512(b"one"),
+        "alias:" + parse("hdl:1/2").key,
+        "alias:" + parse("urn:iana:1::FOO:::").key,
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pdi://oma.eop.gov.us/1997/09/01/1",
+        "pdi://oma.eop.gov.us/1994/10/20/HTTP:%2f%2fWWW%2ewhitehouse%2egov%2f",
+        "hdl:4263537/4000",
+        "URN:IANA:42117::Opaque-1:::",
+        "ark:12345/x6np1wh8k",
+    ],
+)
+def test_a_record_knows_its_own_name(name: str) -> None:
+    identifier = parse(name)
+    record = Record(name=naming.spelled(identifier))
+    assert str(naming.identify(identifier.key, record)) == str(identifier)
+
+
+@pytest.mark.parametrize("format", ["*", "", "te.xt", "te/xt", "a+b+c", "é"])
+def test_formats_that_no_minted_pdi_has(format: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        naming.canonical_format(format)
+
+
+@pytest.mark.parametrize(
+    ("format", "canonical"),
+    [("TEXT", "text"), ("svg%2Bxml", "svg%2bxml"), ("Audio+X", "audio+x"), ("%61", "a")],
+)
+def test_formats_have_a_canonical_form(format: str, canonical: str) -> None:
+    assert naming.canonical_format(format) == canonical
+
+
+@given(testing.values(), st.integers(1, 30), st.sampled_from(["text", "HTML", "au+gzip"]))
+def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, format: str) -> None:
+    """However an identifier is spelled: the short way and the long way say the same."""
+    try:
+        identifier = naming.bindable(name)
+    except InvalidRequest:
+        return
+    if isinstance(identifier, Pdi):
+        identifier = identifier.resource
+    record = Record(name=naming.spelled(identifier), at=NOW)
+    expected = str(naming.qualified(identifier, version, format))
+    assert naming.full_name(identifier.key, record, version, format) == expected
