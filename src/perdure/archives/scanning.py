@@ -95,7 +95,8 @@ def packing(window: Window) -> str:
 
 def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
     warc: Any = library("fastwarc.warc")
-    records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True)
+    # One object for all records: what is wanted of each is taken before the next.
+    records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True, inplace=True)
     offset, size, head, begin = 0, 0, _UNREAD, b""
     while True:
         try:
