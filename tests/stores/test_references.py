@@ -12,14 +12,17 @@ from tests.conftest import TODAY, Desk
 
 from perdure.ids import parse
 from perdure.stores import references
-from perdure.stores.sqlite import FILE, SqliteRecords
+from perdure.stores.sqlite import FILE, SqliteRecords, SqliteWriter
 
 MOST = 5
+SLICES = 4
 
 
 @pytest.fixture(autouse=True)
 def merges_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MOST_RECENT", MOST)
+    monkeypatch.setattr(references, "_SLICES", SLICES)
+    monkeypatch.setattr(references, "_WIDTH", (1 << 64) // SLICES)
 
 
 @pytest.fixture
@@ -35,29 +38,74 @@ def bind(desk: Desk, number: int) -> str:
     return parse(name).key
 
 
-def unmerged(root: Path) -> int:
+def asked(root: Path, statement: str) -> int:
     connection = apsw.Connection(str(root / FILE))
     try:
-        return references.count_recent(connection)
+        found: int = connection.execute(statement).get
     finally:
         connection.close()
+    return found
+
+
+def unmerged(root: Path) -> int:
+    return asked(root, "SELECT count(*) FROM recent_refers")
 
 
 def test_found_at_once_and_for_ever(desk: Desk, reader: SqliteRecords) -> None:
     """A reader that looks after every write, and one that looks once, see the same."""
     keys: list[str] = []
-    waiting = set()
-    for number in range(20):
+    waiting: list[int] = []
+    for number in range(40):
         keys.append(bind(desk, number))
-        waiting.add(unmerged(desk.root))
+        waiting.append(unmerged(desk.root))
         for one, key in enumerate(keys):
             assert reader.referring(f"location:https://a.example/{one}") == [key]
-    assert max(waiting) < MOST  # and so it was merged, several times
+    assert max(waiting) < MOST + 2 * SLICES + 2  # two for each name, and a slice with each
+    assert waiting != sorted(waiting)  # and so it was merged
     even = sorted(keys[::2])
     assert reader.referring("location:https://all.example/0") == even
     with closing(SqliteRecords(desk.root)) as another:
         assert another.referring("location:https://all.example/0") == even
     assert reader.referring("location:https://nobody.example/") == []
+
+
+def test_what_came_while_others_were_merged(desk: Desk, reader: SqliteRecords) -> None:
+    """A merge that is half done, given up, and begun again by the next writer."""
+    keys = [bind(desk, number) for number in range(4)]
+    before = unmerged(desk.root)
+    assert before >= MOST  # a merge has begun
+    assert asked(desk.root, "SELECT count(*) FROM refers") > 0
+    desk.reopen()
+    keys += [bind(desk, number) for number in range(4, 20)]
+    for one, key in enumerate(keys):
+        assert reader.referring(f"location:https://a.example/{one}") == [key]
+    assert unmerged(desk.root) < before + 2 * 16
+
+
+def test_more_at_once_than_can_wait(root: Path) -> None:
+    """As in a rebuild, whose batches are as large as segments."""
+    with closing(SqliteWriter(root)) as writer:
+        many = [(references.reference_hash(str(one)), f"key {one}") for one in range(50)]
+        writer.begin()
+        writer.refer(many)
+        writer.commit()
+        assert unmerged(root) == 0
+        assert writer.referring("7") == ["key 7"]
+
+
+def test_a_batch_that_is_undone(root: Path) -> None:
+    with closing(SqliteWriter(root)) as writer, closing(SqliteRecords(root)) as reader:
+        for one in range(30):
+            writer.begin()
+            writer.refer([(references.reference_hash(str(one)), f"key {one}")])
+            writer.rollback()
+            writer.begin()
+            writer.refer([(references.reference_hash(f"kept {one}"), f"key {one}")])
+            writer.commit()
+            assert reader.referring(str(one)) == []
+            assert reader.referring(f"kept {one}") == [f"key {one}"]
+        assert unmerged(root) < 30
+        assert all(reader.referring(f"kept {one}") == [f"key {one}"] for one in range(30))
 
 
 def test_what_a_revision_repeats_is_told_once(desk: Desk, reader: SqliteRecords) -> None:
@@ -71,7 +119,7 @@ def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
     key = bind(desk, 1)
     desk.registry.close()
     connection = apsw.Connection(str(desk.root / FILE))
-    references.merge_recent(connection)
+    connection.execute("INSERT INTO refers SELECT hash, key FROM recent_refers").fetchall()
     connection.execute("DROP TABLE recent_refers")
     connection.close()
     with closing(SqliteRecords(desk.root)) as reader:

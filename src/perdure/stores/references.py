@@ -1,12 +1,14 @@
 """Which records name a location, a digest or an alias: found by the hash of it.
 
 How it works: hashes come in no order, so that each new one would change another page of a large
-tree. New references are therefore written down in the order in which they come (`recent_refers`),
-and merged into the tree (`refers`) in order of their hashes when there are many. A reader remembers
-the recent ones as far as it has read them, looks at those that came since, and then at the tree.
+tree. New references are therefore written down in the order in which they come (`recent_refers`).
+When there are many they are merged into the tree (`refers`) in the order of their hashes: a slice
+of all hashes with each batch, so that no batch waits for all of them. A reader remembers the recent
+ones as far as it has read them, looks at those that came since, and then at the tree.
 
 What must stay true: what is merged between two looks is seen twice, not never: recent ones are
-looked at before the tree. A reader holds no more than the writer leaves unmerged.
+looked at before the tree, and taken away only when all slices are in it. A reader holds no more
+than the writer leaves unmerged.
 """
 
 from __future__ import annotations
@@ -20,7 +22,10 @@ import apsw
 import blake3
 
 MOST_RECENT = 16_384
-"""References that are not merged yet; a reader remembers them in a few megabytes."""
+"""References that make a merge begin; a reader remembers them in a few megabytes."""
+_SLICES = 32
+_WIDTH = (1 << 64) // _SLICES  # of a slice, in hashes
+_TOO_MANY = 4  # times as many: those of a rebuild come thousands at a time, and nobody waits
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS recent_refers (
   number INTEGER PRIMARY KEY, hash INTEGER NOT NULL, key TEXT NOT NULL
@@ -29,10 +34,12 @@ CREATE TABLE IF NOT EXISTS recent_refers (
 _MERGES = "SELECT value FROM meta WHERE name='merges of references'"
 _RECENT = "SELECT number, hash, key FROM recent_refers WHERE number>? ORDER BY number"
 _MERGE = """
-INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers ORDER BY hash, key;
-DELETE FROM recent_refers;
+INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers
+  WHERE number<=? AND hash BETWEEN ? AND ? ORDER BY hash, key
+"""
+_MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
-  ON CONFLICT(name) DO UPDATE SET value=value+1;
+  ON CONFLICT(name) DO UPDATE SET value=value+1
 """
 
 Ask = Callable[[str, tuple[str | int, ...]], list[Any]]
@@ -44,16 +51,48 @@ def reference_hash(reference: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def count_recent(connection: apsw.Connection) -> int:
-    """How many references are not merged yet."""
-    # Numbers begin at 1 again after each merge.
-    return connection.execute("SELECT max(number) FROM recent_refers").get or 0
+class Merging:
+    """Moves recent references to the tree. Belongs to the one writer, and works in its batches."""
 
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._recent: int = connection.execute("SELECT count(*) FROM recent_refers").get
+        self._last = 0  # number of the last one that is being merged
+        self._slice = 0  # the next one to merge; 0: a merge has not begun
+        self._next = 0  # the same, once the batch is durable
+        self._ended = False  # in this batch
 
-def merge_recent(connection: apsw.Connection) -> None:
-    """In a transaction of its own. Raises apsw.Error, and then nothing has changed."""
-    with connection:
-        connection.execute(_MERGE).fetchall()
+    def note(self, count: int) -> None:
+        """So many more have been written down."""
+        self._recent += count
+
+    def step(self) -> None:
+        """Merges a slice, where there is one to merge. Raises apsw.Error."""
+        if not self._slice:
+            if self._recent < MOST_RECENT:
+                return
+            self._last = self._connection.execute("SELECT max(number) FROM recent_refers").get
+        slices = _SLICES if self._recent >= _TOO_MANY * MOST_RECENT else 1
+        first = self._slice
+        after = min(first + slices, _SLICES)
+        low = first * _WIDTH - (1 << 63)
+        self._connection.execute(
+            _MERGE, (self._last, low, low + (after - first) * _WIDTH - 1)
+        ).fetchall()
+        self._next, self._ended = after % _SLICES, after == _SLICES
+        if self._ended:
+            self._connection.execute("DELETE FROM recent_refers WHERE number<=?", (self._last,))
+            self._connection.execute(_MERGED)
+
+    def committed(self) -> None:
+        """The batch holds."""
+        if self._ended:
+            self._recent = self._connection.execute("SELECT count(*) FROM recent_refers").get
+        self._slice, self._ended = self._next, False
+
+    def undone(self) -> None:
+        """The batch does not hold, nor do any references that it brought."""
+        self._next, self._ended = self._slice, False
 
 
 class References:

@@ -31,7 +31,7 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
 from perdure.model import Record, Token
 from perdure.stores import references
-from perdure.stores.references import References
+from perdure.stores.references import Merging, References
 
 FILE = "registry.sqlite"
 SERIALS_END = 10**18
@@ -329,7 +329,7 @@ class SqliteWriter(SqliteRecords):
         super().__init__(root)
         self._only = self._connect()
         self._connections.append(self._only)
-        self._recent = references.count_recent(self._only)
+        self._merging = Merging(self._only)
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
 
@@ -346,9 +346,12 @@ class SqliteWriter(SqliteRecords):
 
     def commit(self) -> None:
         """Durable when it returns."""
+        self._merging.step()
         self._only.execute("COMMIT")
+        self._merging.committed()
 
     def rollback(self) -> None:
+        self._merging.undone()
         if self._only.in_transaction:
             self._only.execute("ROLLBACK")
 
@@ -370,7 +373,7 @@ class SqliteWriter(SqliteRecords):
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
         waiting = list(rows)
-        self._recent += len(waiting)
+        self._merging.note(len(waiting))
         _insert(self._only, "INSERT INTO recent_refers(hash, key)", waiting)
 
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
@@ -450,11 +453,7 @@ class SqliteWriter(SqliteRecords):
         return apsw.SQLITE_OK
 
     def tidy(self) -> None:
-        """Keeps short what grows: merges recent references, and moves the write-ahead log into the
-        file, as far as readers allow."""
-        if self._recent >= references.MOST_RECENT:
-            references.merge_recent(self._only)
-            self._recent = 0
+        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
