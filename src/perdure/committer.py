@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable
 
-from perdure.door import Arrive, Door, Then, Turn, receipt
+from perdure.door import Arrive, Door, Turn, receipt
 from perdure.errors import PerdureError, Unavailable
 from perdure.model import Command, Receipt
-from perdure.registrar import Answer, Registrar
+from perdure.registrar import Registrar
 
 LARGEST_BATCH = 512
 _Waiting = tuple[Turn, Arrive]
@@ -47,9 +46,6 @@ class Committer(Door):
         finally:
             self._at_work.release()
         return receipt(answer)
-
-    def enqueue(self, command: Command, then: Then) -> None:
-        self.enqueue_turn([(command, then)], _arrive)
 
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         with self._taking:
@@ -101,11 +97,6 @@ class Committer(Door):
             batch.append(following)
             size += len(following[0])
         return batch
-
-
-def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
-    for then, answer in answers:
-        then(answer)
 
 
 def _stopping() -> Unavailable:

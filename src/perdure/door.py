@@ -36,14 +36,13 @@ class Door(abc.ABC):
         self._exchanges: dict[asyncio.AbstractEventLoop, _Exchange] = {}
 
     @abc.abstractmethod
-    def enqueue(self, command: Command, then: Then) -> None:
-        """Queues a command; `then` is called with the answer, in a thread of the door."""
-
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         """Queues commands in this order; `arrive` is called in a thread of the door, with one
         answer or with several, until each has come."""
-        for command, then in turn:
-            self.enqueue(command, partial(_arrive_alone, arrive, then))
+
+    def enqueue(self, command: Command, then: Then) -> None:
+        """Queues a command; `then` is called with the answer, in a thread of the door."""
+        self.enqueue_turn([(command, then)], _arrive)
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -102,8 +101,9 @@ def receipt(answer: Answer) -> Receipt:
     return answer
 
 
-def _arrive_alone(arrive: Arrive, then: Then, answer: Answer) -> None:
-    arrive(((then, answer),))
+def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+    for then, answer in answers:
+        then(answer)
 
 
 def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:

@@ -3,10 +3,11 @@
 How it works: every process that may write opens a `SharedDoor`. The first command takes the lock
 file `writer.lock`; who gets it opens the registrar and listens on the socket `writer.sock`, who
 does not connects there. When a leader ends, the next command of any other process elects again.
-Commands travel as MessagePack in frames of a four-byte length; identifiers travel as text. A
-connection counts once the leader has said that it is ready. Commands of one connection are answered
-in the order in which they came, so that a follower whose leader stops in good order knows which
-commands were not taken, and hands those to the next leader.
+Commands travel as MessagePack in frames (`perdure.frames`), those of one turn together, and so do
+their answers; identifiers travel as text. A connection counts once the leader has said that it is
+ready. Commands of one connection are answered in the order in which they came, so that a follower
+whose leader stops in good order knows which commands were not taken, and hands those to the next
+leader.
 
 What must stay true: two processes never hold a registrar of one directory; a command whose fate is
 unknown (the leader was killed) is never repeated in secret: the caller is told to repeat it with
@@ -24,7 +25,9 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +37,13 @@ from perdure import errors, model
 from perdure.committer import Committer
 from perdure.door import Arrive, Door, Then, Turn
 from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
+from perdure.frames import LARGEST, Frames
 from perdure.ids import Identifier, parse
 from perdure.model import Command, Receipt
 from perdure.registrar import Answer, unspeakable
 
 LOCK = "writer.lock"
 SOCKET = "writer.sock"
-_LENGTH = struct.Struct("!I")
-_LARGEST_FRAME = 256 << 20
 _ELECTION_SECONDS = 10.0
 _READY, _STOPPED = b"ready", b""
 _PATIENCE = struct.pack("ll", 10, 0)  # seconds, microseconds: for a follower that does not read
@@ -63,14 +65,24 @@ _ERRORS: dict[str, type[PerdureError]] = {
 }
 
 
+# Asked of the classes: to ask a value whether it is an identifier takes long.
+_IDENTIFIERS = {
+    kind: frozenset(one.name for one in msgspec.structs.fields(kind) if one.type is Identifier)
+    for kind in _COMMANDS.values()
+}
+_encode = msgspec.msgpack.Encoder().encode
+
+
 def encode_command(command: Command) -> bytes:
     """A command as MessagePack, identifiers as canonical text."""
+    kind = type(command)
+    identifiers = _IDENTIFIERS[kind]
     fields = {
-        name: str(value) if isinstance(value, Identifier) else value
-        for name in command.__struct_fields__
+        name: str(value) if name in identifiers else value
+        for name in kind.__struct_fields__
         if (value := getattr(command, name)) is not None
     }
-    return msgspec.msgpack.encode((type(command).__name__, fields))
+    return _encode((kind.__name__, fields))
 
 
 def decode_command(frame: bytes) -> Command:
@@ -87,8 +99,8 @@ def _read_identifier(kind: type, text: Any) -> Any:
 
 def encode_answer(answer: Answer) -> bytes:
     if isinstance(answer, PerdureError):
-        return msgspec.msgpack.encode((type(answer).__name__, answer.as_dict()))
-    return msgspec.msgpack.encode(("", answer))
+        return _encode((type(answer).__name__, answer.as_dict()))
+    return _encode(("", answer))
 
 
 def decode_answer(frame: bytes) -> Answer:
@@ -97,31 +109,6 @@ def decode_answer(frame: bytes) -> Answer:
         return msgspec.convert(fields, Receipt)
     fields.pop("code")
     return _ERRORS[name](**fields)
-
-
-def _send(connection: socket.socket, frame: bytes) -> None:
-    connection.sendall(_LENGTH.pack(len(frame)) + frame)
-
-
-def _receive(connection: socket.socket) -> bytes | None:
-    """The next frame; None at the end of the connection."""
-    head = _read(connection, _LENGTH.size)
-    if head is None:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    if length > _LARGEST_FRAME:
-        raise OSError(f"a frame of {length} bytes")
-    return _read(connection, length) if length else _STOPPED
-
-
-def _read(connection: socket.socket, length: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < length:
-        piece = connection.recv(min(length - len(data), 1 << 20))
-        if not piece:
-            return None
-        data += piece
-    return bytes(data)
 
 
 @contextlib.contextmanager
@@ -136,6 +123,10 @@ def _socket_path(root: Path) -> Iterator[str]:
 
 # The leader's side
 # -----------------
+
+
+def _nobody(_: Answer) -> None:
+    """For whom an answer is, the follower knows."""
 
 
 class _Listener:
@@ -168,40 +159,48 @@ class _Listener:
             thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        answers = threading.Condition()
+        frames = Frames(connection)
+        answered = threading.Condition()
         outstanding = 0
 
-        def deliver(answer: Answer) -> None:
+        def hand_over(turn: Turn) -> None:
             nonlocal outstanding
-            try:
-                _send(connection, encode_answer(answer))
-            except OSError:  # the follower is gone, or does not read; its command was carried out
+            if turn:
+                with answered:
+                    outstanding += len(turn)
+                self._committer.enqueue_turn(turn, arrive)
+
+        def arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+            nonlocal outstanding
+            encoded = [encode_answer(answer) for _, answer in answers]
+            if frames.send(encoded) < len(encoded):
+                # The follower is gone, or does not read; its commands were carried out.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-            with answers:
-                outstanding -= 1
-                answers.notify_all()
+            with answered:
+                outstanding -= len(encoded)
+                answered.notify_all()
 
         def wait_until_answered() -> None:
-            with answers:
-                answers.wait_for(lambda: not outstanding)
+            with answered:
+                answered.wait_for(lambda: not outstanding)
 
+        frames.send([_READY])
         with contextlib.suppress(OSError):
-            _send(connection, _READY)
-            while frame := _receive(connection):
-                try:
-                    command = decode_command(frame)
-                except (KeyError, msgspec.MsgspecError) as error:
-                    wait_until_answered()
-                    outstanding += 1
-                    deliver(InvalidRequest(what="a command", reason=str(error), rule=_SAME))
-                    continue
-                with answers:
-                    outstanding += 1
-                self._committer.enqueue(command, deliver)
+            while some := frames.receive():
+                turn: Turn = []
+                for frame in some:
+                    try:
+                        turn.append((decode_command(frame), _nobody))
+                    except (KeyError, msgspec.MsgspecError) as error:
+                        hand_over(turn)
+                        wait_until_answered()
+                        turn, outstanding = [], 1
+                        refusal = InvalidRequest(what="a command", reason=str(error), rule=_SAME)
+                        arrive([(_nobody, refusal)])
+                hand_over(turn)
         wait_until_answered()
-        with contextlib.suppress(OSError):
-            _send(connection, _STOPPED)  # in good order: nothing more was taken
+        frames.send([_STOPPED])  # in good order: nothing more was taken
         connection.close()
         self._connections.pop(connection, None)
 
@@ -228,50 +227,64 @@ class _Link:
     """A connection to the leader."""
 
     def __init__(
-        self, connection: socket.socket, hand_over: Callable[[Command, Then], None]
+        self,
+        connection: socket.socket,
+        frames: Frames,
+        hand_over: Callable[[Turn, Arrive], None],
     ) -> None:
         self._connection = connection
+        self._frames = frames
         self._hand_over = hand_over
         self._sending = threading.Lock()
-        self._sent: deque[tuple[Command, Then]] = deque()
+        self._sent: deque[tuple[Command, Then, Arrive]] = deque()
         self.ended = False
         self._thread = threading.Thread(target=self._listen, name="perdure-link", daemon=True)
         self._thread.start()
 
-    def send(self, command: Command, then: Then) -> bool:
-        """Whether the command was sent; if not, another leader must be found.
+    def send(self, turn: Turn, arrive: Arrive) -> Turn:
+        """Sends commands; gives those that were not, for which another leader must be found.
 
-        Raises InvalidRequest or TooLarge for a command that cannot be sent at all.
+        Commands that cannot be sent at all are answered.
         """
-        try:
-            frame = encode_command(command)
-        except (UnicodeEncodeError, OverflowError):
-            raise unspeakable() from None
-        if len(frame) > _LARGEST_FRAME:
-            raise TooLarge(what="the command", limit=_LARGEST_FRAME)
+        frames: list[bytes] = []
+        sendable: Turn = []
+        for command, then in turn:
+            try:
+                frame = encode_command(command)
+            except (UnicodeEncodeError, OverflowError):
+                arrive([(then, unspeakable())])
+                continue
+            if len(frame) > LARGEST:
+                arrive([(then, TooLarge(what="the command", limit=LARGEST))])
+                continue
+            frames.append(frame)
+            sendable.append((command, then))
         with self._sending:
             if self.ended:
-                return False
-            self._sent.append((command, then))
-            try:
-                _send(self._connection, frame)
-            except OSError:  # a frame that is cut off is not taken, nor is anything after it
-                self._sent.pop()
+                return sendable
+            self._sent += ((command, then, arrive) for command, then in sendable)
+            count = self._frames.send(frames)
+            if count < len(frames):  # what is cut off is not taken, nor is anything after it
                 self.ended = True
-            return not self.ended
+                for _ in frames[count:]:
+                    self._sent.pop()
+            return sendable[count:]
 
     def _listen(self) -> None:
         orderly = False
         try:
             with contextlib.suppress(OSError):
-                while (frame := _receive(self._connection)) is not None:
-                    if frame == _STOPPED:
-                        orderly = True
-                        break
-                    answer = decode_answer(frame)
-                    self._sent.popleft()[1](answer)
+                while not orderly and (frames := self._frames.receive()):
+                    orderly = frames[-1] == _STOPPED
+                    self._answer(frames[:-1] if orderly else frames)
         finally:
             self._settle(orderly=orderly)
+
+    def _answer(self, frames: list[bytes]) -> None:
+        """Gives the answers to the commands that were sent first, those of one turn together."""
+        pairs = ((*self._sent.popleft()[1:], decode_answer(frame)) for frame in frames)
+        for arrive, some in groupby(pairs, key=itemgetter(1)):
+            arrive([(then, answer) for then, _, answer in some])
 
     def _settle(self, *, orderly: bool) -> None:
         """Answers what the leader has not answered, or has the next one do it."""
@@ -280,17 +293,16 @@ class _Link:
             rest = list(self._sent)
             self._sent.clear()
         self._connection.close()
-        for command, then in rest:
+        for command, then, arrive in rest:
             if orderly:
-                self._hand_over(command, then)
+                self._hand_over([(command, then)], arrive)
             else:
-                then(
-                    Unavailable(
-                        what="the outcome of this write",
-                        reason="the writing process ended before it answered; repeat the request"
-                        " with the same idempotency key",
-                    )
+                unknown = Unavailable(
+                    what="the outcome of this write",
+                    reason="the writing process ended before it answered; repeat the request"
+                    " with the same idempotency key",
                 )
+                arrive([(then, unknown)])
 
     def close(self) -> None:
         """Waits for the answers that are missing."""
@@ -347,23 +359,18 @@ class SharedDoor(Door):
         await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
         return await self._submit(command)
 
-    def enqueue(self, command: Command, then: Then) -> None:
-        while True:
-            if self._committer is not None:
-                return self._committer.enqueue(command, then)
-            link = self._link
-            try:
-                if link is not None and link.send(command, then):
-                    return None
-                self.elect()
-            except PerdureError as error:
-                return then(error)
-
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
-        if self._committer is not None:
-            self._committer.enqueue_turn(turn, arrive)
-        else:
-            super().enqueue_turn(turn, arrive)
+        while turn:
+            if self._committer is not None:
+                return self._committer.enqueue_turn(turn, arrive)
+            try:
+                if self._link is not None:
+                    turn = self._link.send(turn, arrive)
+                if turn:
+                    self.elect()
+            except PerdureError as error:
+                return arrive([(then, error) for _, then in turn])
+        return None
 
     def elect(self) -> None:
         """Becomes the leader or finds it.
@@ -419,18 +426,19 @@ class SharedDoor(Door):
 
     def _connect(self) -> bool:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        frames = Frames(connection)
         try:
             connection.settimeout(_ELECTION_SECONDS)
             with _socket_path(self._root) as path:
                 connection.connect(path)
-            ready = _receive(connection) == _READY
+            ready = frames.receive() == [_READY]  # and it does not stop already
             connection.settimeout(None)
         except OSError:
             ready = False
         if not ready:
             connection.close()
             return False
-        self._link = _Link(connection, self.enqueue)
+        self._link = _Link(connection, frames, self.enqueue_turn)
         return True
 
     def close(self) -> None:
