@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -339,3 +340,20 @@ def test_what_is_no_archive_is_told_so(tmp_path: Path, text: bytes) -> None:
     found = everything(path)[0]
     assert uris(found) == []
     assert bool(flaws(found)) is bool(text.strip())
+
+
+_OF_INDEXES = sorted(path for path in CORPUS.glob("*") if re.search(r"\.cdxj?(\.gz)?$", path.name))
+
+
+@pytest.mark.parametrize("path", _OF_INDEXES, ids=lambda path: path.name)
+def test_the_lines_of_an_index_are_no_records(path: Path) -> None:
+    """Their fields are like those of an ARC file, in another order."""
+    assert uris(everything(path)[0]) == []
+
+
+def test_a_line_of_an_index_that_begins_with_a_url(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(
+        b"http://a.example/ 20140127171200 text/html 200 B2LT - - 1046 334 a.warc.gz\n"
+    )
+    assert uris(everything(path)[0]) == []

@@ -151,7 +151,8 @@ def media_type_of(text: bytes) -> str:
 
 
 _ARC = re.compile(
-    rb"([^\r\n]{0,16384}?) ([0-9a-fA-F.:]{0,45}|[^ \r\n]{1,45}) (\d{4,20}) ([^ \r\n]{0,256}) "
+    rb"([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{0,16384}?) ([0-9a-fA-F.:]{0,45}|[^ \r\n]{1,45}) "
+    rb"(\d{12,20}) ([^ \r\n]{0,256}) "
     rb"(?:[^\r\n]{0,2048} )?([^ \r\n]{1,18})\r?\n"
 )
 ARC_START = re.compile(
@@ -164,7 +165,7 @@ def arc_head(text: bytes) -> tuple[Head, str, int] | None:
     """A head of an ARC file, its IP address, and its length in bytes; None where it is none.
 
     `URL IP-address date type length`, with more between type and length in version 2. URLs with
-    spaces in them have been seen.
+    spaces in them have been seen; a line of an index is none.
     """
     found = _ARC.match(text)
     if not found:
