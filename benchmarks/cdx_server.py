@@ -15,6 +15,7 @@ import shutil
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks.fixture import OUT, expect
@@ -197,10 +198,10 @@ def run() -> list[Ratio]:
                 theirs = _script(work / f"{rival}.lua", place, queries)
                 ratios += rounds(
                     f"/cdx, {name}",
-                    lambda: wrk(ours, mine, seconds=2, connections=8),  # noqa: B023  (called at once)
+                    partial(wrk, ours, mine, seconds=2, connections=8),
                     {
                         f"pywb {rival}": (
-                            lambda: wrk(server, theirs, seconds=2, connections=8),  # noqa: B023  (called at once)
+                            partial(wrk, server, theirs, seconds=2, connections=8),
                             _TARGET if rival == "wayback" else 4.0,
                         )
                     },

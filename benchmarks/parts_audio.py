@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -45,8 +46,8 @@ def run() -> list[Ratio]:
             path=path, length=path.stat().st_size, media_type=media_type, name=path.name
         )
         places = random.Random(1).sample(range(60 * _MINUTES - _SECONDS), _ROUNDS)
-        ours = _median(lambda at: _ours(extraction, source, at), places)  # noqa: B023  (called at once)
-        theirs = _median(lambda at: _theirs(path, at), places)  # noqa: B023  (called at once)
+        ours = _median(partial(_ours, extraction, source), places)
+        theirs = _median(partial(_theirs, path), places)
         name = f"{_SECONDS} s of {ending}, {source.length >> 20} MB"
         results += [
             Ratio(f"{name} / ffmpeg -ss", 1 / ours, 1 / theirs, "parts/s", theirs / ours, 0.5),

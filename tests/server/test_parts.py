@@ -58,6 +58,13 @@ def without_date(answer: Answer) -> tuple[int, dict[str, str], bytes]:
     return answer.status, {**answer.headers, "date": ""}, answer.body
 
 
+def assert_one_answer(site: Deployment, targets: tuple[str, ...]) -> None:
+    answers = [without_date(site.get(target)) for target in targets]
+    assert answers[0][0] == 200
+    assert answers[0][2] == b"whom it"
+    assert all(answer == answers[0] for answer in answers)
+
+
 def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> None:
     """# ruling: fragment-transport"""
     targets = (
@@ -70,10 +77,7 @@ def test_four_transports_give_the_same_answer(site: Deployment, letter: str) -> 
         f"/uri-res/N2R?{letter}%23char=3,10",
         f"/uri-res/I2R?{letter}#char=3,10",
     )
-    answers = [without_date(site.get(target)) for target in targets]
-    assert answers[0][0] == 200
-    assert answers[0][2] == b"whom it"
-    assert all(answer == answers[0] for answer in answers)
+    assert_one_answer(site, targets)
 
 
 @pytest.mark.parametrize("authority", [SHOULDER, AUTHORITY])
@@ -88,10 +92,7 @@ def test_four_transports_where_names_have_no_hash(site: Deployment, authority: s
         f"/uri-res/N2R?{name}#char=3,10",
         f"/uri-res/N2R?{name}%23char=3,10",
     )
-    answers = [without_date(site.get(target)) for target in targets]
-    assert answers[0][0] == 200
-    assert answers[0][2] == b"whom it"
-    assert all(answer == answers[0] for answer in answers)
+    assert_one_answer(site, targets)
     assert site.get(f"/{name}#nonsense=1").status == 400
     unknown = "ark:99999/fk4nobody" if authority == SHOULDER else "URN:IANA:42117::nobody:::"
     assert site.get(f"/{unknown}#char=3,10").status == 400  # for it may be meant for a name

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import apsw
@@ -112,11 +111,19 @@ class References:
         return sorted(found)
 
     def _recent(self, hash: int, ask: Ask) -> list[str]:
-        with self._lock, suppress(apsw.SQLError):  # no such table: no writer of this release yet
-            merges = next((value for (value,) in ask(_MERGES, ())), None)
-            if merges != self._merges:
-                self._merges, self._last, self._keys = merges, 0, {}
-            for number, one, key in ask(_RECENT, (self._last,)):
-                self._last = number
-                self._keys.setdefault(one, []).append(key)
-        return self._keys.get(hash, [])
+        with self._lock:
+            try:
+                self._catch_up(ask)
+            except apsw.SQLError as error:
+                if "no such table" not in str(error):  # no writer of this release was here yet
+                    raise
+            return self._keys.get(hash, [])
+
+    def _catch_up(self, ask: Ask) -> None:
+        """Reads what came since it was last read, or all where some was merged meanwhile."""
+        merges = next((value for (value,) in ask(_MERGES, ())), None)
+        if merges != self._merges:
+            self._merges, self._last, self._keys = merges, 0, {}
+        for number, one, key in ask(_RECENT, (self._last,)):
+            self._last = number
+            self._keys.setdefault(one, []).append(key)
