@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import enum
 import re
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Self
 from urllib.parse import unquote
@@ -99,11 +100,12 @@ def granted(
 
 
 def _includes(entry: Administrator, user: Administrator, values_of: Values) -> bool:
-    """Whether an entry is the user, or a list with the user in it."""
-    waiting, seen = [entry], {entry}
+    """Whether an entry is the user, or a list with the user in it, looked at as they are written:
+    where there are too many lists, nobody's rights depend on chance."""
+    waiting, seen = deque([entry]), {entry}
     followed = 0
     while waiting:
-        one = waiting.pop()
+        one = waiting.popleft()
         if one.handle == user.handle and one.index in (user.index, ANY_INDEX):
             return True
         if followed == MOST_LISTS:
@@ -111,9 +113,10 @@ def _includes(entry: Administrator, user: Administrator, values_of: Values) -> b
         followed += 1
         for value in values_of(one.handle):
             if value.type.upper() == VLIST and one.index in (value.index, ANY_INDEX):
-                members = {found for found in _references(value.data) if found not in seen}
-                waiting += members
-                seen |= members
+                for found in _references(value.data):
+                    if found not in seen:
+                        waiting.append(found)
+                        seen.add(found)
     return False
 
 
