@@ -13,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +23,7 @@ from perdure.blobs.segments import Segments
 from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Finding, Record, Representation, Tombstone
+from perdure.model import Finding, Record, Representation, Tombstone, Version
 from perdure.naming import identify, qualified, references, spelled
 from perdure.ports import Records
 from perdure.rules import buried, with_representations
@@ -33,25 +34,44 @@ _PAGE = 1000
 _LAST = "\U0010ffff"
 
 
+class Kept(NamedTuple):
+    """A representation, by its fully qualified name."""
+
+    identifier: Identifier
+    version: Version
+    representation: Representation
+
+
 def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> Iterator[Finding]:
     """Re-hashes every representation, or those of one interval or pattern; one finding for each.
 
     What was withdrawn is checked too: it is kept, though it is not served.
+    """
+    for one in kept(records, within=within):
+        yield one if isinstance(one, Finding) else _check(held, one.identifier, one.representation)
+
+
+def kept(records: Records, *, within: Pdi | None = None) -> Iterator[Kept | Finding]:
+    """Every representation, or those of one interval or pattern, a page of records at a time and
+    of each page in the order in which they lie; a finding for each record that cannot be read.
     """
     low, high = within.key_range() if within else ("", _LAST)
     for batch in _pages(records, low, high):
         if isinstance(batch, Finding):
             yield batch
             continue
-        places = [
-            (one.segment, one.offset, identify(key, record), version.number, one)
+        found = [
+            Kept(qualified(identify(key, record), version.number, one.format), version, one)
             for key, record in batch
             if within is None or _covers(within, Pdi.from_key(key))
             for version in record.versions
             for one in version.representations
         ]
-        for _, _, name, number, one in sorted(places, key=lambda place: place[:2]):
-            yield _check(held, qualified(name, number, one.format), one)
+        yield from sorted(found, key=_place)
+
+
+def _place(one: Kept) -> tuple[int, int]:
+    return one.representation.segment, one.representation.offset
 
 
 def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Record]] | Finding]:

@@ -37,6 +37,7 @@ from perdure.extractors.port import (
     Lengthy,
     Outlining,
     Part,
+    Preparing,
     Source,
     Span,
     body_chunks,
@@ -134,6 +135,16 @@ class Extraction:
             else:
                 found += extractor.extents(source, self._indexes)
         return tuple(found)
+
+    def prepare(self, source: Source) -> None:
+        """Make all that is kept about a source to cut its parts faster, before any is asked for.
+
+        Raises Undecodable, OverBudget or StorageFailed.
+        """
+        self.extents(source)  # counting what there is makes the indexes of texts, tags and tables
+        for _, place, extractor in self._ranked(source):
+            if isinstance(extractor, Preparing):
+                self._confined.prepare(place, source, self._place)
 
     def close(self) -> None:
         self._confined.close()

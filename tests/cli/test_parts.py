@@ -111,3 +111,21 @@ def test_which_version_is_meant(shell: Shell, letter: str, page: str) -> None:
     shell.run("commit", bare, str(other))
     refused = shell.error("get", f"{bare}#char=3,10", "-o", "x", code=4)
     assert f"{bare}.2" in refused["message"]
+
+
+def test_what_is_held_is_prepared(shell: Shell, letter: str, page: str, tmp_path: Path) -> None:
+    """Before any part was asked for, its index is there; what is no text is told."""
+    names = shell.lines("mint", "--series", SERIES, letter, page)
+    broken = tmp_path / "broken.txt"
+    broken.write_bytes(b"caf\xe9")
+    mint = ("mint", "--series", SERIES, "--type", "text/plain")
+    (bad,) = shell.lines(*mint, "--charset", "utf-8", str(broken))
+    (gone,) = shell.lines(*mint, str(tmp_path / "letter.txt"))
+    shell.run("withdraw", gone, "--reason", "a test")
+    result = shell.run("prepare", code=1)
+    assert result.stdout.startswith(f"{bad}: ")
+    assert len(result.stdout.splitlines()) == 1
+    assert "2 documents prepared, 1 problems" in result.stderr
+    kept = {one.parents[1].name for one in (shell.root / "indexes").rglob("*") if one.is_file()}
+    assert {"text-1-ascii", "tags-html-ascii-1"} <= kept
+    assert shell.json("prepare", names[0]) == {"prepared": 2, "problems": 0}  # its two formats

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from perdure.errors import Undecodable
+from perdure.errors import OverBudget, StorageFailed, Undecodable
 from perdure.extraction import Extraction
+from perdure.extractors.image import EXTRACTOR
+from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Part, Source
 from perdure.parts import Rect
 
@@ -156,3 +160,72 @@ def test_where_indexes_cannot_be_written(tmp_path: Path) -> None:
     for _ in range(2):
         same(extraction.extract(it, LAST), image, LAST)
     extraction.close()
+
+
+# made before anybody asks
+# ------------------------
+
+
+def test_what_is_prepared_is_there_for_the_first(
+    extraction: Extraction, kept: Path, tmp_path: Path
+) -> None:
+    """The first part is cut from the copy; to prepare it again changes nothing."""
+    image = large("RGB")
+    it = source(tmp_path, encoded(image, "PNG", compress_level=1), "image/png")
+    extraction.prepare(it)
+    (copy,) = copies(kept)
+    before = copy.stat()
+    same(extraction.extract(it, LAST), image, LAST)
+    extraction.prepare(it)
+    assert copy.stat().st_mtime_ns == before.st_mtime_ns
+    assert copies(kept) == [copy]
+
+
+def test_every_page_is_prepared(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+    """Of a TIFF in strips; pages in tiles, or small ones, have no copy."""
+    first, second = large("L"), large("L").rotate(90)
+    data = encoded(first, "TIFF", save_all=True, append_images=[second, first.resize((9, 9))])
+    it = source(tmp_path, data, "image/tiff")
+    extraction.prepare(it)
+    assert len(copies(kept)) == 2
+    for number, image in enumerate((first, second)):
+        box = Rect(LAST.left, LAST.top, LAST.right, LAST.bottom, number)
+        same(extraction.extract(it, box), image, box)
+
+
+def test_what_is_damaged_cannot_be_prepared(
+    extraction: Extraction, kept: Path, tmp_path: Path
+) -> None:
+    data = bytearray(encoded(large("L"), "PNG", compress_level=0))
+    data[-200_000] ^= 1
+    with pytest.raises(Undecodable):
+        extraction.prepare(source(tmp_path, bytes(data), "image/png"))
+    assert not copies(kept)
+
+
+def test_to_prepare_what_was_begun(extraction: Extraction, kept: Path, tmp_path: Path) -> None:
+    """What another is writing is left to it; what nobody has touched for a minute is made anew."""
+    it = source(tmp_path, encoded(large("L"), "PNG", compress_level=1), "image/png")
+    extraction.extract(it, LAST)
+    (asked,) = kept.rglob("*.asked")
+    making = asked.rename(asked.with_suffix(".making"))
+    making.write_bytes(b"half of it")
+    extraction.prepare(it)
+    assert making.read_bytes() == b"half of it"
+    os.utime(making, (0, 0))
+    extraction.prepare(it)
+    assert len(copies(kept)) == 1
+    assert not making.exists()
+
+
+def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "no-directory"
+    place.write_bytes(b"")
+    it = source(tmp_path, encoded(large("L"), "PNG", compress_level=1), "image/png")
+    with pytest.raises(StorageFailed):
+        EXTRACTOR.prepare(it, DirectoryIndexes(place))
+    nearly_full = shutil.disk_usage(tmp_path)._replace(free=SIDE * SIDE)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: nearly_full)
+    with pytest.raises(OverBudget, match="free on the disk"):
+        EXTRACTOR.prepare(it, DirectoryIndexes(tmp_path / "indexes"))
+    assert not list(tmp_path.glob("indexes/**/*.making"))

@@ -47,7 +47,7 @@ _SECTIONS = (
     (binding.bind, binding.break_, binding.alias, binding.withdraw),
     (reading.get, reading.resolve, reading.list_, reading.describe, history.history),
     (metadata.cite, metadata.metadata),
-    (parts.part, parts.parts, parts.verify_part, template.template),
+    (parts.part, parts.parts, parts.verify_part, parts.prepare, template.template),
     (keeping.verify, keeping.rebuild, keeping.backup),
     (collection.collection,),
     (links.check_links, links.relocate, addresses.urlify, addresses.deurlify),

@@ -1,4 +1,5 @@
-"""Parts of documents: `part` cuts one out of a file, `parts` tells what there is, `verify-part`."""
+"""Parts of documents: `part` cuts one out of a file, `parts` tells what there is, `verify-part`;
+`prepare` makes ready for those of what is held."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import Command, here
 from perdure.cli.output import output_file
+from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
     from perdure.ids import Identifier
+    from perdure.ids.pdi import Pdi
     from perdure.parts import Selector
 
 _FILE = click.Path(exists=True, dir_okay=False)
@@ -135,6 +138,45 @@ def verify_part(
     with here().registry() as registry:
         query = fetching.query(registry, identifier)
         _compare(fetching.from_registry(registry, query, follow=False, part=spec), file)
+
+
+@click.command(cls=Command)
+@click.argument("pattern", required=False, type=options.PATTERN)
+def prepare(pattern: Pdi | None) -> None:
+    """Make ready for parts of all documents held here, or those of PATTERN.
+
+    Indexes of texts, tags and tables, and copies in tiles of large images, are otherwise made when
+    a part is asked for, while somebody waits. They lie in indexes/, which can be deleted at any
+    time. What cannot be prepared is printed, one line each. Ends with 1 where there is any.
+    """
+    from perdure import audit
+    from perdure.errors import PerdureError
+    from perdure.model import Finding
+
+    count = problems = 0
+    with here().registry() as registry, progress("preparing", total=None, unit="documents") as bar:
+        for one in audit.kept(registry.records, within=pattern):
+            if isinstance(one, Finding):
+                name, problem = one.identifier, one.problem
+            elif one.version.tombstone:
+                continue
+            else:
+                name, problem = str(one.identifier), None
+                try:
+                    registry.parts.prepare(registry.source(one.identifier, one.representation))
+                except PerdureError as error:
+                    problem = str(error)
+            count += 1
+            bar(count, name)
+            if problem:
+                problems += 1
+                here().answer({"identifier": name, "problem": problem}, f"{name}: {problem}")
+    here().summary(
+        {"prepared": count - problems, "problems": problems},
+        f"{count - problems} documents prepared, {problems} problems",
+    )
+    if problems:
+        click.get_current_context().exit(exits.FINDINGS)
 
 
 def _compare(delivery: object, file: str) -> None:

@@ -56,6 +56,7 @@ AT_ONCE = 2
 """Jobs of one extractor that run at the same time."""
 _PATIENCE = 2  # how many wall-clock seconds one of CPU may take, on a machine that is busy
 _GRACE = 2  # and seconds beside those
+_TO_PREPARE = 600  # seconds of CPU for one document
 _UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
 
 
@@ -105,11 +106,22 @@ class Confined:
 
     def extents(self, extractor: str, source: Source, indexes: Path | None) -> tuple[Extent, ...]:
         """What an extractor says can be addressed. Raises what `extract` does."""
-        worker = self._worker(extractor)
+        return self._extents(Job(extractor, source, None, indexes, self.budget))
+
+    def prepare(self, extractor: str, source: Source, indexes: Path | None) -> None:
+        """Have an extractor that is `Preparing` do so; nobody is waiting, so it may take longer.
+
+        Raises what the extractor raises, OverBudget, or Undecodable where it breaks down.
+        """
+        budget = Budget(seconds=_TO_PREPARE, memory=self.budget.memory)
+        self._extents(Job(extractor, source, None, indexes, budget, prepare=True))
+
+    def _extents(self, job: Job) -> tuple[Extent, ...]:
+        worker = self._worker(job.extractor)
         with self._held(worker):
-            extents = worker.ask(Job(extractor, source, None, indexes, self.budget))
+            extents = worker.ask(job)
             if not isinstance(extents, Extents):
-                raise worker.broken_down(source)
+                raise worker.broken_down(job.source)
         self._back(worker)
         return extents.found
 

@@ -80,6 +80,12 @@ class ImageExtractor:
             facts=_facts(frame),
         )
 
+    def prepare(self, source: Source, indexes: Indexes) -> None:
+        frame = opened(source)
+        frame.prepare(indexes)
+        for number in range(1, frame.frames):
+            opened(source, number).prepare(indexes)
+
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         frame = opened(source)
         width, height = frame.width, frame.height

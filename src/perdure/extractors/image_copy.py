@@ -1,9 +1,9 @@
 """A copy in tiles of a large image that has none, from which any rectangle is cut in milliseconds.
 
 How it works: a rectangle of a PNG, of a JPEG or of a TIFF in strips costs the decoding of all that
-stands above it. Where that is much, and is asked for again, the image is decoded once into a TIFF
-of uncompressed tiles, which is kept as an index: it is as large as the pixels are, so that what it
-takes is known before it is made, and making it takes little longer than decoding.
+stands above it. Where that is much, and is asked for again or is to be prepared, the image is
+decoded once into a TIFF of uncompressed tiles, which is kept as an index: it is as large as the
+pixels are, so that what it takes is known before, and making it takes little longer than decoding.
 
 What must stay true: what is cut from the copy is what would have been cut from the image, with all
 that the image notes beside its pixels (profile, orientation, resolution).
@@ -42,12 +42,12 @@ def cut_from_copy(
     Raises `pyvips.Error`.
     """
     left, top, right, bottom = corners
-    size = image.width * image.height * image.bands * _FORMATS.get(image.format, 0)
-    if image.width * bottom <= _WORTH_IT or not 0 < size <= _MOST:
+    size = _size(image, bottom)
+    if size is None:
         return None
-    if image.interpretation not in _COLOURS:
-        return None
-    data = indexes.get_large(source, f"{_KIND}-{number}", size, lambda path: _write(path, load()))
+    data = indexes.get_large(
+        source, f"{_KIND}-{number}", size, lambda path: _write(path, load(), source)
+    )
     if data is None:
         return None
     pyvips = library("pyvips", "images", source)
@@ -60,9 +60,31 @@ def cut_from_copy(
     return image.crop(*box).insert(copy.crop(*box), 0, 0).copy_memory()
 
 
-def _write(path: Path, image: Any) -> None:
-    """Raises OSError: what is damaged further down is no reason not to give what is wanted."""
-    pyvips = library("pyvips", "images", Source(path=path, length=0, media_type="image/tiff"))
+def make_copy(
+    image: Any, *, source: Source, number: int, indexes: Indexes, load: Callable[[], Any]
+) -> None:
+    """Makes the copy now, where it will be worth it.
+
+    Raises Undecodable where the image is damaged anywhere, OverBudget or StorageFailed.
+    """
+    size = _size(image, image.height)
+    if size is not None:
+        indexes.make_large(
+            source, f"{_KIND}-{number}", size, lambda path: _write(path, load(), source)
+        )
+
+
+def _size(image: Any, bottom: int) -> int | None:
+    """Bytes of a copy; None where none is worth it for what lies above `bottom`, or can be."""
+    size: int = image.width * image.height * image.bands * _FORMATS.get(image.format, 0)
+    if image.width * bottom <= _WORTH_IT or not 0 < size <= _MOST:
+        return None
+    return size if image.interpretation in _COLOURS else None
+
+
+def _write(path: Path, image: Any, source: Source) -> None:
+    """Raises Undecodable, which is no reason not to give what stands above the damage."""
+    pyvips = library("pyvips", "images", source)
     try:
         image.tiffsave(
             str(path),
@@ -73,7 +95,7 @@ def _write(path: Path, image: Any) -> None:
             keep="none",
         )
     except pyvips.Error as error:
-        raise OSError(str(error)) from None
+        raise source.undecodable(str(error).strip()) from None
 
 
 def _kind(image: Any) -> tuple[object, ...]:

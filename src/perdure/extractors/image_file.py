@@ -26,7 +26,7 @@ import msgspec
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
 from perdure.extractors.animated_png import Animation, animation, composed
-from perdure.extractors.image_copy import cut_from_copy
+from perdure.extractors.image_copy import cut_from_copy, make_copy
 from perdure.extractors.libraries import library
 from perdure.extractors.port import Indexes, Source
 from perdure.parts import Selector
@@ -123,20 +123,44 @@ class Frame:
                 return _loaded(pyvips, memoryview(data), loader, {})
 
             return composed(self._animated, self.number, corners, self.image, read)
-        if not self._has_tiles and loader not in _COMPOSED:
-            page = {"page": self.number, "n": 1} if loader in _PAGED else {}
+        if self._can_be_copied:
             cut = cut_from_copy(
                 self.image,
                 corners,
                 source=self.source,
                 number=self.number,
                 indexes=indexes,
-                load=lambda: _loaded(pyvips, self._data, loader, page),
+                load=self._opened_again,
             )
             if cut is not None:
                 return cut
         width, height = box.right - box.left, box.bottom - box.top
         return self.image.crop(box.left, box.top, width, height).copy_memory()
+
+    def prepare(self, indexes: Indexes) -> None:
+        """Makes the copy that boxes are cut from, where it is worth it.
+
+        Raises Undecodable, OverBudget before anything is decoded, or StorageFailed.
+        """
+        if self._can_be_copied:
+            self._bound(self.width * self.height, _MOST_DECODED)
+            make_copy(
+                self.image,
+                source=self.source,
+                number=self.number,
+                indexes=indexes,
+                load=self._opened_again,
+            )
+
+    def _opened_again(self) -> Any:
+        loader = _LOADERS[self.source.essence]
+        page = {"page": self.number, "n": 1} if loader in _PAGED else {}
+        return _loaded(_pyvips(self.source), self._data, loader, page)
+
+    @property
+    def _can_be_copied(self) -> bool:
+        composed = _LOADERS[self.source.essence] in _COMPOSED or self._animated is not None
+        return not composed and not self._has_tiles
 
     @property
     def _has_tiles(self) -> bool:

@@ -6,7 +6,7 @@ renamed. Nothing here is a promise: the directory can be deleted at any time and
 
 Large ones are written by whoever comes second. The first leaves an empty file, `<digest>.asked`;
 the second renames it to `<digest>.making`, which only one can, and fills it. Where that process is
-killed for what it takes, `.making` stays and nobody tries again.
+killed for what it takes, `.making` stays and nobody tries again, but for who wants it made anyway.
 
 What must stay true: an index that is half-written is never seen; one that cannot be written (a
 full disk, a directory that is not ours) is used from memory or not at all, and the part is served;
@@ -24,10 +24,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from perdure.errors import OverBudget, PerdureError, StorageFailed
 from perdure.extractors.port import Source
 
 _SHARE = 20  # a large index takes at most one part in so many of what is free
 _GIVEN_UP = 3600  # seconds after which nobody is still writing
+_LEFT = 60  # seconds without a change after which that can be taken for granted
 
 
 class DirectoryIndexes:
@@ -59,20 +61,30 @@ class DirectoryIndexes:
         kept = _mapped(path)
         if kept is not None:
             return kept
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, PerdureError):
             making = _turn(path, size)
-            if making is None:
-                return None
-            try:
-                write(making)
-                with making.open("rb") as file:
-                    os.fsync(file.fileno())  # that no power cut leaves it named and empty
-            except OSError:
-                os.truncate(making, 0)
-                return None
-            making.rename(path)
-            return _mapped(path)
+            if making is not None:
+                _fill(making, path, write)
+                return _mapped(path)
         return None
+
+    def make_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> None:
+        if source.sha512 is None:
+            return
+        path = self._path(kind, source.sha512)
+        try:
+            making = _turn_now(path)
+            if making is None:
+                return
+            if not _has_room(path, size):
+                making.unlink()
+                limit = f"one part in {_SHARE} of what is free on the disk"
+                raise OverBudget(what=f"an index of {size} bytes for {source.name}", limit=limit)
+            _fill(making, path, write)
+        except OSError as error:
+            raise StorageFailed(what=f"an index for {source.name}", reason=str(error)) from None
 
     def _path(self, kind: str, digest: str) -> Path:
         return self._root / kind / digest[:2] / digest
@@ -94,6 +106,11 @@ class NoIndexes:
     ) -> memoryview | None:
         return None
 
+    def make_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> None:
+        pass
+
 
 def _turn(path: Path, size: int) -> Path | None:
     """The file to write a large index to, where it is this caller's turn. Raises OSError."""
@@ -103,7 +120,7 @@ def _turn(path: Path, size: int) -> Path | None:
             os.truncate(making, 0)
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
-    if size > shutil.disk_usage(path.parent).free // _SHARE:
+    if not _has_room(path, size):
         return None
     try:
         asked.rename(making)
@@ -111,6 +128,38 @@ def _turn(path: Path, size: int) -> Path | None:
         asked.touch()
         return None
     return making
+
+
+def _turn_now(path: Path) -> Path | None:
+    """The same for who does not want to wait; None where it is there, or another writes it."""
+    making = path.with_suffix(".making")
+    if path.exists():
+        return None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if time.time() - making.stat().st_mtime < _LEFT:
+            return None
+        making.unlink()
+    except FileNotFoundError:
+        pass
+    making.touch(exist_ok=False)
+    return making
+
+
+def _has_room(path: Path, size: int) -> bool:
+    return size <= shutil.disk_usage(path.parent).free // _SHARE
+
+
+def _fill(making: Path, path: Path, write: Callable[[Path], None]) -> None:
+    """Raises what `write` does; what it has written until then is no more."""
+    try:
+        write(making)
+        with making.open("rb") as file:
+            os.fsync(file.fileno())  # that no power cut leaves it named and empty
+    except BaseException:
+        os.truncate(making, 0)
+        raise
+    making.rename(path)
 
 
 def _mapped(path: Path) -> memoryview | None:

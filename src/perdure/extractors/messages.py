@@ -51,6 +51,8 @@ class Job(msgspec.Struct, frozen=True):
     budget: Budget
     outline: bool = False
     """Whether what is known of the part without decoding will do."""
+    prepare: bool = False
+    """Whether to make what parts are cut from, and to say nothing."""
 
 
 class Cut(msgspec.Struct, frozen=True, tag=True):

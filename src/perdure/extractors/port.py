@@ -239,7 +239,15 @@ class Indexes(Protocol):
 
         It is written when it is asked for the second time: what is used once is not worth it, and
         can do without. Nor is it where there is little room, where indexes are not kept, and where
-        writing was begun before and has failed. `write` raises OSError where it cannot.
+        writing was begun before and has failed, as `write` may, with any error of ours.
+        """
+
+    def make_large(
+        self, source: Source, kind: str, size: int, write: Callable[[Path], None]
+    ) -> None:
+        """Has it written now, so that `get_large` finds it; nothing where it is there, or is just
+        being written. Raises OverBudget where there is too little room, StorageFailed where the
+        disk refuses, and what `write` raises.
         """
 
 
@@ -275,6 +283,14 @@ class Outlining(Protocol):
         The body is a `Stream` of nothing, with the length if that is known. Raises what `extract`
         raises, but for what is found out while decoding.
         """
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """What an extractor is besides, that can cut parts faster out of something it makes first."""
+
+    def prepare(self, source: Source, indexes: Indexes) -> None:
+        """Makes it now, where it is worth it. Raises Undecodable, OverBudget or StorageFailed."""
 
 
 @runtime_checkable

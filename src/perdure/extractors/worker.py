@@ -32,7 +32,7 @@ from perdure.extractors.messages import (
     reply_of,
     send,
 )
-from perdure.extractors.port import CHUNK, Extractor, Outlining, Stream
+from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream
 
 
 def main() -> None:
@@ -66,6 +66,10 @@ def _do(job: Job, wire: socket.socket) -> None:
     extractor: Extractor = EntryPoint("", job.extractor, "perdure.extractors").load()
     indexes = DirectoryIndexes(job.indexes) if job.indexes else NoIndexes()
     try:
+        if job.prepare and isinstance(extractor, Preparing):
+            extractor.prepare(job.source, indexes)
+            send(wire, REPLY, encode(Extents(())))
+            return
         if job.selector is None:
             extents = Extents(extractor.extents(job.source, indexes))
             send(wire, REPLY, encode(extents))
