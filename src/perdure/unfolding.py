@@ -64,6 +64,20 @@ def apart(
         raise
 
 
+def joined(identifier: Identifier, part: str | None) -> tuple[Identifier, str | None]:
+    """A part that was given apart, put where it has its meaning: into a PDI, beside all others.
+
+    Raises MalformedIdentifier where the PDI has no such parts, or is one already.
+    # ruling: part-meaning
+
+    >>> str(joined(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
+    'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
+    """
+    if part is None or not isinstance(identifier, Pdi):
+        return identifier, part
+    return parse(f"{identifier}#{part}"), None
+
+
 class Unfolded(msgspec.Struct, frozen=True):
     """A name that was not registered, as a part of one that is."""
 
@@ -94,7 +108,7 @@ class Unfolding:
             return None
         ways = templates.splits(str(identifier), delimiters)
         if isinstance(identifier, Ark) and "%23" in str(identifier):  # meant for a `#`, perhaps
-            text, _, part = str(identifier).partition("%23")
+            text, _, part = identifier.written.partition("%23")  # with the hyphens of the part
             ways.insert(0, (text, "#", unquote(part)))
         for text, delimiter, part in ways:
             try:

@@ -129,3 +129,48 @@ def test_what_is_held_is_prepared(shell: Shell, letter: str, page: str, tmp_path
     kept = {one.parents[1].name for one in (shell.root / "indexes").rglob("*") if one.is_file()}
     assert {"text-1-ascii", "tags-html-ascii-1"} <= kept
     assert shell.json("prepare", names[0]) == {"prepared": 2, "problems": 0}  # its two formats
+
+
+def test_a_part_given_apart_has_the_rules_of_its_identifier(shell: Shell, tmp_path: Path) -> None:
+    """In a PDI a line break counts two, nothing is clamped  # rulings: part-meaning, part-range"""
+    text = b"one\ntwo\nthree\n"
+    path = tmp_path / "lines.txt"
+    path.write_bytes(text)
+    (name,) = shell.lines("mint", "--series", SERIES, str(path))
+    canonical = text.replace(b"\n", b"\r\n")
+    assert shell.run("get", name, "--part", "char=0,12").stdout_bytes == canonical[:12]
+    shell.run("get", name, "--part", "char=0,99", code=18)
+    path.write_bytes(canonical[2:9])
+    for words in (("--part", "char=2,9"), ()):
+        named = name if words else f"{name}#char=2,9"
+        assert "is exactly" in shell.run("verify-part", named, str(path), *words).stdout
+    assert shell.json("cite", name, "--part", "char=2,9")["url"].endswith("%23char=2,9")
+    shell.run("get", name, "--part", "rect=(0,0),(5,5)", code=15)
+    shell.run("get", f"{name}#char=2,9", "--part", "char=2,9", code=3)
+
+
+@pytest.mark.parametrize("spec", ["rect=(9,9),(5,5)", "sec=5,4", "char=6,5", "elt=7,3", "byte=x"])
+def test_what_is_wrong_with_a_part_is_said_by_its_own_rules(
+    shell: Shell, letter: str, page: str, spec: str
+) -> None:
+    for file in (letter, page):
+        told = shell.error("part", file, spec, "-o", "part", code=3)
+        assert told["rule"] == "ruling part-range" or "section 3.4" in told["rule"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "media_type", "expected"),
+    [
+        ("row=0", "text/csv", "RFC 7111"),
+        ("cell=1", "text/csv", "RFC 7111"),
+        ("page=x", "application/pdf", "RFC 8118"),
+        ("xywh=0,0,0,5", "image/png", "Media Fragments"),
+        ("t=5,4", "audio/mpeg", "Media Fragments"),
+    ],
+)
+def test_malformed_parts_of_the_web_are_malformed(
+    shell: Shell, letter: str, spec: str, media_type: str, expected: str
+) -> None:
+    """and not merely unknown to a PDI."""
+    told = shell.error("part", letter, spec, "--type", media_type, "-o", "part", code=3)
+    assert expected in told["rule"]

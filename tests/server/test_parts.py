@@ -98,6 +98,23 @@ def test_four_transports_where_names_have_no_hash(site: Deployment, authority: s
     assert site.get(f"/{unknown}#char=3,10").status == 400  # for it may be meant for a name
 
 
+def test_hyphens_mean_nothing_in_an_ark_and_much_in_a_part(site: Deployment) -> None:
+    """All that `row=2-3` has an ARK has, too  # ruling: fragment-transport"""
+    table = b"a,b\r\n1,2\r\n3,4\r\n" + b"5,6\r\n" * 30
+    command = Mint(authority=SHOULDER, contents=(text(table, "csv", "text/csv"),))
+    name = site.registry.door.execute(command).identifier
+    written = f"{name[:-1]}-{name[-1]}"
+    for target in (
+        f"/{name}?part=row=2-3",
+        f"/{name}#row=2-3",
+        f"/{written}%23row=2-3",
+        f"/uri-res/N2R?{written}%23row=2-3",
+    ):
+        answer = site.get(target)
+        assert (answer.status, answer.body) == (200, b"1,2\r\n3,4\r\n")
+        assert "row=2-3" in answer.headers["link"]
+
+
 def test_what_an_answer_says(site: Deployment, letter: str) -> None:
     answer = site.get(f"/{letter}%23003,10")
     fields = answer.headers
@@ -301,6 +318,20 @@ def test_large_parts_are_streamed(site: Deployment) -> None:
     assert int(answer.headers["content-length"]) == end - start
     inside = site.get(f"/{name}%23char={start},{end}", "Range: bytes=16-31")
     assert inside.body == data[start + 16 : start + 32]
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16", "shift_jis"])
+def test_large_parts_that_are_converted_are_streamed_whole(site: Deployment, charset: str) -> None:
+    """Lone line breaks become two characters of canonical text  # ruling: text-positions"""
+    lines = "".join(f"ライン {number:09d}\n" for number in range(200_000))
+    token = charset.replace("_", "-")
+    name = site.mint(text(lines.encode(charset), token, charset=token))
+    canonical = lines.replace("\n", "\r\n")
+    order = "utf-16-le" if charset == "utf-16" else charset
+    for start, end in ((0, 1_500_000), (14, 1_500_001), (7, 2_000_000)):
+        answer = site.get(f"/{name}%23char={start},{end}")
+        assert answer.status == 200
+        assert answer.body == canonical[start:end].encode(order)
 
 
 def test_parts_as_web_annotations_have_them(site: Deployment, page: str) -> None:

@@ -75,7 +75,9 @@ def _described(
     registry: Registry, identifier: Identifier, url: str | None, part: str | None
 ) -> Described:
     from perdure import rules
+    from perdure.unfolding import joined
 
+    identifier, part = joined(identifier, part)
     record = rules.known(identifier, registry.resolver.record(identifier))
     return registry.described(
         identifier, record, url or _actionable(registry, identifier, part), part

@@ -126,9 +126,10 @@ def verify_part(
     Ends with 1 where it is not.
     """
     from perdure.cli import fetching
+    from perdure.unfolding import joined
 
     identifier, behind = named
-    spec = behind if spec is None else spec
+    identifier, spec = joined(identifier, behind if spec is None else spec)
     if spec is None and identifier.whole is identifier:
         raise click.UsageError(f"{identifier} names no part: write one behind #, or give --part")
     if resolver is not None:
@@ -221,18 +222,27 @@ def _selector(spec: str, source: Source, *, web: bool) -> Selector:
     """What a text selects: as in a PDI where it can stand in one, else as its type has it."""
     from perdure import formats
     from perdure import parts as syntaxes
-    from perdure.errors import MalformedPart, PartNotSupported
+    from perdure.errors import MalformedPart
     from perdure.ids.pdi_fragment import read_fragment
     from perdure.parts import pdi
 
     text = spec.removeprefix("#")
-    fragment = None if web else read_fragment(text, formats.token(source.media_type))
+    if web:
+        return syntaxes.parse(text, source.essence)
+    fragment = read_fragment(text, formats.token(source.media_type))
     selected = pdi.select(fragment) if fragment is not None else None
     if selected is not None and not isinstance(selected, syntaxes.Extension):
         return selected
+    scheme = text.partition("=")[0].lower()
+    is_ours = any(scheme in names for names in pdi.SCHEMES.values())
     try:
-        return syntaxes.parse(text, source.essence)
-    except (MalformedPart, PartNotSupported):
-        if selected is None:
+        found = syntaxes.parse(text, source.essence)
+    except MalformedPart:
+        if is_ours:
+            return pdi.read(text)  # which says what is wrong with it
+        known = (one.mark.search(text) for one in syntaxes.syntaxes(source.essence))
+        if selected is None or any(known):
             raise
         return selected  # for a plug-in to read
+    is_id = isinstance(found, syntaxes.ElementById)
+    return pdi.read(text) if is_ours and is_id else found

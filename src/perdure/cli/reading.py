@@ -57,11 +57,12 @@ def get(
     """
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
+    from perdure.unfolding import joined
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
     identifier, behind = named
-    part = behind if part is None else part
+    identifier, part = joined(identifier, behind if part is None else part)
     found: Delivery
     if resolver is not None:
         if isinstance(identifier, Pwid) and part is None:

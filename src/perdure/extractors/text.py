@@ -292,9 +292,11 @@ def _taken(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
 
 
 def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes]:
-    yield head
+    if head:
+        yield head
     yield from chunks
-    yield tail
+    if tail:
+        yield tail
 
 
 # checks

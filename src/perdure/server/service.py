@@ -86,9 +86,9 @@ class Service:
         return await loop.run_in_executor(self._waiting[place], work, source, selector)
 
     async def follow(self, chunks: Iterator[bytes]) -> bytes:
-        """The next chunk of a body that is made while it is sent; empty at its end."""
+        """The next chunk of a body that is made while it is sent; empty at its end only."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._followers, next, chunks, b"")
+        return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
 
     def knows_series(self, pattern: Pdi) -> bool:
         """Whether a series is minted here, or at least has identifiers here."""
