@@ -64,4 +64,5 @@ def _check(
 
 def now(service: Service) -> str:
     """The time as everything is dated."""
-    return timestamp(service.registry.clock().astimezone(UTC))
+    moment = service.registry.clock()
+    return timestamp(moment if moment.tzinfo is UTC else moment.astimezone(UTC))

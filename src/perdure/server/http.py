@@ -20,7 +20,8 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
    given to `protocol_class`; a PUT whose body came with its head may be handed to another, which
    answers later. And llhttp is not asked again about header fields that it has just
-   read on the same connection, since what it is fed is these and a constant.
+   read on the same connection, since what it is fed is these and a constant; of such a PUT the
+   length may be another.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
 checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
@@ -77,7 +78,8 @@ Content-Length wherever its status allows a body."""
 FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
 """`fast_put(target, fields, body, answer)`: whether the PUT is taken. Then `answer` is called once,
 later, in the event loop, with a complete response as above; if not, the application is to answer.
-Asked only where the whole body has arrived together with the head."""
+Asked only where the whole body has arrived together with the head. The Content-Length among the
+fields may be that of an earlier message, which had the same fields otherwise."""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
@@ -85,6 +87,8 @@ EXTENSION = "perdure.target"
 LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+_LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
+_LENGTH = re.compile(rb"[1-9][0-9]{0,8}+")
 _CHUNKED = -1
 _LONGEST_FAMILIAR = 2048  # bytes, kept by each connection
 _SAFE = frozenset((b"GET", b"HEAD"))
@@ -104,6 +108,11 @@ def raw_target(scope: Mapping[str, Any]) -> bytes:
             reason="this server does not hand on request targets; run 'perdure serve', or uvicorn "
             "with --http perdure.server.http:RawTargetProtocol",
         ) from None
+
+
+def _has_one_length(fields: bytes) -> bool:
+    """Of two that are equal, one must not become another."""
+    return fields.lower().count(b"\ncontent-length") == 1
 
 
 def _part(
@@ -164,6 +173,9 @@ class RawTargetProtocol(HttpToolsProtocol):
         # always fed the same request line, and such a message leaves it as it was: where a client
         # sends the same fields again, as clients do, its judgement is known.
         self._familiar = b""
+        # The same of the last fast PUT: its fields, and what of them is before and behind its
+        # length, which each body has another of.
+        self._familiar_put = b"", b"", b""
         # of the message being read
         self._expected = False  # llhttp is about to begin it
         self._persistent: bool | None = None  # may others follow it; None until its head is read
@@ -185,11 +197,12 @@ class RawTargetProtocol(HttpToolsProtocol):
             return
         # Nearly always this is one whole head, with the same fields as the one before.
         line = REQUEST_LINE.match(data)
-        if line is not None and data[line.end() - 2 :] == self._familiar:
-            method, target, minor = line.groups()
-            if minor == b"1":
+        if line is not None and line[3] == b"1":
+            if data[line.end() - 2 :] == self._familiar:
                 self._complete = self._persistent = True
-                self._take(method, target, minor, self._familiar)
+                self._take(line[1], line[2], line[3], self._familiar)
+                return
+            if line[1] == b"PUT" and self._take_familiar_put(data, line):
                 return
         self._rest = data
         self._proceed()
@@ -305,6 +318,26 @@ class RawTargetProtocol(HttpToolsProtocol):
         if not self._fast_put(target, fields, self._rest[:length], self._answer_put):
             return False
         self._take_body()
+        self._answering = self._promised = True
+        told = _LENGTH_FIELD.search(fields)
+        if told is not None and len(fields) <= _LONGEST_FAMILIAR and _has_one_length(fields):
+            self._familiar_put = fields, fields[: told.start(1)], fields[told.end(1) :]
+        return True
+
+    def _take_familiar_put(self, data: bytes, line: re.Match[bytes]) -> bool:
+        """The same for a message like the last one, with a body of any length."""
+        fields, before, behind = self._familiar_put
+        if self._fast_put is None or not before or not data.startswith(before, line.end() - 2):
+            return False
+        length = _LENGTH.match(data, line.end() - 2 + len(before))
+        if length is None or not data.startswith(behind, length.end()):
+            return False
+        body = data[length.end() + len(behind) :]
+        if len(body) != int(length[0]):
+            return False
+        if not self._fast_put(line[2], fields, body, self._answer_put):
+            return False
+        self._complete = self._persistent = True
         self._answering = self._promised = True
         return True
 

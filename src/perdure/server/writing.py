@@ -62,6 +62,7 @@ _STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACC
 _NO_REVISION = 0
 """No record ever has it, so a command that expects it is refused unless it was carried out."""
 _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
+_SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
 _UNTOLD = "application/x-www-form-urlencoded"  # what curl says of any --data
 
 ALLOW_PATTERN = b"GET, HEAD, OPTIONS, TRACE"
@@ -186,8 +187,8 @@ def receipt_answer(base: str, receipt: Receipt) -> Answer:
 
     `base` is our public address.
     """
-    identifier = parse(receipt.identifier)
-    url = f"{base}/{path_of(identifier)}"
+    path, named = _spelled_in_answers(receipt.identifier)
+    url = f"{base}/{path}"
     body = msgspec.json.encode(
         {
             "outcome": receipt.outcome,
@@ -202,9 +203,17 @@ def receipt_answer(base: str, receipt: Receipt) -> Answer:
         "application/json",
         body,
         (b"location", uri(url)),
-        (b"content-location", uri(uri_of(identifier))),
+        (b"content-location", uri(named)),
         (b"cache-control", b"no-store"),
     )
+
+
+def _spelled_in_answers(name: str) -> tuple[str, str]:
+    """An identifier as `path_of` and as `uri_of` give it."""
+    if _SPELLED_ALIKE.fullmatch(name):  # without the cost of reading it
+        return name, name
+    identifier = parse(name)
+    return path_of(identifier), uri_of(identifier)
 
 
 # conditions
