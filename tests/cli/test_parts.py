@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,10 @@ def test_a_part_given_apart_has_the_rules_of_its_identifier(shell: Shell, tmp_pa
         named = name if words else f"{name}#char=2,9"
         assert "is exactly" in shell.run("verify-part", named, str(path), *words).stdout
     assert shell.json("cite", name, "--part", "char=2,9")["url"].endswith("%23char=2,9")
+    told = shell.json("get", name, "--part", "char=2,9", "-o", "again.txt")
+    assert told["sha512"] == hashlib.sha512(canonical[2:9]).hexdigest()
+    assert told["reading"] == "pdi-char"
+    assert told["selector"]["value"] == "char=2,9"
     shell.run("get", name, "--part", "rect=(0,0),(5,5)", code=15)
     shell.run("get", f"{name}#char=2,9", "--part", "char=2,9", code=3)
 

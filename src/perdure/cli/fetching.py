@@ -40,6 +40,7 @@ from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.linkcheck.health import Health
 from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
+from perdure.parts import Selector
 from perdure.registrar import timestamp
 
 _PIECE = 256 * 1024
@@ -62,6 +63,8 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
     """Of what a web archive holds: how far it is what was asked for (`Perdure-Verdict`)."""
     is_archived: bool = False
     """Whether these are bytes of a web archive (`Memento-Datetime`), and no document about them."""
+    selector: Selector | None = None
+    """Of a part that was cut here."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +173,7 @@ def _part(registry: Registry, query: Query, text: str | None) -> Delivery:
                 pieces=body_chunks(found.body, source),
                 length=found.length,
                 promises=False,
+                selector=found.selector,
             )
         case Gone(tombstone=tombstone):
             return Withdrawn(
@@ -352,8 +356,15 @@ def difference(found: Bytes, file: BinaryIO) -> int | None:
     return at if file.read(1) else None
 
 
-def write(found: Bytes, file: BinaryIO) -> int:
-    """Copies the bytes, checks them, and gives their number.
+class Written(msgspec.Struct, frozen=True):
+    """What was copied."""
+
+    length: int
+    sha512: str
+
+
+def write(found: Bytes, file: BinaryIO) -> Written:
+    """Copies the bytes and checks them.
 
     Raises Unavailable where they break off; where they are not those promised, Corrupt for our own
     and DigestMismatch for those of others.
@@ -379,4 +390,4 @@ def write(found: Bytes, file: BinaryIO) -> int:
                     identifier=found.identifier, where=found.where, promised=promised, found=seen
                 )
             raise DigestMismatch(algorithm=algorithm, promised=promised, found=seen)
-    return length
+    return Written(length, sha512.hexdigest())

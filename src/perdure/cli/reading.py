@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
+    from perdure.parts import Selector
 
 _accept = click.option(
     "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
@@ -84,18 +85,30 @@ def get(
         _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
 
 
+def _of_part(selector: Selector | None) -> dict[str, object]:
+    from perdure.parts import annotation
+
+    if selector is None:
+        return {}
+    return {"reading": selector.reading, "selector": annotation.write(selector)}
+
+
 def _deliver(delivery: Delivery, output: str) -> None:
     """Writes bytes, or says why there are none."""
     from perdure.cli.fetching import Bytes, Elsewhere, write
 
     if isinstance(delivery, Bytes):
         with output_file(output) as file:
-            length = write(delivery, file)
+            written = write(delivery, file)
         if delivery.promises and not delivery.sha512 and not delivery.sha256:
             here().note("no digest was promised, so none was checked")
         if here().as_json:
-            about = {"identifier": delivery.identifier, "length": length}
-            here().answer(about | {"sha512": delivery.sha512}, "")
+            about = {
+                "identifier": delivery.identifier,
+                "length": written.length,
+                "sha512": written.sha512,
+            }
+            here().answer(about | _of_part(delivery.selector), "")
         return
     here().fail(delivery, delivery.sentence)
     gone = not isinstance(delivery, Elsewhere)
