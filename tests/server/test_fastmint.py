@@ -170,6 +170,79 @@ def next_answer(wire: socket.socket) -> Answer | None:
     return parse_answers(data, ["PUT"])[0]
 
 
+def test_one_after_the_other(site: Deployment, secret: str) -> None:
+    """With the same fields but for the length; in pieces, and with the next behind it, too."""
+    before = taken(site)
+    bodies = [b"x" * length for length in (1, 9, 10, 123, 1, 4000, 7)]
+    with site.connect() as wire:
+        for body in bodies:
+            wire.sendall(put(secret, TYPE, body=body))
+            answer = next_answer(wire)
+            assert answer is not None
+            assert site.get(f"/{answer.headers['content-location']}").body == body
+        request = put(secret, TYPE, body=b"0123456789")
+        wire.sendall(request[:-5])
+        site.get("/healthz")
+        wire.sendall(request[-5:])
+        assert site.get(f"/{named(wire)}").body == b"0123456789"
+        wire.sendall(put(secret, TYPE, body=b"first") + put(secret, TYPE, body=b"the second"))
+        first, second = received_names(wire, 2)
+        assert site.get(f"/{first}").body == b"first"
+        assert site.get(f"/{second}").body == b"the second"
+    assert taken(site) == before + len(bodies) + 2
+
+
+def named(wire: socket.socket) -> str:
+    answer = next_answer(wire)
+    assert answer is not None
+    return answer.headers["content-location"]
+
+
+def received_names(wire: socket.socket, count: int) -> list[str]:
+    data = b""
+    while data.count(b'"replayed"') < count or not data.endswith(b"}"):
+        data += wire.recv(65536)
+    return [answer.headers["content-location"] for answer in parse_answers(data, ["PUT"] * count)]
+
+
+@pytest.mark.parametrize(
+    ("usual", "then"),
+    [
+        (b"Content-Length: 25", b"Content-Length: 025"),
+        (b"Content-Length: 25", b"Content-Length: +25"),
+        (b"Content-Length: 25", b"Content-Length: 2 5"),
+        (b"Content-Length: 25", b"Content-Length: "),
+        (b"Content-Length: 25", b"Content-Length: 25\r\nContent-Length: 7"),
+        (
+            b"X-Content-Length: 25\r\nContent-Length: 25",
+            b"X-Content-Length: 7\r\nContent-Length: 25",
+        ),
+        (b"Content-Length:\t 25 ", b"Content-Length:\t 25,25 "),
+    ],
+)
+def test_what_is_familiar_makes_nothing_acceptable(
+    site: Deployment, secret: str, usual: bytes, then: bytes
+) -> None:
+    """A message is answered as it would be on a connection of its own."""
+    told = b"Content-Length: %d" % len(LETTER)
+    good, other = (put(secret, TYPE).replace(told, one) for one in (usual, then))
+    with site.connect() as wire:
+        wire.sendall(good)
+        assert named(wire)
+        wire.sendall(other)
+        wire.shutdown(socket.SHUT_WR)
+        on_the_same = received(wire)
+    alone = site_send_and_end(site, other)
+    assert on_the_same[:12] == alone[:12]
+
+
+def site_send_and_end(site: Deployment, request: bytes) -> bytes:
+    with site.connect() as wire:
+        wire.sendall(request)
+        wire.shutdown(socket.SHUT_WR)
+        return received(wire)
+
+
 def test_what_was_begun_is_finished_when_the_server_stops(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
