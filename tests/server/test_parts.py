@@ -30,7 +30,7 @@ from tests.server.deployment import (
 )
 
 from perdure.ids import parse
-from perdure.model import Commit, Mint, Register
+from perdure.model import Commit, Location, Mint, Register
 
 LETTER = b"To whom it may concern:\r\n\r\nThe quick brown fox.\r\n"
 PAGE = b'<html><body><a name="first">One</a><p>Two</p><a name="last">Three</a></body></html>\n'
@@ -349,6 +349,41 @@ def test_parts_as_web_annotations_have_them(site: Deployment, page: str) -> None
     assert answer.body == b'One</a><p>Two</p><a name="last">'
     between = {"type": "RangeSelector", "startSelector": ends[1], "endSelector": ends[0]}
     assert site.get(f"/{name}?part={quote(json.dumps(between))}").status == 416
+
+
+def test_parts_of_other_identifiers_as_web_annotations_have_them(site: Deployment) -> None:
+    """Issue A: "each part as a Web Annotation selector on output"."""
+    page = (text(PAGE, "html", "text/html"),)
+    site.do(Register(identifier=parse("hdl:1839/page"), contents=page))
+    ark = site.mint(*page, authority=SHOULDER)
+    elsewhere = site.bind("ark:99999/fk4away", Location(uri="https://a.example/", format="pdf"))
+    for name in ("hdl:1839/page", ark):
+        for target in (f"/{name}?part=first&info", f"/{name}%23first?info"):
+            told = json.loads(site.get(target, "Accept: application/json").body)
+            assert told["selector"] == {
+                "type": "FragmentSelector",
+                "value": "first",
+                "conformsTo": "http://tools.ietf.org/rfc/rfc3236",  # HTML, in section 4.2.1
+            }
+            assert told["identifier"] == name
+            assert site.get(told["url"].removeprefix(site.base)).body == b'<a name="first">One</a>'
+            assert b"<value>first<" in site.get(target, "Accept: application/xml").body
+        quoted = quote(json.dumps({"type": "TextQuoteSelector", "exact": "Two"}))
+        told = json.loads(site.get(f"/{name}?part={quoted}&info", "Accept: application/json").body)
+        assert told["selector"] == {"type": "TextQuoteSelector", "exact": "Two"}
+        assert site.get(f"/{name}?part=line%3D,&info").status == 400
+        whole = json.loads(site.get(f"/{name}?info", "Accept: application/json").body)
+        assert "selector" not in whole
+    told = json.loads(site.get(f"/{elsewhere}%23page=3?info", "Accept: application/json").body)
+    assert told["selector"]["conformsTo"] == "http://tools.ietf.org/rfc/rfc8118"
+
+
+@pytest.mark.parametrize("question", ["?part=", "?part=&info", "?info&part="])
+def test_an_empty_part_is_not_the_whole(site: Deployment, letter: str, question: str) -> None:
+    held = site.mint(text(LETTER), authority=SHOULDER)
+    elsewhere = site.bind("ark:99999/fk4empty", "https://a.example/")
+    for name in (letter, held, elsewhere):
+        assert site.get(f"/{name}{question}").status == 400
 
 
 def test_time_as_annodex_asks_for_it(site: Deployment) -> None:

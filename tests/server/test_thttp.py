@@ -10,10 +10,18 @@ from typing import NamedTuple
 
 import pytest
 from tests.server.conftest import Answer
-from tests.server.deployment import SERIES, Deployment, deployed, resource, text
+from tests.server.deployment import (
+    AUTHORITY,
+    SERIES,
+    SHOULDER,
+    Deployment,
+    deployed,
+    resource,
+    text,
+)
 
 from perdure.ids import parse
-from perdure.model import Alias, Withdraw
+from perdure.model import Alias, Register, Withdraw
 
 TEXT, HTML = b"To whom it may concern.\r\n", b"<p>To whom it may concern."
 
@@ -201,6 +209,101 @@ def test_i_equals_i(site: Deployment, names: Names) -> None:
     assert same(names.held, names.elsewhere) == b"FALSE\r\n"
     assert same("urn:example:a%20b", "urn:example:a%20b") == b"TRUE\r\n"
     assert ask(site, "I=I", names.held).status == 400
+
+
+# parts: "Never the whole document instead of a part"  # ruling: fragment-transport
+# -----
+
+
+def test_n2l_of_a_part(site: Deployment, names: Names) -> None:
+    """The location is that of the part, with `%23`: clients keep what follows a `#`."""
+    for operand in (f"{names.held}.text.1%233,7", f"urn:{names.held}.text.1#char=3,7"):
+        answer = ask(site, "N2L", operand)
+        place = f"{site.base}/{names.held}.text.1%23char=3,7"
+        assert (answer.status, answer.headers["location"]) == (303, place)
+        assert site.get(place.removeprefix(site.base)).body == TEXT[3:7]
+        assert uris(ask(site, "N2L", operand, "Accept: text/uri-list")) == [place]
+        assert uris(ask(site, "N2Ls", operand)) == [place]
+        about = f"</uri-res/N2C?{names.held}.text.1%23char=3,7>"
+        assert answer.headers["link"] == f'{about}; rel="describedby"'
+
+
+def test_n2l_of_a_part_of_no_version_in_particular(site: Deployment) -> None:
+    """Which version is meant, the resolver says at that place  # ruling: part-version"""
+    name = resource(site.mint(text(TEXT)))
+    place = ask(site, "N2L", f"{name}.text%23char=3,7").headers["location"]
+    assert site.get(place.removeprefix(site.base)).body == TEXT[3:7]
+    site.commit(f"{name}.text", text(b"Nobody in particular."))
+    place = ask(site, "N2L", f"{name}.text%23char=3,7").headers["location"]
+    assert site.get(place.removeprefix(site.base)).status == 300
+
+
+def held_here(site: Deployment) -> tuple[str, ...]:
+    """Names that have no `#`, and one that may have."""
+    ark = site.mint(text(HTML_WITH_IDS, "html", "text/html"), authority=SHOULDER)
+    urn = site.mint(text(HTML_WITH_IDS, "html", "text/html"), authority=AUTHORITY)
+    handle = "hdl:1839/with-ids"
+    site.do(
+        Register(identifier=parse(handle), contents=(text(HTML_WITH_IDS, "html", "text/html"),))
+    )
+    return ark, urn, handle
+
+
+HTML_WITH_IDS = b"<p>Of all.<p id=my-id>With.</p><p id=myid>Without.</p>"
+
+
+def test_parts_of_names_that_have_no_way_to_say_so(site: Deployment) -> None:
+    """A part is taken as it was written, though an ARK has no hyphens."""
+    for name in held_here(site):
+        for part, found in (("my-id", b"With."), ("myid", b"Without."), ("char=3,10", b"Of all.")):
+            place = f"{site.base}/{name}?part={part}"
+            answer = ask(site, "N2L", f"{name}%23{part}")
+            assert (answer.status, answer.headers["location"]) == (303, place)
+            assert uris(ask(site, "N2Ls", f"{name}%23{part}")) == [place]
+            assert uris(site.get(f"/{name}%23{part}?locations")) == [place]
+            assert uris(site.get(f"/{name}?part={part}&locations")) == [place]
+            for one in (f"/{name}%23{part}", f"/{name}?part={part}"):
+                assert found in site.get(one).body
+                assert HTML_WITH_IDS not in site.get(one).body
+            for service in ("N2R", "N2Rs"):
+                assert found in ask(site, service, f"{name}%23{part}").body
+            told = json.loads(ask(site, "N2C", f"{name}%23{part}", JSON).body)
+            assert (told["selector"]["value"], told["url"]) == (part, place)
+            listed = site.get(f"/{name}%23{part}?locations", "Accept: application/linkset+json")
+            assert f"{name}?part={part}".encode() in listed.body
+            told = json.loads(site.get(f"/{name}%23{part}?locations", JSON).body)
+            assert "locations" not in told  # which would be those of the whole
+
+
+JSON = "Accept: application/json"
+
+
+def test_parts_of_what_lies_elsewhere(site: Deployment) -> None:
+    """As the redirect of GET has it: passed through behind an ARK, else by templates only."""
+    ark = site.bind("ark:99999/fk4elsewhere", "https://c.example/e")
+    for part in ("intro", "xywh=0,0,5,5"):
+        place = f"https://c.example/e#{part}"
+        assert ask(site, "N2L", f"{ark}%23{part}").headers["location"] == place
+        assert uris(ask(site, "N2Ls", f"{ark}%23{part}")) == [place]
+        assert site.get(f"/{ark}%23{part}").headers["location"] == place
+    assert uris(ask(site, "N2Ls", f"{ark}/b.c")) == ["https://c.example/e/b.c"]
+    held = held_here(site)[0]
+    for service in ("N2L", "N2Ls", "N2C", "N2R"):
+        assert ask(site, service, f"{held}/b.c").status == 404
+    moved = site.bind(f"pdi://{SERIES}/1997/09/02/1.text.1", "https://c.example/m")
+    assert ask(site, "N2L", f"{moved}%23char=0,1").status == 404
+    assert uris(ask(site, "N2Ls", f"{moved}%23char=0,1")) == []
+
+
+def test_names_of_a_part(site: Deployment, names: Names) -> None:
+    """Behind another name of the whole, the same text may mean another part."""
+    part = f"{names.held}.text.1#char=3,7"
+    own = f"{site.base}/{names.held}.text.1%23char=3,7"
+    assert uris(ask(site, "N2Ns", part)) == [f"urn:{part}"]
+    assert uris(ask(site, "L2Ns", own)) == [f"urn:{part}"]
+    assert uris(ask(site, "L2Ls", own)) == [own]
+    ark = held_here(site)[0]
+    assert uris(ask(site, "N2Ns", f"{ark}%23my-id")) == [f"{ark}?part=my-id"]
 
 
 # names of services

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from perdure import members, metadata, parts
+from perdure import members, metadata
 from perdure.description import Attachment
 from perdure.errors import NotAcceptable
 from perdure.ids import Identifier
@@ -26,13 +26,13 @@ from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import Location, Preference, Record, Representation, Tombstone, Version
 from perdure.naming import qualified
-from perdure.parts import annotation
+from perdure.parts import Selector, annotation
 from perdure.server import pages
 from perdure.server.answers import Answer, empty, link, links, plain
 from perdure.server.conditions import has_already
 from perdure.server.negotiate import choose
 from perdure.server.request import Request
-from perdure.server.targets import path_of
+from perdure.server.targets import part_path, path_of
 
 TYPES = ("application/json", "application/xml", "text/xml")
 """What an Accept field names that asks for the record instead of the thing."""
@@ -48,10 +48,12 @@ def describe(
     *,
     fresh: int,
     status: int = HTTPStatus.OK,
+    selector: Selector | None = None,
 ) -> Answer:
     """The answer to `?info`, N2C, and whatever has nothing else to show.
 
-    Raises NotAcceptable where none of our forms is welcome.
+    `selector` is the part that is asked about. Raises NotAcceptable where none of our forms is
+    welcome.
     """
     offers = _ERC_FIRST if isinstance(identifier, Ark) else _OFFERS
     kind = _chosen(request.accept, offers)
@@ -59,15 +61,15 @@ def describe(
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=offers)
     tag = etag(record, kind)
+    shown = public(record, identifier, request.base, selector)
     fields = [
         (b"etag", tag),
         (b"cache-control", b"public, max-age=%d" % fresh),
         (b"vary", b"accept"),
-        *links((link(f"{request.base}/{path_of(identifier)}", "describes"),)),
+        *links((link(shown["url"], "describes"),)),
     ]
     if status == HTTPStatus.OK and has_already(request, tag):
         return empty(HTTPStatus.NOT_MODIFIED, *fields)
-    shown = public(record, identifier, request.base)
     if kind == "text/html":
         return pages.page(status, pages.render("record.html", record=shown), *fields)
     if kind == "text/plain":
@@ -95,14 +97,18 @@ def _chosen(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | No
 # ---------------
 
 
-def public(record: Record, identifier: Identifier, base: str) -> dict[str, Any]:
-    """A record as everybody may see it."""
-    selector = parts.select(identifier, "")
-    part = {} if selector is None else {"selector": annotation.write(selector)}
+def public(
+    record: Record, identifier: Identifier, base: str, selector: Selector | None = None
+) -> dict[str, Any]:
+    """A record as everybody may see it, with the part of it that is meant."""
+    path, part = path_of(identifier), {}
+    if selector is not None:
+        path = part_path(identifier.whole, str(selector))
+        part = {"selector": annotation.write(selector)}
     return part | {
         "identifier": str(identifier),
         "urn": identifier.urn,
-        "url": f"{base}/{path_of(identifier)}",
+        "url": f"{base}/{path}",
         "scheme": identifier.kind,
         "status": status_of(record),
         "revision": record.revision,

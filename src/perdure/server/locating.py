@@ -5,16 +5,18 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from perdure.decide import decide
-from perdure.errors import MalformedIdentifier, UnknownScheme
+from perdure.errors import MalformedIdentifier, NotFound, UnknownScheme
 from perdure.ids import Identifier
 from perdure.linkcheck.verdict import Finding
 from perdure.model import Choices, Gone, Record, Want
 from perdure.server import asking, lists, problems, signposting
 from perdure.server.answers import Answer, plain
 from perdure.server.negotiate import choose, prefers
+from perdure.server.pointing import is_elsewhere, pointed
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, path_of
+from perdure.server.targets import identify, part_path, path_of
+from perdure.unfolding import Unfolded
 
 
 def locations(
@@ -23,20 +25,26 @@ def locations(
     identifier: Identifier,
     *more: tuple[bytes, bytes],
     about: str | None = None,
+    part: str | None = None,
 ) -> Answer:
     """The list of URLs of an identifier (`N2Ls`, `?locations`), empty where there are none.
 
-    `about` is what was asked for, as it was spelled. Raises NotFound or NoSuchVersion.
+    `about` is what was asked for, as it was spelled, `part` what stood beside the identifier.
+    Raises NotFound or NoSuchVersion.
     """
     record = service.record(identifier.whole)
-    found = urls(service, request, identifier)
+    found = urls(service, request, identifier, part)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
+    inside = pointed(service, identifier, part)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     if record is not None and prefers(request.accept, signposting.TYPES):
-        return _linkset(request, identifier, record, found, fresh, *more)
+        path = path_of(identifier) if inside is None else part_path(inside.whole, inside.part)
+        return _linkset(request, path, record, found, fresh, *more)
     entries = [lists.Entry(one) for one in found]
-    told = {"locations": _told(service, record)} if record is not None and _is_json(request) else {}
+    told = {}
+    if record is not None and inside is None and _is_json(request):
+        told = {"locations": _told(service, record)}
     return lists.answer(request, about or str(identifier), entries, fresh, *more, told=told)
 
 
@@ -68,13 +76,13 @@ def _health(finding: Finding | None) -> dict[str, object] | None:
 
 def _linkset(
     request: Request,
-    identifier: Identifier,
+    path: str,
     record: Record,
     found: list[str],
     *fields: tuple[bytes, bytes],
 ) -> Answer:
-    """The same list as a linkset (RFC 9264): each URL is an `alternate` of the identifier's."""
-    anchor = f"{request.base}/{path_of(identifier)}"
+    """The same list as a linkset (RFC 9264): each URL is an `alternate` of what the path names."""
+    anchor = f"{request.base}/{path}"
     kinds = {one.uri: one for one in record.locations}
     rows = tuple(
         signposting.of_location(anchor, kinds[one])
@@ -87,16 +95,44 @@ def _linkset(
     return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
 
 
-def urls(service: Service, request: Request, identifier: Identifier) -> list[str] | Gone:
-    """URLs where the resource can be had, best first; its tombstone where it was withdrawn."""
-    query = asking.query(service, request, identifier.whole, Want.LOCATIONS)
-    step = decide(query, service.record(identifier))
+def urls(
+    service: Service, request: Request, identifier: Identifier, part: str | None = None
+) -> list[str] | Gone:
+    """URLs where the resource can be had, best first; its tombstone where it was withdrawn.
+
+    Of a part, those of the part, and none where it cannot be had by itself. `part` is one that
+    stood beside the identifier. Raises NotFound.
+    """
+    inside = pointed(service, identifier, part)
+    whole = identifier.whole if inside is None else inside.whole
+    query = asking.query(service, request, whole, Want.LOCATIONS)
+    step = decide(query, service.record(whole))
     if isinstance(step, Gone):
         return step
     if not isinstance(step, Choices):
         return []
+    if inside is not None:
+        return _urls_of_part(service, request, identifier, inside, step)
     ours = [f"{request.base}/{path_of(fetch.identifier)}" for fetch in step.fetches]
     return list(dict.fromkeys((*(one.uri for one in step.locations), *ours)))
+
+
+def _urls_of_part(
+    service: Service, request: Request, identifier: Identifier, inside: Unfolded, step: Choices
+) -> list[str]:
+    """Never those of the whole. Where no version is named, our own says which there are to choose
+    from  # ruling: part-version"""
+    whole, record, before, part = inside.whole, inside.record, inside.delimiter, inside.part
+    locate = service.unfolding.part_location
+    places = (locate(whole, record, before, part, one.uri) for one in step.locations)
+    found = [one for one in places if one is not None]
+    if is_elsewhere(inside):
+        if not found:
+            raise NotFound(identifier=str(identifier))
+        return found
+    named = (fetch.identifier if fetch.pinned else whole for fetch in step.fetches)
+    found += (f"{request.base}/{part_path(one, part)}" for one in named)
+    return list(dict.fromkeys(found))
 
 
 def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:

@@ -52,6 +52,7 @@ from perdure.server.describing import TYPES, describe, public
 from perdure.server.listings import listing
 from perdure.server.locating import locations
 from perdure.server.negotiate import leading, prefers
+from perdure.server.pointing import is_elsewhere, pointed, selected
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -62,7 +63,8 @@ async def get(service: Service, request: Request) -> Answer:
     """The answer to GET or HEAD of what is no page."""
     question = read_question(request.target.question)
     identifier, part = named(request.target.text, service.knows, question.part)
-    question = msgspec.structs.replace(question, part=part)
+    if question.part is None:
+        question = msgspec.structs.replace(question, part=part, delimiter="#")
     try:
         return await _asked(service, request, identifier, question)
     except NotFound:
@@ -95,6 +97,13 @@ async def _asked(
 ) -> Answer:
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         return await listing(service, request, identifier, question)
+    if question.part is None and not service.knows(identifier):
+        inside = service.unfolding.unfold(identifier)
+        if inside is not None and not is_elsewhere(inside):
+            identifier = inside.whole
+            question = msgspec.structs.replace(
+                question, part=inside.part, delimiter=inside.delimiter
+            )
     if metadata.asked(question):
         return await metadata.answer(service, request, identifier, question)
     if isinstance(identifier, Pwid) and service.record(identifier) is None:
@@ -108,19 +117,25 @@ async def _asked(
                 return landing.erc(service, request, identifier, full=question.inflection == "??")
             if landing.wanted(request):
                 return await landing.answer(service, request, identifier)
-            return description(service, request, identifier)
+            return await description(service, request, identifier, question.part)
         case "landing":
             return await landing.answer(service, request, identifier)
         case "linkset":
             return await landing.linkset(service, request, identifier)
         case "locations":
-            return locations(service, request, identifier)
+            return locations(service, request, identifier, part=question.part)
         case "history":
             return history(service, request, identifier)
         case "members":
             return await members.listing(service, request, identifier, question)
     return await resource(
-        service, request, identifier, question.part, question.append, question.region
+        service,
+        request,
+        identifier,
+        question.part,
+        question.append,
+        question.region,
+        delimiter=question.delimiter,
     )
 
 
@@ -131,14 +146,17 @@ async def resource(
     part: str | None = None,
     append: str | None = None,
     region: str | None = None,
+    *,
+    delimiter: str = "?part=",
 ) -> Answer:
     """The thing that an identifier names, by way of a redirect where it lies elsewhere.
 
-    `part` is what was asked for of a thing whose identifier has no way to say so itself, `append`
-    what is to stand behind the address that it leads to, `region` where the reader is.
+    `part` is what was asked for of a thing whose identifier has no way to say so itself, written
+    behind `delimiter`, `append` what is to stand behind the address that it leads to, `region`
+    where the reader is.
     """
     if isinstance(identifier, Pdi) and identifier.citation is not None:
-        return description(service, request, identifier)
+        return await description(service, request, identifier)
     if isinstance(identifier, Pwid) and service.record(identifier) is None:
         return await pwids.answer(service, request, identifier)
     if metadata.wishes(request.accept):
@@ -147,7 +165,7 @@ async def resource(
         if found is not None:
             return found
     if identifier.whole is not identifier or part is not None:
-        return await parts.part(service, request, identifier, part)
+        return await parts.part(service, request, identifier, part, delimiter)
     if wanted(identifier)[1] is None and prefers(request.accept, signposting.TYPES):
         return await landing.linkset(service, request, identifier)
     record = service.record(identifier)
@@ -232,12 +250,21 @@ def carry_out(
             return locations(service, request, identifier)
 
 
-def description(service: Service, request: Request, identifier: Identifier) -> Answer:
-    """What is known about an identifier. Raises NotFound."""
-    query = Query(identifier=identifier, want=Want.DESCRIPTION)
-    record = service.record(identifier)
-    step = decide(query, record)
-    return carry_out(service, request, identifier, step, record)
+async def description(
+    service: Service, request: Request, identifier: Identifier, part: str | None = None
+) -> Answer:
+    """What is known about an identifier, or about a part of it. Raises NotFound."""
+    inside = pointed(service, identifier, part)
+    if inside is None:
+        query = Query(identifier=identifier, want=Want.DESCRIPTION)
+        record = service.record(identifier)
+        return carry_out(service, request, identifier, decide(query, record), record)
+    if is_elsewhere(inside):
+        raise NotFound(identifier=str(identifier))
+    whole = identifier if identifier.whole == inside.whole else inside.whole
+    selector = selected(service, identifier, inside)
+    fresh = service.settings.fresh_seconds
+    return describe(request, whole, inside.record, fresh=fresh, selector=selector)
 
 
 def history(service: Service, request: Request, identifier: Identifier) -> Answer:

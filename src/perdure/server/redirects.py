@@ -14,7 +14,7 @@ from http import HTTPStatus
 from perdure.ids import Identifier
 from perdure.model import Location, Redirect
 from perdure.server.answers import Answer, Fields, link, links, uri
-from perdure.server.targets import uri_of
+from perdure.server.targets import path_of
 
 _MOST_LINKS = 16
 
@@ -45,5 +45,6 @@ def alternates(locations: tuple[Location, ...]) -> list[bytes]:
 
 
 def described_by(identifier: Identifier) -> bytes:
-    """The link to what is known about an identifier."""
-    return link(f"/uri-res/N2C?{uri_of(identifier)}", "describedby")
+    """The link to what is known about an identifier: `%23` before a part, for a raw `#` is one that
+    clients keep to themselves."""
+    return link(f"/uri-res/N2C?{path_of(identifier)}", "describedby")

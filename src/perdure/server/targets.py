@@ -13,8 +13,8 @@ name), is a page of the server. A query is split off by the rule of the scheme:
 
 Percent-escapes stay as they are, for they are a part of the identifier, with three exceptions:
 the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI where none can belong
-to it is the `#` in front of a part (ruling: fragment-transport); an identifier whose first colon is
-escaped was escaped as a whole.
+to it, and in an ARK or URN that is known up to there only, is the `#` in front of a part (ruling:
+fragment-transport); an identifier whose first colon is escaped was escaped as a whole.
 
 What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
 the f-components of URNs aside.
@@ -33,9 +33,11 @@ import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, quote
 from perdure.ids import Identifier, parse
+from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
+from perdure.ids.urn import Urn
 from perdure.parts import media
 from perdure.unfolding import apart
 
@@ -90,6 +92,8 @@ class Question(msgspec.Struct, frozen=True):
     verb: str = ""
     """`info`, `locations`, `history` or, of a POST, an operation; empty for the thing itself."""
     part: str | None = None
+    delimiter: str = "?part="
+    """What stood in front of the part."""
     cursor: str | None = None
     limit: int | None = None
     nearest: bool = False
@@ -157,6 +161,12 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
                 reason=f"known are {', '.join(f'?{verb}' for verb in verbs)}",
                 rule="docs/reference/http.md",
             )
+    if found.get("part") == "":
+        raise InvalidRequest(
+            what=f"question {quote('?' + text)}",
+            reason="an empty part is no part, and not the whole",
+            rule="docs/reference/parts.md",
+        )
     if "t" in found and "part" not in found:  # as Annodex has it: ?t=15.0/30.0
         found["part"] = str(media.read_time_query(found["t"]))
     return Question(
@@ -219,7 +229,14 @@ def named(
     """
     if part is not None:
         return identify(text, part), part
-    return apart(text, identify, is_known=is_known)
+    found, inside = apart(text, identify, is_known=is_known)
+    if "%23" in text and isinstance(found, Ark | Urn) and not is_known(found):
+        # as it was written, for an ARK has no hyphens, but a part does
+        whole, _, behind = text.partition("%23")
+        with suppress(MalformedIdentifier):
+            if is_known(identify(whole)) and behind:
+                return identify(whole), unquote(behind)
+    return found, inside
 
 
 def is_escaped(text: str) -> bool:

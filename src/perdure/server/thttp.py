@@ -35,10 +35,19 @@ from perdure.server import asking, bodies, digests, held, lists, problems, readi
 from perdure.server.answers import Answer, Fields, link, links, plain, uri
 from perdure.server.locating import known_by_url, locations, urls
 from perdure.server.negotiate import prefers
+from perdure.server.pointing import pointed
 from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, is_escaped, named, path_of, uri_of
+from perdure.server.targets import (
+    identify,
+    is_escaped,
+    named,
+    part_path,
+    part_uri,
+    path_of,
+    uri_of,
+)
 
 PREFIX = "uri-res/"
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
@@ -74,17 +83,15 @@ async def answer(service: Service, request: Request) -> Answer:
 
 def _n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
-    identifier = _single(operand)
-    query = asking.query(service, request, identifier)
-    part = None if service.record(identifier) else service.unfolding.location(query)
-    found = (part,) if part else urls(service, request, identifier)
+    identifier, part = _single(service, operand)
+    found = urls(service, request, identifier, part)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     if not found:
         return problems.answer(problems.no_location(identifier), request)
     if prefers(request.accept, lists.TYPES):
         place = (b"location", uri(found[0]))
-        return locations(service, request, identifier, place, about=operand)
+        return locations(service, request, identifier, place, about=operand, part=part)
     step = Redirect(
         identifier=identifier,
         location=Location(uri=found[0]),
@@ -99,20 +106,20 @@ def _see_other(request: Request) -> HTTPStatus:
 
 
 def _n2ls(service: Service, request: Request, operand: str) -> Answer:
-    identifier = _single(operand)
-    return locations(service, request, identifier, about=operand)
+    identifier, part = _single(service, operand)
+    return locations(service, request, identifier, about=operand, part=part)
 
 
 async def _n2r(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = named(operand, service.knows)
-    return await reading.resource(service, request, _one(identifier), part)
+    identifier, part = _single(service, operand)
+    return await reading.resource(service, request, identifier, part, delimiter="#")
 
 
 async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
-    identifier = _single(operand)
-    if identifier.whole is not identifier:
-        return await reading.resource(service, request, identifier)
+    identifier, part = _single(service, operand)
+    if pointed(service, identifier, part) is not None:
+        return await reading.resource(service, request, identifier, part, delimiter="#")
     record = service.record(identifier)
     query = asking.query(service, request, identifier, Want.RESOURCES)
     step = decide(query, record)
@@ -137,22 +144,37 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     return bodies.multipart(HTTPStatus.OK, b"alternative", fields, segments, parts)
 
 
-def _n2c(service: Service, request: Request, operand: str) -> Answer:
-    identifier = _single(operand)
-    return reading.description(service, request, identifier)
+async def _n2c(service: Service, request: Request, operand: str) -> Answer:
+    identifier, part = _single(service, operand)
+    return await reading.description(service, request, identifier, part)
 
 
 def _n2ns(service: Service, request: Request, operand: str) -> Answer:
-    identifier = _single(operand)
+    identifier, part = _single(service, operand)
     if service.record(identifier) is None:
         raise NotFound(identifier=str(identifier))
-    return _names(service, request, (identifier,), operand)
+    if part is None:
+        return _names(service, request, (identifier,), operand)
+    place = f"{request.base}/{part_path(identifier, part)}"
+    return _listed(service, request, operand, [lists.Entry(part_uri(identifier, part), place)])
 
 
 def _names(service: Service, request: Request, known: tuple[Identifier, ...], about: str) -> Answer:
     """All names of the same resource, as URNs where their scheme has such a form."""
-    names = {name.key: name for one in known for name in service.resolver.names(one.whole)}
+    names = {name.key: name for one in known for name in _names_of(service, one)}
     entries = [lists.Entry(_urn(one), f"{request.base}/{path_of(one)}") for one in names.values()]
+    return _listed(service, request, about, entries)
+
+
+def _names_of(service: Service, identifier: Identifier) -> tuple[Identifier, ...]:
+    """All names of a resource; of a part its own, for behind another name of the whole, the same
+    text may mean another part."""
+    if pointed(service, identifier) is not None:
+        return (identifier,)
+    return service.resolver.names(identifier.whole)
+
+
+def _listed(service: Service, request: Request, about: str, entries: list[lists.Entry]) -> Answer:
     # "the standard HTTP mechanisms for communicating cachability MUST be honored" (section 3.6)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     return lists.answer(request, about, entries, fresh)
@@ -162,19 +184,19 @@ def _urn(identifier: Identifier) -> str:
     return identifier.urn if isinstance(identifier, Pdi) else uri_of(identifier)
 
 
-def _single(operand: str) -> Identifier:
-    """The identifier asked about. Raises InvalidRequest for a pattern."""
-    return _one(identify(operand))
+def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
+    """The identifier asked about, and the part behind one that has no way to say so itself.
 
-
-def _one(identifier: Identifier) -> Identifier:
+    Raises InvalidRequest for a pattern.
+    """
+    identifier, part = named(operand, service.knows)
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         raise InvalidRequest(
             what=str(identifier)[:200],
             reason="a pattern names many resources; ask for it by itself to list them",
             rule="ruling pdi-wildcard",
         )
-    return identifier
+    return identifier, part
 
 
 # from a URL
@@ -196,10 +218,9 @@ def _l2ns(service: Service, request: Request, operand: str) -> Answer:
 def _l2ls(service: Service, request: Request, operand: str) -> Answer:
     found: dict[str, None] = {}
     for identifier in _known(service, request, operand):
-        for name in service.resolver.names(identifier.whole):
+        for name in _names_of(service, identifier):
             found |= dict.fromkeys(_urls_of(service, request, name))
-    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    return lists.answer(request, operand, [lists.Entry(one) for one in found], fresh)
+    return _listed(service, request, operand, [lists.Entry(one) for one in found])
 
 
 def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
@@ -211,9 +232,9 @@ def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
     return [] if isinstance(found, Gone) else found
 
 
-def _l2c(service: Service, request: Request, operand: str) -> Answer:
+async def _l2c(service: Service, request: Request, operand: str) -> Answer:
     first, *others = _known(service, request, operand)
-    answer = reading.description(service, request, first)
+    answer = await reading.description(service, request, first)
     more = (link(f"{request.base}/{path_of(one)}", "alternate") for one in others)
     answer.fields += links(more)
     return answer
