@@ -176,6 +176,9 @@ def test_what_stands_for_no_media_type(token: str) -> None:
         ("image+jpeg", "jpg"),
         ("audio+mpeg", "mp3"),
         ("audio+x-wav", "wav"),
+        ("video+matroska", "mkv"),  # RFC 9559 section 27
+        ("video+x-matroska", "mkv"),
+        ("audio+matroska", "mka"),
         ("svg%2bxml", "svg"),
         ("application+x-unheard%2bxml", "xml"),
         ("application+octet-stream", "bin"),

@@ -37,6 +37,11 @@ FIXED_TOKENS = {"text/plain": "text", "message/header": "header"}
 
 # Where the lists disagree about an extension, or an established one is in none of them.
 EXTENSIONS = {
+    "mk3d": "video/matroska",
+    "mka": "audio/matroska",  # RFC 9559, section 27
+    "mks": "video/matroska",
+    "mkv": "video/matroska",  # RFC 9559, section 27
+    "mpv": "video/matroska",
     "sgml": "text/sgml",  # the PDI draft, section 3.4.2
     "xml": "text/xml",  # the PDI draft, section 3.4.2
     "ts": "video/mp2t",
@@ -52,6 +57,7 @@ USUAL_EXTENSION = {
     "image/jpeg": "jpg",
     "message/rfc822": "eml",
     "text/plain": "txt",
+    "video/matroska": "mkv",
     "video/mpeg": "mpeg",
     "video/quicktime": "mov",
 }
