@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import email.parser
 import hashlib
 import io
 import json
 import subprocess
 import wave
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -153,7 +153,14 @@ def test_ranges_within_a_part(site: Deployment, letter: str) -> None:
     assert middle.headers["content-range"] == "bytes 1-3/7"
     assert site.get(target, "Range: bytes=-2").body == b"it"
     assert site.get(target, "Range: bytes=7-").status == 416
-    assert site.get(target, "Range: bytes=0-0, 2-2").body == b"whom it"
+    several = site.get(target, "Range: bytes=0-0, 2-")
+    assert several.status == 206
+    head = f"Content-Type: {several.headers['content-type']}\r\n\r\n".encode()
+    message = email.parser.BytesParser().parsebytes(head + several.body)
+    assert message.get_content_type() == "multipart/byteranges"
+    found = [(one["content-range"], one.get_payload(decode=True)) for one in message.get_payload()]  # type: ignore[union-attr, index]
+    assert found == [("bytes 0-0/7", b"w"), ("bytes 2-6/7", b"om it")]
+    assert site.get(target, "Range: bytes=0-6, 2-3").body == b"whom it"  # more than there is
 
 
 def test_head(site: Deployment, letter: str) -> None:
@@ -198,26 +205,116 @@ def test_who_has_a_part_is_told_so_before_it_is_cut(site: Deployment) -> None:
     assert site.get(half, f"If-None-Match: {tag}", 'If-Match: "x"').status != 304
 
 
+@pytest.fixture(scope="module")
+def film(site: Deployment, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Twenty seconds of video without an edit list, so that parts of it are decoded."""
+    pytest.importorskip("av")
+    place = tmp_path_factory.mktemp("film") / "film.mpg"
+    words = ("-f", "lavfi", "-i", "testsrc2=size=480x360:rate=25:duration=20", "-q:v", "5")
+    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", *words, str(place)]
+    subprocess.run(command, check=True)
+    return site.mint(text(place.read_bytes(), "mpeg", "video/mpeg"))
+
+
 def test_readers_that_take_their_time_hold_up_no_other_parts(
-    site: Deployment, letter: str, tmp_path: Path
+    site: Deployment, letter: str, film: str
 ) -> None:
     """Two at a time are made of a kind; the others of that kind wait, and all else is cut."""
-    pytest.importorskip("av")
     pytest.importorskip("pyvips")
-    film = tmp_path / "film.mpg"
-    words = ("-f", "lavfi", "-i", "testsrc2=size=480x360:rate=25:duration=20", "-q:v", "5")
-    command = [imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-v", "error", *words, str(film)]
-    subprocess.run(command, check=True)
-    name = site.mint(text(film.read_bytes(), "mpeg", "video/mpeg"))
     picture = site.mint(text(gradient(), "png", "image/png"))
     with contextlib.ExitStack() as open_ones:
         readers = [open_ones.enter_context(site.connect()) for _ in range(8)]
         for reader in readers:
-            reader.sendall(f"GET /{name}%23sec=0,19 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            reader.sendall(f"GET /{film}%23sec=0,19 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert readers[0].recv(12).startswith(b"HTTP/1.1 200")
         assert site.get(f"/{letter}%23char=3,10").status == 200
         assert site.get(f"/{picture}%23rect=(0,0),(3,3)").status == 200
-    assert site.get(f"/{name}%23msec=0,200").status == 200
+    assert site.get(f"/{film}%23msec=0,200").status == 200
+
+
+def test_what_is_made_while_it_is_sent_is_told_to_those_who_ask(
+    site: Deployment, film: str
+) -> None:
+    """Issue C: "`Repr-Digest` of the part", "ranges within the part"."""
+    target = f"/{film}%23sec=1,5"
+    whole = site.get(target)
+    data, length = whole.body, len(whole.body)
+    assert {"content-length", "repr-digest"}.isdisjoint(whole.headers)
+    assert site.get(target, "Range: bytes=0-").body == data
+    assert site.get(target, "Range: bytes=0-0,5-6").body == data  # RFC 9110 section 14.2
+    digest = base64.b64encode(hashlib.sha512(data).digest()).decode()
+    for method in ("GET", "HEAD"):
+        told = site.ask(method, target, "Want-Repr-Digest: sha-512=1")
+        assert told.headers["repr-digest"] == f"sha-512=:{digest}:"
+        assert told.headers["content-length"] == str(length)
+        assert told.body == (data if method == "GET" else b"")
+    for asked, first, last in (
+        (f"{length // 2}-{length // 2 + 99}", length // 2, length // 2 + 99),
+        ("-7", length - 7, length - 1),
+        (f"0-{length + 9}", 0, length - 1),
+    ):
+        answer = site.get(target, f"Range: bytes={asked}")
+        assert (answer.status, answer.body) == (206, data[first : last + 1])
+        assert answer.headers["content-range"] == f"bytes {first}-{last}/{length}"
+        assert answer.headers["content-length"] == str(last - first + 1)
+    beyond = site.get(target, f"Range: bytes={length}-")
+    assert (beyond.status, beyond.headers["content-range"]) == (416, f"bytes */{length}")
+    stale = site.get(target, "Range: bytes=1-2", 'If-Range: "another"')
+    assert (stale.status, stale.body) == (200, data)
+
+
+def test_ranges_of_what_is_converted_while_it_is_sent(site: Deployment) -> None:
+    """Its length is known, though it lies nowhere: lone line breaks become two characters."""
+    lines = b"".join(b"line %09d\n" % number for number in range(150_000))
+    name = site.mint(text(lines))
+    data = lines.replace(b"\n", b"\r\n")
+    target = f"/{name}%23char=0,{len(data)}"
+    whole = site.get(target)
+    assert (whole.body, whole.headers["content-length"]) == (data, str(len(data)))
+    inside = site.get(target, "Range: bytes=1000000-1000015")
+    assert (inside.status, inside.body) == (206, data[1_000_000:1_000_016])
+    assert site.get(target, "Range: bytes=-3").body == data[-3:]
+    digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
+    told = site.get(target, "Want-Repr-Digest: sha-256=1", "Range: bytes=0-0")
+    assert (told.headers["repr-digest"], told.body) == (f"sha-256=:{digest}:", b"l")
+
+
+def test_which_digest_is_told(site: Deployment, letter: str) -> None:
+    """RFC 9530 section 4: integers from 0, "not acceptable", to 10, "most preferred"."""
+    target = f"/{letter}%23char=3,10"
+
+    def told(wish: str) -> str | None:
+        return site.get(target, f"Want-Repr-Digest: {wish}").headers.get("repr-digest")
+
+    sha512, sha256 = (
+        f"{name}=:{base64.b64encode(digest).decode()}:"
+        for name, digest in (
+            ("sha-512", hashlib.sha512(b"whom it").digest()),
+            ("sha-256", hashlib.sha256(b"whom it").digest()),
+        )
+    )
+    assert (
+        told("sha-256=5") == told("sha-256=5, sha-512=4") == told("sha-512=0, sha-256=1") == sha256
+    )
+    assert told("sha-512=5") == told("sha-512=5, sha-256=4") == told("sha-256=0") == sha512
+    assert told("md5=10") == told("unixsum=3, sha-512=1") == sha512  # a preference "may be ignored"
+    assert told("sha-512=0") is told("sha-512=0, sha-256=0") is None
+
+
+def test_files_are_called_what_they_are(site: Deployment, letter: str, film: str) -> None:
+    pytest.importorskip("pyvips")
+    pixels = io.BytesIO()
+    Image.radial_gradient("L").save(pixels, "JPEG")
+    photo = site.mint(text(pixels.getvalue(), "jpg", "image/jpeg"))
+
+    def named(part: str) -> str:
+        field = site.get(f"/{part}").headers["content-disposition"]
+        return field.removesuffix('"').rpartition(".")[2]
+
+    assert named(f"{photo}%23rect=(0,0),(3,3)") == "png"
+    assert named(photo) == "jpg"
+    assert named(f"{film}%23msec=0,200") == "mkv"
+    assert named(f"{letter}%23char=3,10") == "txt"
 
 
 def test_elements_are_slices_and_sandboxed(site: Deployment, page: str) -> None:

@@ -88,27 +88,25 @@ def _whole(piece: bytes, held: Representation, span: Span) -> bytes:
 # several in one message
 # ----------------------
 
-Part = tuple[Fields, Representation, Span]
-"""One body part: its header fields, and which bytes of which representation."""
+Part = tuple[Fields, int, AsyncIterator[bytes]]
+"""One body part: its header fields, its length, and its bytes."""
 
 
-def multipart(
-    status: int, subtype: bytes, fields: Fields, segments: Segments, parts: Sequence[Part]
-) -> Answer:
+def multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]) -> Answer:
     """Several body parts in one message (RFC 2046 section 5.1), of a length that is known ahead."""
     boundary = secrets.token_hex(16).encode()
     heads: list[bytes] = []
     length = 0
-    for head, _, (start, stop) in parts:
+    for head, size, _ in parts:
         before = b"\r\n" if heads else b""
         heads.append(b"%s--%s\r\n%s\r\n" % (before, boundary, lines(head)))
-        length += len(heads[-1]) + stop - start
+        length += len(heads[-1]) + size
     end = b"\r\n--%s--\r\n" % boundary
 
     async def pieces() -> AsyncIterator[bytes]:
-        for head, (_, held, span) in zip(heads, parts, strict=True):
+        for head, (_, _, body) in zip(heads, parts, strict=True):
             yield head
-            async for piece in read(segments, held, span):
+            async for piece in body:
                 yield piece
         yield end
 

@@ -1,7 +1,8 @@
 """Digest fields (RFC 9530): what senders promise, what readers wish for, and what we say.
 
-How it works: http-sf reads the structured fields. We keep SHA-512 with every representation and can
-check SHA-256 and SHA-512 of an upload; other algorithms are passed over, as section 2 allows.
+How it works: http-sf reads the structured fields. We keep SHA-512 with every representation, and
+tell nothing else of a whole. Of a part, whose bytes are at hand, we tell SHA-256 to whoever prefers
+it, and can check both of an upload. Other algorithms are passed over, as sections 2 and 4 allow.
 
 What must stay true: a promise that cannot be read is refused, a wish that cannot be read is not.
 """
@@ -9,8 +10,9 @@ What must stay true: a promise that cannot be read is refused, a wish that canno
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import http_sf
 
@@ -18,7 +20,17 @@ from perdure.errors import InvalidRequest
 from perdure.model import Representation
 from perdure.server.request import Request
 
-_CHECKED = ("sha-512", "sha-256")
+
+class Hash(Protocol):
+    """A digest that is being computed."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def digest(self) -> bytes: ...
+
+
+ALGORITHMS = ("sha-512", "sha-256")
+"""What we can compute, the usual one first."""
 _PROMISES = (b"content-digest", b"repr-digest")
 """The same thing here, for there is no content coding."""
 
@@ -28,21 +40,37 @@ def of(held: Representation) -> bytes:
     return field(bytes.fromhex(held.sha512))
 
 
-def field(sha512: bytes) -> bytes:
+def field(digest: bytes, algorithm: str = "sha-512") -> bytes:
     """A digest as the value of a digest field."""
-    return b"sha-512=:%s:" % base64.b64encode(sha512)
+    return b"%s=:%s:" % (algorithm.encode(), base64.b64encode(digest))
+
+
+def hasher(algorithm: str, data: bytes = b"") -> Hash:
+    """What computes digests of an algorithm, which is named as in digest fields."""
+    return hashlib.new(algorithm.replace("-", ""), data)
+
+
+def chosen(request: Request, offered: tuple[str, ...] = ALGORITHMS[:1]) -> str | None:
+    """The algorithm that the reader prefers of those that are offered; None where the usual one is
+    "not acceptable", a preference of 0, and no other is wanted (section 4)."""
+    try:
+        wishes = _members(request.fields.get(b"want-repr-digest", b""))
+    except http_sf.StructuredFieldError:
+        return offered[0]
+    found = {one: wishes[one][0] for one in offered if one in wishes}
+    wanted = [one for one, wish in found.items() if wish != 0]
+    if wanted:
+        return max(wanted, key=lambda one: _weight(found[one]))
+    return None if offered[0] in found else offered[0]
+
+
+def _weight(wish: object) -> float:
+    return float(wish) if isinstance(wish, int) else 0.0
 
 
 def is_wanted(request: Request) -> bool:
-    """Whether the reader can do with ours: a preference of 0 means "not acceptable"."""
-    wish = request.fields.get(b"want-repr-digest")
-    if wish is None:
-        return True
-    try:
-        preference = _members(wish).get("sha-512", (1,))
-    except http_sf.StructuredFieldError:
-        return True
-    return bool(preference[0] != 0)
+    """Whether the reader can do with ours."""
+    return chosen(request) is not None
 
 
 def promised(request: Request) -> list[tuple[str, bytes]]:
@@ -60,7 +88,7 @@ def promised(request: Request) -> list[tuple[str, bytes]]:
             raise InvalidRequest(
                 what=f"{name.decode()} field", reason=str(error), rule="RFC 9530 section 2"
             ) from error
-        asked = (one for one in _CHECKED if one in members)
+        asked = (one for one in ALGORITHMS if one in members)
         found += [(one, _digest(name, one, members[one][0])) for one in asked]
     return found
 

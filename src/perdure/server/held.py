@@ -10,9 +10,9 @@ What must stay true: bytes that others have deposited can run no script in our n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 
 from werkzeug.http import http_date
@@ -86,14 +86,26 @@ def _partial(
     if len(spans) == 1:
         fields += span_fields(held, spans[0], partial=True)
         return bodies.body(HTTPStatus.PARTIAL_CONTENT, fields, segments, held, spans[0])
-    parts: list[bodies.Part] = []
+    read = partial(bodies.read, segments, held)
+    return byteranges(fields, content_type(held), held.length, spans, read)
+
+
+def byteranges(
+    fields: Fields,
+    kind: bytes,
+    length: int,
+    spans: Sequence[Span],
+    read: Callable[[Span], AsyncIterator[bytes]],
+) -> Answer:
+    """Several ranges of what is `length` bytes long, in one message (RFC 9110 section 14.6)."""
+    found: list[bodies.Part] = []
     for start, stop in spans:
         head: Fields = [
-            (b"content-type", content_type(held)),
-            (b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, held.length)),
+            (b"content-type", kind),
+            (b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, length)),
         ]
-        parts.append((head, held, (start, stop)))
-    return bodies.multipart(HTTPStatus.PARTIAL_CONTENT, b"byteranges", fields, segments, parts)
+        found.append((head, stop - start, read((start, stop))))
+    return bodies.multipart(HTTPStatus.PARTIAL_CONTENT, b"byteranges", fields, found)
 
 
 # header fields

@@ -233,8 +233,10 @@ def _given(
         status = precondition(request, tag, modified)
         if status is not None:
             return empty(status, *fields)
-    if digests.is_wanted(request):
-        more.append((b"repr-digest", digests.field(hashlib.sha512(body).digest())))
+    algorithm = digests.chosen(request, digests.ALGORITHMS)
+    if algorithm is not None:
+        of_body = digests.hasher(algorithm, body).digest()
+        more.append((b"repr-digest", digests.field(of_body, algorithm)))
     fields += [
         (b"content-type", kind.encode("ascii")),
         (b"content-length", b"%d" % len(body)),

@@ -1,9 +1,9 @@
 """Parts over HTTP: what was cut out, what exactly it is, and that it is what it was.
 
 How it works: the identifier's whole is resolved like any other; the part is cut out of the bytes
-held here in a thread of its own pool, by `perdure.extraction`. Its body is a row of pieces, some of
-them spans of a segment, so ranges within the part cost no more than those of a whole document. All
-four ways to write a part (ruling: fragment-transport) have become the same value by then.
+held here in a thread of its own pool, by `perdure.extraction`, and its bytes are sent by
+`perdure.server.part_bodies`. All four ways to write a part (ruling: fragment-transport) have become
+the same value by then.
 
 Beside the fields that a whole representation has, a part has `Perdure-Part`: the reading that was
 applied, and the bytes of the document that it is made of or, of a part that was decoded, the form
@@ -16,40 +16,29 @@ is made of the digest of the whole and of the part's canonical text, so it never
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 import http_sf
 from http_sf.types import BareItemType
 from werkzeug.http import parse_etags
 
-from perdure.blobs.segments import Segments
 from perdure.decide import decide, decide_part
 from perdure.errors import NotFound, PartNotSupported
-from perdure.extractors.port import (
-    Body,
-    Part,
-    Pieces,
-    Source,
-    Span,
-    Stream,
-    body_chunks,
-    body_within,
-)
+from perdure.extractors.port import Part
+from perdure.formats import token
 from perdure.ids import Identifier
-from perdure.ids.ark import Ark
 from perdure.model import Choices, Fetch, Gone, Record, Redirect, Representation, Want
 from perdure.parts import Member, Selector, pdi
-from perdure.server import asking, bodies, digests, held, lists, members, problems
+from perdure.server import asking, held, lists, members, part_bodies, problems
 from perdure.server.answers import Answer, Fields, link, links, uri
-from perdure.server.conditions import CONDITIONS, last_modified, precondition, ranges
+from perdure.server.conditions import CONDITIONS, last_modified, precondition
+from perdure.server.part_bodies import Cut
+from perdure.server.pointing import is_elsewhere, written
 from perdure.server.redirects import described_by, redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import part_path, part_uri, path_of
 from perdure.unfolding import Unfolded
-
-_DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent to those who ask for it
 
 
 async def part(
@@ -57,7 +46,7 @@ async def part(
     request: Request,
     identifier: Identifier,
     text: str | None,
-    delimiter: str | None = None,
+    delimiter: str,
 ) -> Answer:
     """The answer to GET or HEAD of a part: the identifier's own, or the one that `text` says.
 
@@ -73,14 +62,13 @@ async def part(
         case Choices():
             return _choices(request, identifier, text, step)
         case Redirect(location=location):
-            written = text or str(identifier).removeprefix(str(identifier.whole)).lstrip("#")
-            before = delimiter or ("?part=" if text else "#")
+            meant = written(identifier, text)
             there = service.unfolding.part_location(
-                identifier.whole, record or Record(), before, written, location.uri
+                identifier.whole, record or Record(), delimiter, meant, location.uri
             )
             if there is not None:
                 return _redirect(service, step, there)
-            raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=written)
+            raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=meant)
     return problems.answer(problems.no_location(identifier), request)
 
 
@@ -89,10 +77,9 @@ async def unfolded(
 ) -> Answer:
     """The answer to a name that is not registered, as a part of one that is.
 
-    Behind an ARK only what lies elsewhere is found without a `#`. Raises NotFound besides what
-    `part` raises.
+    Raises NotFound besides what `part` raises.
     """
-    if isinstance(found.whole, Ark) and found.delimiter != "#":
+    if is_elsewhere(found):
         query = asking.query(service, request, found.whole, Want.LOCATION)
         step = decide(query, found.record)
         if isinstance(step, Gone):
@@ -114,11 +101,11 @@ def _redirect(service: Service, step: Redirect, there: str) -> Answer:
 
 def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:
     """The part of each version: which of them is meant, nobody can tell  # ruling: part-version"""
-    written = text or str(identifier).partition("#")[2]
+    meant = written(identifier, text)
     entries = [
-        lists.Entry(part_uri(one.identifier, written), f"{request.base}/{path}")
+        lists.Entry(part_uri(one.identifier, meant), f"{request.base}/{path}")
         for one in step.fetches
-        for path in (part_path(one.identifier, written),)
+        for path in (part_path(one.identifier, meant),)
     ]
     answer = lists.answer(request, str(identifier), entries)
     answer.status = HTTPStatus.MULTIPLE_CHOICES
@@ -147,8 +134,8 @@ async def _answer(
                 HTTPStatus.NOT_MODIFIED, _validators(service, request, step, selector, tag)
             )
     outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
-    cut = registry.parts.outline if outlined else registry.parts.extract
-    found = await service.cut_out(cut, source, selector)
+    extract = registry.parts.outline if outlined else registry.parts.extract
+    found = await service.cut_out(extract, source, selector)
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)
     fields = _validators(service, request, step, found.selector, tag)
@@ -157,31 +144,16 @@ async def _answer(
         if status is not None:
             known = status == HTTPStatus.NOT_MODIFIED
             return Answer(status, fields if known else [*fields, (b"content-length", b"0")])
-    fields += await _about(service, request, step, source, found)
-    body = found.body
-    if isinstance(body, Stream):
-        if not outlined:
-            fields.append((b"accept-ranges", b"none"))
-        elif body.length is not None:
-            fields.append((b"content-length", b"%d" % body.length))
-        return Answer(HTTPStatus.OK, fields, stream=_made(service, body))
-    fields.append((b"accept-ranges", b"bytes"))
-    length = found.length or 0
-    spans = None
-    if b"range" in request.fields and request.method == "GET":
-        spans = ranges(request, length, tag, modified)
-    segments = service.registry.segments
-    if spans is None or len(spans) > 1:  # several at once may be refused (RFC 9110 section 14.2)
-        fields.append((b"content-length", b"%d" % length))
-        return _sent(HTTPStatus.OK, fields, segments, one, body)
-    if not spans:
-        beyond: Fields = [(b"content-range", b"bytes */%d" % length), (b"content-length", b"0")]
-        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, beyond)
-    start, stop = spans[0]
-    fields.append((b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, length)))
-    fields.append((b"content-length", b"%d" % (stop - start)))
-    within = body_within(body, start, stop)
-    return _sent(HTTPStatus.PARTIAL_CONTENT, fields, segments, one, within)
+    cut = Cut(
+        found=found,
+        tag=tag,
+        source=source,
+        selector=selector,
+        representation=one,
+        modified=modified,
+        kind=held.content_type(_as_representation(one, found)),
+    )
+    return await part_bodies.answer(service, request, cut, [*fields, *_about(step, found)])
 
 
 # header fields
@@ -205,11 +177,10 @@ def _validators(
     service: Service, request: Request, step: Fetch, selector: Selector, tag: bytes
 ) -> Fields:
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    written = str(selector)
-    canonical = f"{request.base}/{part_path(step.identifier, written)}"
+    canonical = f"{request.base}/{part_path(step.identifier, str(selector))}"
     return [
         (b"etag", tag),
-        (b"content-location", uri(part_uri(step.identifier, written))),
+        (b"content-location", uri(part_uri(step.identifier, str(selector)))),
         (b"cache-control", held.FOR_EVER if step.pinned else fresh),
         *links(
             (
@@ -223,36 +194,19 @@ def _validators(
     ]
 
 
-async def _about(
-    service: Service, request: Request, step: Fetch, source: Source, found: Part
-) -> Fields:
+def _about(step: Fetch, found: Part) -> Fields:
     shown = _as_representation(step.representation, found)
-    fields = held.about(step.identifier, shown, digest=False)
-    fields.append((b"content-type", held.content_type(shown)))
-    fields.append((b"perdure-part", _reading(found)))
-    wanted = digests.is_wanted(request)
-    asked = wanted and b"want-repr-digest" in request.fields
-    if not isinstance(found.body, Stream) and wanted and (asked or _short(found)):
-        digest = await service.cut(_digest, found.body, source)
-        fields.append((b"repr-digest", digests.field(digest)))
-    return fields
-
-
-def _short(found: Part) -> bool:
-    return (found.length or 0) <= _DIGESTED
-
-
-def _digest(body: Body, source: Source) -> bytes:
-    digest = hashlib.sha512()
-    for chunk in body_chunks(body, source):
-        digest.update(chunk)
-    return digest.digest()
+    return [
+        *held.about(step.identifier, shown, digest=False),
+        (b"perdure-part", _reading(found)),
+    ]
 
 
 def _as_representation(one: Representation, found: Part) -> Representation:
     """What the header of an answer needs to know of the part, said as of a document."""
+    same = found.media_type == one.media_type
     return Representation(
-        format=one.format,
+        format=one.format if same else token(found.media_type),
         media_type=found.media_type,
         charset=found.charset,
         language=one.language,
@@ -275,34 +229,3 @@ def _reading(found: Part) -> bytes:
         parameters[name.lower()] = "".join(one if " " <= one <= "~" else "_" for one in fact)
     item = (http_sf.Token(found.selector.reading), parameters)
     return http_sf.ser(item).encode("ascii")
-
-
-# bodies
-# ------
-
-
-def _sent(
-    status: int, fields: Fields, segments: Segments, one: Representation, body: Pieces
-) -> Answer:
-    """An answer with these pieces of a representation, and bytes between them."""
-    made = [piece for piece in body if isinstance(piece, bytes)]
-    if len(made) == len(body):
-        return Answer(status, fields, body=b"".join(made))
-    if len(body) == 1 and isinstance(body[0], Span):
-        return bodies.body(status, fields, segments, one, (body[0].start, body[0].stop))
-    return Answer(status, fields, stream=_pieces(segments, one, body))
-
-
-async def _pieces(segments: Segments, one: Representation, body: Pieces) -> AsyncIterator[bytes]:
-    for piece in body:
-        if isinstance(piece, Span):
-            async for chunk in bodies.read(segments, one, (piece.start, piece.stop)):
-                yield chunk
-        elif piece:
-            yield piece
-
-
-async def _made(service: Service, body: Stream) -> AsyncIterator[bytes]:
-    """A body that is made while it is sent; it is no longer made when nobody takes it."""
-    while chunk := await service.follow(body.chunks):
-        yield chunk

@@ -27,14 +27,20 @@ def pointed(
     `part` stood beside the identifier, behind `delimiter`. Raises NotFound where the whole is not
     known.
     """
-    own = str(identifier).removeprefix(str(identifier.whole))
-    if part is None and not own.startswith("#"):  # a citation belongs to the whole
+    meant = written(identifier, part)
+    if not meant:  # a citation belongs to the whole
         known = service.record(identifier) is not None
         return None if known else service.unfolding.unfold(identifier)
     record = service.record(identifier)
     if record is None:
         raise NotFound(identifier=str(identifier))
-    return Unfolded(identifier.whole, record, delimiter, own[1:] or part or "")
+    return Unfolded(identifier.whole, record, delimiter, meant)
+
+
+def written(identifier: Identifier, part: str | None = None) -> str:
+    """The text of the part: the identifier's own or, where it has none, what stood beside it."""
+    own = str(identifier).removeprefix(str(identifier.whole))
+    return own[1:] if own.startswith("#") else part or ""
 
 
 def is_elsewhere(found: Unfolded) -> bool:

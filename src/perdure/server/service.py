@@ -25,6 +25,7 @@ from perdure.unfolding import Unfolding
 
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
+_MOST_COUNTED = 10_000  # parts
 _FOLLOWERS = 8  # threads, each with a chunk of a body that is made while it is sent
 
 
@@ -39,6 +40,8 @@ class Service:
     health: Health = field(default_factory=Health)
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
+    counted: dict[bytes, int] = field(default_factory=dict)
+    """How long parts turned out to be that are made while they are sent, by their entity tags."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
@@ -84,6 +87,12 @@ class Service:
             self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._waiting[place], work, source, selector)
+
+    def count(self, tag: bytes, length: int) -> None:
+        """Keep in mind how long a part is: as long as its tag, which never changes."""
+        if len(self.counted) >= _MOST_COUNTED:
+            self.counted.clear()
+        self.counted[tag] = length
 
     async def follow(self, chunks: Iterator[bytes]) -> bytes:
         """The next chunk of a body that is made while it is sent; empty at its end only."""

@@ -126,6 +126,7 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
         return await reading.resource(service, request, identifier)
+    segments = service.registry.segments
     parts: list[bodies.Part] = []
     for fetch in step.fetches:
         one = fetch.representation
@@ -134,14 +135,13 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
             (b"content-location", uri(uri_of(fetch.identifier))),
             (b"repr-digest", digests.of(one)),
         ]
-        parts.append((head, one, (0, one.length)))
+        parts.append((head, one.length, bodies.read(segments, one, (0, one.length))))
     fields: Fields = [
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
         (b"vary", b"accept, accept-language"),
         *links(link(one.uri, "alternate") for one in step.locations),
     ]
-    segments = service.registry.segments
-    return bodies.multipart(HTTPStatus.OK, b"alternative", fields, segments, parts)
+    return bodies.multipart(HTTPStatus.OK, b"alternative", fields, parts)
 
 
 async def _n2c(service: Service, request: Request, operand: str) -> Answer:
