@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import json
 from collections.abc import Iterator
@@ -104,6 +106,15 @@ def test_what_an_answer_says(site: Deployment, image: str) -> None:
     assert site.get(target).body == answer.body
     head = site.ask("HEAD", target)
     assert (head.status, head.headers["content-length"]) == (200, str(len(answer.body)))
+
+
+def test_the_digest_is_one_that_the_reader_prefers(site: Deployment, image: str) -> None:
+    target = f"/iiif/3/{escaped(image)}/full/max/0/default.png"
+    for wish, name in (("sha-512=1", "sha-512"), ("sha-512=1, sha-256=2", "sha-256")):
+        answer = site.get(target, f"Want-Repr-Digest: {wish}")
+        digest = hashlib.new(name.replace("-", ""), answer.body).digest()
+        assert answer.headers["repr-digest"] == f"{name}=:{base64.b64encode(digest).decode()}:"
+    assert "repr-digest" not in site.get(target, "Want-Repr-Digest: sha-512=0").headers
 
 
 def test_without_a_version_it_is_the_highest_and_not_for_ever(site: Deployment, image: str) -> None:
