@@ -70,6 +70,9 @@ def test_a_syntax_is_told_by_its_mark(text: str, media_type: str, kind: str) -> 
         ("char=1,2", "application/pdf", "page=, nameddest= and ef= (RFC 8118)"),
         ("element(/1)", "text/plain", "offset() (ISO/IEC 21000-17)"),
         ("row=1", "application/zip", "selector() and JSON (Web Annotation)"),
+        ("zoom=50", "image/png", "t=, xywh=, track= and id= (Media Fragments URI 1.0)"),
+        ("mask(u)", "image/png", "t=, xywh=, track= and id= (Media Fragments URI 1.0)"),
+        ("bogus(1)", "text/plain", "char= and line= (RFC 5147)"),
         (
             "selector(type=FragmentSelector,value=row%3d1)",
             "text/plain",

@@ -16,8 +16,9 @@ TextRange(unit='line', start=10, end=20, checks=())
 Traceback (most recent call last):
 perdure.errors.PartNotSupported: no part 't=10' can be cut from 'text/plain'; it has parts of ...
 
-What must stay true: pure; a `read` never raises anything but MalformedPart, on any text, and takes
-time in proportion to it.
+What must stay true: pure; a `read` never raises anything but MalformedPart, or PartNotSupported for
+a text that keeps to the grammar and means nothing that is cut here, and takes time in proportion to
+the text.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Syntax(NamedTuple):
 
 
 _ANY_CASE = re.ASCII | re.IGNORECASE
-_AFTER_OTHERS = r"^(?:[\w.:-]++\(.*)?"  # schemes of XPointer that are not known come before
+_SCHEME = re.compile(r"^(?!offset\()[\w.:-]++\(")  # of the XPointer Framework, known or not
 
 _PLAIN_TEXT = Syntax(
     "char= and line= (RFC 5147)", re.compile("^(?:char|line)=", _ANY_CASE), plaintext.read
@@ -140,7 +141,7 @@ _TABLE = Syntax(
 )
 _PAGE = Syntax(
     "page=, nameddest= and ef= (RFC 8118)",
-    re.compile("(?:^|[&#])(?:page|nameddest|viewrect|ef)="),
+    re.compile(f"(?:^|[&#])(?:{'|'.join(page.PARAMETERS)})="),
     page.read,
 )
 _MEDIA = Syntax(
@@ -148,17 +149,12 @@ _MEDIA = Syntax(
     re.compile("(?:^|&)(?:t|xywh|track|id)="),
     media.read,
 )
-_MPEG_21 = Syntax(
-    "ffp() and mp() (ISO/IEC 21000-17)",
-    re.compile(rf"{_AFTER_OTHERS}(?:ffp|mp)\(", re.DOTALL),
-    mpeg21.read,
-)
+_MPEG_21 = Syntax("ffp() and mp() (ISO/IEC 21000-17)", _SCHEME, mpeg21.read)
 _TIME = Syntax("@time() (ISO 24619)", re.compile(r"^@?time\("), media.read_time_call)
 _OCTETS = Syntax("offset() (ISO/IEC 21000-17)", re.compile(r"^offset\('?[0-9]"), mpeg21.read)
-_POINTER = Syntax(
-    "element() and xpointer() (XPointer)",
-    re.compile(rf"{_AFTER_OTHERS}(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL),
-    xpointer.read,
+_POINTER = Syntax("element() and xpointer() (XPointer)", _SCHEME, xpointer.read)
+_KNOWN_POINTER = _POINTER._replace(  # any other text may be an ID of HTML
+    mark=re.compile(r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL)
 )
 _DIRECTIVE = Syntax(
     ":~:text= (URL Fragment Text Directives)", re.compile(directive.DELIMITER), directive.read
@@ -175,7 +171,7 @@ _NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
 COLLECTION = "application/vnd.perdure.collection+json"
 
 _EVERYWHERE = (_OCTETS, _ANNOTATION)
-_HTML = (*_EVERYWHERE, _POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
+_HTML = (*_EVERYWHERE, _KNOWN_POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
 _XML = (*_EVERYWHERE, _POINTER, _NCNAME, _DIRECTIVE, _PLAIN_TEXT)
 _TIMED = (*_EVERYWHERE, _TIME, _MPEG_21, _MEDIA)
 
@@ -214,28 +210,32 @@ def parse(text: str, media_type: str) -> Selector:
     """The part that a fragment means on a resource of this media type, percent-escapes as written.
 
     Raises MalformedPart; PartNotSupported where the text is written in a syntax that another media
-    type has.
+    type has, or names what is not cut here.
     """
     check(text, _RULE)
-    return _read(text, syntaxes(media_type), media_type)
+    try:
+        return _read(text, syntaxes(media_type))
+    except PartNotSupported as error:
+        error.media_type = media_type  # a reader knows its syntax, not the document
+        raise
 
 
 _RULE = "RFC 3986 section 3.5"
 
 
-def _read(text: str, own: Sequence[Syntax], media_type: str) -> Selector:
+def _read(text: str, own: Sequence[Syntax]) -> Selector:
     for seen in (text, decoded(text) or text):  # a mark may be escaped
         for syntax in own:
             if not syntax.mark.search(seen):
                 continue
             if syntax is _ANNOTATION:  # a fragment in it is one of this media type
                 others = [one for one in own if one is not _ANNOTATION]
-                return annotation.read(text, partial(_read, own=others, media_type=media_type))
+                return annotation.read(text, partial(_read, own=others))
             return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
     foreign = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
     if any(syntax.mark.search(text) for syntax in foreign):
-        raise PartNotSupported(media_type=media_type, selector=text, offered=offered)
+        raise PartNotSupported(selector=text, offered=offered)
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 
 
