@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.extractors.cutting import source
+from tests.extractors.cutting import cut, source
 
 from perdure.extraction import Extraction
 from perdure.parts import parse
@@ -55,3 +55,15 @@ def test_where_a_part_waits(
     it = source(tmp_path, bytes(length), media_type)
     place = extraction.place(it, parse(part, media_type))
     assert place.partition(":")[0].removeprefix("perdure.extractors.") == (module or "")
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/html", "text/sgml", "application/sgml", "text/xml", "image/svg+xml"]
+)
+def test_ids_that_are_listed_are_parts(
+    extraction: Extraction, tmp_path: Path, media_type: str
+) -> None:
+    element = b'<p id="z" xml:id="z">one</p>'
+    document = source(tmp_path, b"<d>" + element + b"</d>", media_type, "us-ascii")
+    (listed,) = (one.items for one in extraction.extents(document) if one.syntax == "ID")
+    assert [cut(extraction, document, parse(one, media_type)) for one in listed] == [element]

@@ -167,18 +167,23 @@ _ANNOTATION = Syntax(
 _MEMBER = Syntax("member= (collections)", re.compile("^member="), member.read)
 _ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
 _NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
+_SGML_ID = Syntax("IDs of SGML", _NCNAME.mark, xpointer.read_id)
+_IDS = frozenset({_ID, _NCNAME, _SGML_ID})
 
 COLLECTION = "application/vnd.perdure.collection+json"
 
 _EVERYWHERE = (_OCTETS, _ANNOTATION)
 _HTML = (*_EVERYWHERE, _KNOWN_POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
 _XML = (*_EVERYWHERE, _POINTER, _NCNAME, _DIRECTIVE, _PLAIN_TEXT)
+_SGML = (*_EVERYWHERE, _SGML_ID, _PLAIN_TEXT, _DIRECTIVE)
 _TIMED = (*_EVERYWHERE, _TIME, _MPEG_21, _MEDIA)
 
 SYNTAXES: dict[str, tuple[Syntax, ...]] = {
     "text/csv": (*_EVERYWHERE, _TABLE, _PLAIN_TEXT, _DIRECTIVE),
     "text/html": _HTML,
     "application/xhtml+xml": _HTML,
+    "text/sgml": _SGML,
+    "application/sgml": _SGML,
     "text/xml": _XML,
     "application/xml": _XML,
     "*/*+xml": _XML,
@@ -233,7 +238,7 @@ def _read(text: str, own: Sequence[Syntax]) -> Selector:
                 return annotation.read(text, partial(_read, own=others))
             return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
-    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
+    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - _IDS
     if any(syntax.mark.search(text) for syntax in foreign):
         raise PartNotSupported(selector=text, offered=offered)
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
