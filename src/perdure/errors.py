@@ -370,7 +370,7 @@ class OverBudget(PerdureError):
         return f"{self.what} takes more than {self.limit}"
 
     def repair(self) -> str:
-        return "ask for less, or cut the part from a copy with 'perdure part'"
+        return "ask for less, or take the whole to a program that has no such bound"
 
 
 # try again
