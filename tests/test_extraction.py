@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.extractors.cutting import cut, source
 
+from perdure.errors import PartNotSupported
 from perdure.extraction import Extraction
 from perdure.parts import parse
 
@@ -67,3 +68,11 @@ def test_ids_that_are_listed_are_parts(
     document = source(tmp_path, b"<d>" + element + b"</d>", media_type, "us-ascii")
     (listed,) = (one.items for one in extraction.extents(document) if one.syntax == "ID")
     assert [cut(extraction, document, parse(one, media_type)) for one in listed] == [element]
+
+
+def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: Path) -> None:
+    it = source(tmp_path, b"RIFF", "audio/wav")
+    with pytest.raises(PartNotSupported) as caught:
+        extraction.extract(it, parse("ffp(track_ID=1)", "audio/wav"))
+    offered = ("id=", "mp(/~time())", "offset()", "t=", "track=", "xywh=")
+    assert caught.value.offered == offered

@@ -12,7 +12,6 @@ long: one that is `Lengthy` meets large documents elsewhere.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterable
 from functools import cached_property
@@ -42,10 +41,9 @@ from perdure.extractors.port import (
     Span,
     body_chunks,
 )
-from perdure.parts import Between, Extension, First, Selected, Selector, Within, pdi
+from perdure.parts import FORMS, Between, Extension, First, Selected, Selector, Within, pdi
 
 GROUP = "perdure.extractors"
-_CAPITAL = re.compile("(?<!^)([A-Z])")
 _WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
@@ -181,8 +179,7 @@ class Extraction:
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # a PDI is written in nothing else
             kinds = {f"{scheme}=" for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
         else:
-            others = known.difference(pdi.SCHEMES)
-            kinds = {_CAPITAL.sub(r" \1", kind.__name__).lower() for kind in others}
+            kinds = {form for kind in known for form in FORMS.get(kind, ())}
         return PartNotSupported(
             media_type=source.media_type, selector=str(selector), offered=tuple(sorted(kinds))
         )

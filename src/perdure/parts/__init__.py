@@ -81,6 +81,7 @@ from perdure.parts.selectors import (
 )
 
 __all__ = [
+    "FORMS",
     "SYNTAXES",
     "Between",
     "ByteRange",
@@ -198,6 +199,27 @@ SYNTAXES: dict[str, tuple[Syntax, ...]] = {
     "*/*": _EVERYWHERE,
 }
 """What parts of each media type may be written in; the first entry that fits a type has it."""
+
+FORMS: dict[type[Selected], tuple[str, ...]] = {
+    Cells: ("row=", "col=", "cell="),
+    ChildSequence: ("element()",),
+    Css: ("selector(type=CssSelector)",),
+    Destination: ("nameddest=",),
+    ElementById: ("ID",),
+    Embedded: ("ef=",),
+    Instant: ("mp(/~time())",),
+    Media: ("t=", "xywh=", "track=", "id="),
+    Member: ("member=",),
+    Octets: ("offset()",),
+    Page: ("page=",),
+    TextDirective: (":~:text=",),
+    TextPosition: ("selector(type=TextPositionSelector)",),
+    TextQuote: ("selector(type=TextQuoteSelector)",),
+    TextRange: ("char=", "line="),
+    Track: ("ffp()",),
+    XPath: ("xpointer()",),
+}
+"""What can be selected outside of PDIs, by how it is written; see `perdure.parts.pdi.SCHEMES`."""
 
 
 def syntaxes(media_type: str) -> tuple[Syntax, ...]:
