@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
+import wave
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.extractors.cutting import cut, source
+from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import PartNotSupported
 from perdure.extraction import Extraction
+from perdure.extractors.port import Span
 from perdure.parts import parse
 
 LARGE = 2 << 20
@@ -76,3 +81,54 @@ def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: P
         extraction.extract(it, parse("ffp(track_ID=1)", "audio/wav"))
     offered = ("id=", "mp(/~time())", "offset()", "t=", "track=", "xywh=")
     assert caught.value.offered == offered
+
+
+# a part of a part
+# ----------------
+
+
+def refined(outer: dict[str, Any], inner: dict[str, Any]) -> str:
+    return json.dumps(outer | {"refinedBy": inner})
+
+
+def test_the_slices_of_a_part_of_a_part_are_those_of_the_source(
+    extraction: Extraction, tmp_path: Path
+) -> None:
+    data = "<d><s>é<p>one</p></s><s>é<p>two</p></s></d>".encode()
+    it = source(tmp_path, data, "application/xml", "utf-8")
+    second = {"type": "XPathSelector", "value": "/d/s[2]"}
+    paragraph = {"type": "CssSelector", "value": "p"}
+    selector = parse(refined(second, paragraph), it.media_type)
+    assert cut(extraction, it, selector) == b"<p>two</p>"
+    start = data.index(b"<p>two")
+    assert extraction.extract(it, selector).slices == (Span(start, start + 10),)
+
+
+def test_the_samples_of_an_interval_of_an_interval(extraction: Extraction, tmp_path: Path) -> None:
+    path = tmp_path / "made.wav"
+    samples = bytes(index * 7 % 256 for index in range(2 * 8000 * 4))
+    with wave.open(str(path), "wb") as made:
+        made.setparams((1, 2, 8000, 0, "NONE", ""))
+        made.writeframes(samples)
+    data = path.read_bytes()
+    it = source(tmp_path, data, "audio/wav")
+    outer, inner = ({"type": "FragmentSelector", "value": text} for text in ("t=1,3", "t=0.5,1"))
+    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    with wave.open(io.BytesIO(content(part, it))) as read:
+        found = read.readframes(8000)
+    (span,) = part.slices  # from 1.5 to 2 seconds, of 16,000 bytes each
+    assert found == samples[24000:32000] == data[span.start : span.stop]
+
+
+def test_bytes_that_are_not_stored_are_no_slices(extraction: Extraction, tmp_path: Path) -> None:
+    """A part of WAV has a header of its own."""
+    path = tmp_path / "made.wav"
+    with wave.open(str(path), "wb") as made:
+        made.setparams((1, 2, 8000, 0, "NONE", ""))
+        made.writeframes(bytes(64000))
+    it = source(tmp_path, path.read_bytes(), "audio/wav")
+    outer = {"type": "FragmentSelector", "value": "t=1,3"}
+    inner = {"type": "DataPositionSelector", "start": 0, "end": 60}
+    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    assert content(part, it)[:4] == b"RIFF"
+    assert part.slices == ()

@@ -39,7 +39,9 @@ from perdure.extractors.port import (
     Preparing,
     Source,
     Span,
+    Stream,
     body_chunks,
+    body_within,
 )
 from perdure.parts import FORMS, Between, Extension, First, Selected, Selector, Within, pdi
 
@@ -232,7 +234,19 @@ class Extraction:
             )
             inner = self.extract(within, selector.inner)
             body = (b"".join(body_chunks(inner.body, within)),)
-        return msgspec.structs.replace(inner, selector=selector, body=body, slices=())
+        slices = _slices_within(outer, inner)
+        return msgspec.structs.replace(inner, selector=selector, body=body, slices=slices)
+
+
+def _slices_within(outer: Part, inner: Part) -> tuple[Span, ...]:
+    """The stored bytes that a part of a part is made of; none where some of them are not stored."""
+    if isinstance(outer.body, Stream):
+        return ()
+    pieces = [
+        piece for one in inner.slices for piece in body_within(outer.body, one.start, one.stop)
+    ]
+    slices = tuple(piece for piece in pieces if isinstance(piece, Span))
+    return slices if len(slices) == len(pieces) else ()
 
 
 def _is_confined(extractor: Extractor, source: Source) -> bool:
