@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extractors.cutting import content, cut, source
 
-from perdure.errors import PartNotSupported
+from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extraction import Extraction
 from perdure.extractors.port import Span
 from perdure.parts import parse
@@ -81,6 +81,32 @@ def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: P
         extraction.extract(it, parse("ffp(track_ID=1)", "audio/wav"))
     offered = ("id=", "mp(/~time())", "offset()", "t=", "track=", "xywh=")
     assert caught.value.offered == offered
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "offset(5,5000)",
+        "offset(10,)",
+        '{"type": "DataPositionSelector", "start": 0, "end": 11}',
+        '{"type": "DataPositionSelector", "start": 4, "end": 4}',
+        '{"type": "TextPositionSelector", "start": 0, "end": 11}',
+        '{"type": "TextPositionSelector", "start": 4, "end": 4}',
+    ],
+)
+def test_positions_beyond_the_resource_are_an_error(  # ruling: part-range
+    extraction: Extraction, tmp_path: Path, part: str
+) -> None:
+    """Only RFC 5147, RFC 7111, Media Fragments and IIIF clip what they name to what there is."""
+    it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
+    with pytest.raises(PartOutOfRange):
+        extraction.extract(it, parse(part, it.media_type))
+
+
+@pytest.mark.parametrize("part", ["offset(4,10)", "offset(4,)"])
+def test_octets_up_to_the_end(extraction: Extraction, tmp_path: Path, part: str) -> None:
+    it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
+    assert cut(extraction, it, parse(part, it.media_type)) == b"456789"
 
 
 # a part of a part
