@@ -197,6 +197,41 @@ eu tant d'enfants en si peu de temps ; mais c'est que sa femme allait vite en be
 faisait pas moins de deux à la fois. Ils étaient fort pauvres, et leurs sept enfants les
 incommodaient beaucoup, parce qu'aucun d'eux ne pouvait encore gagner sa vie.
 """
+GERMAN = """Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft
+und Gewissen begabt und sollen einander im Geiste der Brüderlichkeit begegnen. Jeder
+hat das Recht auf Leben, Freiheit und Sicherheit der Person. Niemand darf in Sklaverei
+gehalten werden; Sklaverei und Sklavenhandel sind in allen ihren Formen verboten. Alle
+Menschen sind vor dem Gesetz gleich.
+"""
+DANISH = """Alle mennesker er født frie og lige i værdighed og rettigheder. De er udstyret med
+fornuft og samvittighed, og de bør handle mod hverandre i en broderskabets ånd. Enhver
+har ret til liv, frihed og personlig sikkerhed. Ingen må holdes i slaveri eller
+trældom; slaveri og slavehandel under alle former skal være forbudt.
+"""
+FINNISH = """Kaikki ihmiset syntyvät vapaina ja tasavertaisina arvoltaan ja oikeuksiltaan. Heille
+on annettu järki ja omatunto, ja heidän on toimittava toisiaan kohtaan veljeyden
+hengessä. Jokaisella on oikeus elämään, vapauteen ja henkilökohtaiseen
+turvallisuuteen. Ketään ei saa pitää orjana tai orjuutettuna.
+"""
+POLISH = """Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni
+obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.
+Każdy człowiek ma prawo do życia, wolności i bezpieczeństwa swej osoby. Nie wolno
+nikogo czynić niewolnikiem ani nakładać na nikogo służebności; niewolnictwo i handel
+niewolnikami są zakazane.
+"""
+LITHUANIAN = """Visi žmonės gimsta laisvi ir lygūs savo orumu ir teisėmis. Jiems suteiktas protas ir
+sąžinė ir jie turi elgtis vienas kito atžvilgiu kaip broliai. Kiekvienas turi teisę į
+gyvybę, laisvę ir asmens saugumą. Niekas negali būti laikomas vergijoje ar nelaisvas;
+vergija ir prekyba vergais visomis jų formomis draudžiama.
+"""
+TURKISH = """Yaşamak, hürriyet ve kişi emniyeti her ferdin hakkıdır. Hiç kimse kölelik veya kulluk
+altında bulundurulamaz; kölelik ve köle ticareti her türlü şekliyle yasaktır. Hiç
+kimse işkenceye, zalimane, gayriinsani, haysiyet kırıcı cezalara veya muamelelere tabi
+tutulamaz. Herkes her nerede olursa olsun hukuk kişiliğinin tanınması hakkını haizdir.
+Kanun önünde herkes eşittir ve farksız olarak kanunun eşit korumasından istifade
+hakkını haizdir.
+"""
+PHRASES = "café naïve\nligne deux: déjà vu\n" * 20
 RUSSIAN = "Все счастливые семьи похожи друг на друга, каждая несчастливая несчастлива по-своему. "
 GREEK = "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. "
 JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。\n"
@@ -217,6 +252,12 @@ KOREAN = "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권
         (FRENCH, "utf-16-le", "utf-16le"),
         (FRENCH, "utf-16-be", "utf-16be"),
         (FRENCH, "latin-1", "iso-8859-1"),
+        (PHRASES, "latin-1", "iso-8859-1"),  # "the most orderly": windows-1257
+        (GERMAN, "latin-1", "iso-8859-1"),
+        (DANISH, "latin-1", "iso-8859-1"),
+        (FINNISH, "latin-1", "iso-8859-1"),  # "the most orderly": macintosh
+        (POLISH, "cp1250", "windows-1250"),
+        (TURKISH, "cp1254", "windows-1254"),
         ("café", "latin-1", "iso-8859-1"),
         ("Größe", "latin-1", "iso-8859-1"),
         ("he said “no” – twice…", "cp1252", "windows-1252"),
@@ -236,8 +277,19 @@ def test_the_charset_of_a_text(text: str, codec: str, charset: str) -> None:
     found = detect(content)
     assert found == Detected(MediaType("text", "plain"), charset, "content")
     # ruling pdi-charset
-    multi_byte = codec not in ("ascii", "latin-1", "cp1252", "koi8-r", "cp1251", "iso8859-7")
+    multi_byte = not codec.startswith(("ascii", "latin", "cp125", "koi8", "iso8859"))
     assert formats.token(found.media_type, charset) == (charset if multi_byte else "text")
+
+
+@pytest.mark.xfail(
+    strict=True, reason="charset-normalizer takes it for Finnish, for Nordic letters"
+)
+@pytest.mark.parametrize(
+    ("text", "codec", "charset"),
+    [(LITHUANIAN, "cp1257", "windows-1257"), (POLISH, "iso8859-2", "iso-8859-2")],
+)
+def test_what_is_not_told_yet(text: str, codec: str, charset: str) -> None:
+    assert detect(text.encode(codec)).charset == charset
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "shift_jis", "euc_jp", "iso2022_jp", "utf-8-sig"])

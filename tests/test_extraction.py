@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import json
+import wave
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.extractors.cutting import source
+from tests.extractors.cutting import content, cut, source
 
+from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extraction import Extraction
+from perdure.extractors.port import Span
 from perdure.parts import parse
 
 LARGE = 2 << 20
@@ -55,3 +61,100 @@ def test_where_a_part_waits(
     it = source(tmp_path, bytes(length), media_type)
     place = extraction.place(it, parse(part, media_type))
     assert place.partition(":")[0].removeprefix("perdure.extractors.") == (module or "")
+
+
+@pytest.mark.parametrize(
+    "media_type", ["text/html", "text/sgml", "application/sgml", "text/xml", "image/svg+xml"]
+)
+def test_ids_that_are_listed_are_parts(
+    extraction: Extraction, tmp_path: Path, media_type: str
+) -> None:
+    element = b'<p id="z" xml:id="z">one</p>'
+    document = source(tmp_path, b"<d>" + element + b"</d>", media_type, "us-ascii")
+    (listed,) = (one.items for one in extraction.extents(document) if one.syntax == "ID")
+    assert [cut(extraction, document, parse(one, media_type)) for one in listed] == [element]
+
+
+def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: Path) -> None:
+    it = source(tmp_path, b"RIFF", "audio/wav")
+    with pytest.raises(PartNotSupported) as caught:
+        extraction.extract(it, parse("ffp(track_ID=1)", "audio/wav"))
+    offered = ("id=", "mp(/~time())", "offset()", "t=", "track=", "xywh=")
+    assert caught.value.offered == offered
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "offset(5,5000)",
+        "offset(10,)",
+        '{"type": "DataPositionSelector", "start": 0, "end": 11}',
+        '{"type": "DataPositionSelector", "start": 4, "end": 4}',
+        '{"type": "TextPositionSelector", "start": 0, "end": 11}',
+        '{"type": "TextPositionSelector", "start": 4, "end": 4}',
+    ],
+)
+def test_positions_beyond_the_resource_are_an_error(  # ruling: part-range
+    extraction: Extraction, tmp_path: Path, part: str
+) -> None:
+    """Only RFC 5147, RFC 7111, Media Fragments and IIIF clip what they name to what there is."""
+    it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
+    with pytest.raises(PartOutOfRange):
+        extraction.extract(it, parse(part, it.media_type))
+
+
+@pytest.mark.parametrize("part", ["offset(4,10)", "offset(4,)"])
+def test_octets_up_to_the_end(extraction: Extraction, tmp_path: Path, part: str) -> None:
+    it = source(tmp_path, b"0123456789", "text/plain", "us-ascii")
+    assert cut(extraction, it, parse(part, it.media_type)) == b"456789"
+
+
+# a part of a part
+# ----------------
+
+
+def refined(outer: dict[str, Any], inner: dict[str, Any]) -> str:
+    return json.dumps(outer | {"refinedBy": inner})
+
+
+def test_the_slices_of_a_part_of_a_part_are_those_of_the_source(
+    extraction: Extraction, tmp_path: Path
+) -> None:
+    data = "<d><s>é<p>one</p></s><s>é<p>two</p></s></d>".encode()
+    it = source(tmp_path, data, "application/xml", "utf-8")
+    second = {"type": "XPathSelector", "value": "/d/s[2]"}
+    paragraph = {"type": "CssSelector", "value": "p"}
+    selector = parse(refined(second, paragraph), it.media_type)
+    assert cut(extraction, it, selector) == b"<p>two</p>"
+    start = data.index(b"<p>two")
+    assert extraction.extract(it, selector).slices == (Span(start, start + 10),)
+
+
+def test_the_samples_of_an_interval_of_an_interval(extraction: Extraction, tmp_path: Path) -> None:
+    path = tmp_path / "made.wav"
+    samples = bytes(index * 7 % 256 for index in range(2 * 8000 * 4))
+    with wave.open(str(path), "wb") as made:
+        made.setparams((1, 2, 8000, 0, "NONE", ""))
+        made.writeframes(samples)
+    data = path.read_bytes()
+    it = source(tmp_path, data, "audio/wav")
+    outer, inner = ({"type": "FragmentSelector", "value": text} for text in ("t=1,3", "t=0.5,1"))
+    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    with wave.open(io.BytesIO(content(part, it))) as read:
+        found = read.readframes(8000)
+    (span,) = part.slices  # from 1.5 to 2 seconds, of 16,000 bytes each
+    assert found == samples[24000:32000] == data[span.start : span.stop]
+
+
+def test_bytes_that_are_not_stored_are_no_slices(extraction: Extraction, tmp_path: Path) -> None:
+    """A part of WAV has a header of its own."""
+    path = tmp_path / "made.wav"
+    with wave.open(str(path), "wb") as made:
+        made.setparams((1, 2, 8000, 0, "NONE", ""))
+        made.writeframes(bytes(64000))
+    it = source(tmp_path, path.read_bytes(), "audio/wav")
+    outer = {"type": "FragmentSelector", "value": "t=1,3"}
+    inner = {"type": "DataPositionSelector", "start": 0, "end": 60}
+    part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
+    assert content(part, it)[:4] == b"RIFF"
+    assert part.slices == ()

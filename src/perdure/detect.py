@@ -231,14 +231,17 @@ _USUAL = (
 )
 
 # Single-byte codings of Latin letters differ in a few of them. So the default stands against near
-# guesses where the language is one that ISO 8859-1 was made for (names of charset-normalizer), and
-# where there are too few letters beyond ASCII to tell the language.
+# guesses where there are too few letters beyond ASCII to tell the language, and where this is one
+# that ISO 8859-1 was made for (names of charset-normalizer), unless another is told better. Where
+# the guess is the same such language, told well and written with characters that ISO 8859-1 has,
+# the default stands against any: nobody writes French in windows-1257.
 _WESTERN = frozenset(
     {"Dutch", "English", "Finnish", "French", "German", "Indonesian", "Italian", "Norwegian"}
     | {"Portuguese", "Spanish", "Swedish"}
 )
 _NEAR = 0.02  # of charset-normalizer's measure of disorder, 0 to 1
 _TOO_FEW = 32  # letters beyond ASCII
+_TOLD = 0.6  # of charset-normalizer's measure of coherence with a language, 0 to 1
 _CHANCE = 4  # characters that a multi-byte coding may find in anything
 _TELLING = 256  # bytes: so many without a control character are some text, whatever its coding
 
@@ -298,18 +301,29 @@ def _guess(data: bytes) -> _Coding | None:
     letters = sum(not character.isascii() for character in decoded)
     if best.multi_byte_usage > 0:
         return _default(data) if letters < _CHANCE else _named(_usual(best))
-    if not best.languages or any(_stands(match, best, letters) for match in matches):
+    basic = not re.search(rb"[\x80-\x9f]", data)
+    if not best.languages or any(_stands(match, best, letters, basic=basic) for match in matches):
         return _default(data)
     return _named(_usual(best))
 
 
 def _stands(
-    match: charset_normalizer.CharsetMatch, best: charset_normalizer.CharsetMatch, letters: int
+    match: charset_normalizer.CharsetMatch,
+    best: charset_normalizer.CharsetMatch,
+    letters: int,
+    *,
+    basic: bool,
 ) -> bool:
-    """Whether this match is the default, and explains the data about as well as the best."""
+    """Whether this match is the default, and explains the data about as well as the best.
+
+    `basic`: the data has none of the bytes that are no characters in ISO 8859-1.
+    """
     default = not {"latin_1", "cp1252"}.isdisjoint({match.encoding, *match.could_be_from_charset})
-    expected = letters < _TOO_FEW or not _WESTERN.isdisjoint(match.languages[:1])
-    return default and expected and match.chaos <= best.chaos + _NEAR
+    western = not _WESTERN.isdisjoint(match.languages[:1])
+    better = match.coherence >= best.coherence or not _WESTERN.isdisjoint(best.languages[:1])
+    near = (letters < _TOO_FEW or (western and better)) and match.chaos <= best.chaos + _NEAR
+    same = western and match.languages[0] == best.languages[0]
+    return default and (near or (basic and same and match.coherence >= _TOLD))
 
 
 def _usual(match: charset_normalizer.CharsetMatch) -> str:

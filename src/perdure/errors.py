@@ -320,14 +320,16 @@ class PartNotSupported(PerdureError):
 
     code = "part-not-supported"
     fields = ("media_type", "selector", "install", "offered")
-    media_type: str
+    media_type: str | None
+    """None where the text was read without knowing of what it is a part."""
     selector: str
     install: str | None
     offered: tuple[str, ...] | None
-    """The kinds of part that this media type has here."""
+    """The kinds of part that there are here, as they are written."""
 
     def problem(self) -> str:
-        return f"no part {quote(self.selector)} can be cut from {quote(self.media_type)}"
+        source = f" from {quote(self.media_type)}" if self.media_type else ""
+        return f"no part {quote(self.selector)} can be cut{source}"
 
     def repair(self) -> str:
         if self.install:
@@ -368,7 +370,7 @@ class OverBudget(PerdureError):
         return f"{self.what} takes more than {self.limit}"
 
     def repair(self) -> str:
-        return "ask for less, or cut the part from a copy with 'perdure part'"
+        return "ask for less, or take the whole to a program that has no such bound"
 
 
 # try again

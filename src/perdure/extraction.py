@@ -12,7 +12,6 @@ long: one that is `Lengthy` meets large documents elsewhere.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterable
 from functools import cached_property
@@ -40,12 +39,13 @@ from perdure.extractors.port import (
     Preparing,
     Source,
     Span,
+    Stream,
     body_chunks,
+    body_within,
 )
-from perdure.parts import Between, Extension, First, Selected, Selector, Within, pdi
+from perdure.parts import FORMS, Between, Extension, First, Selected, Selector, Within, pdi
 
 GROUP = "perdure.extractors"
-_CAPITAL = re.compile("(?<!^)([A-Z])")
 _WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
@@ -181,8 +181,7 @@ class Extraction:
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # a PDI is written in nothing else
             kinds = {f"{scheme}=" for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
         else:
-            others = known.difference(pdi.SCHEMES)
-            kinds = {_CAPITAL.sub(r" \1", kind.__name__).lower() for kind in others}
+            kinds = {form for kind in known for form in FORMS.get(kind, ())}
         return PartNotSupported(
             media_type=source.media_type, selector=str(selector), offered=tuple(sorted(kinds))
         )
@@ -235,7 +234,19 @@ class Extraction:
             )
             inner = self.extract(within, selector.inner)
             body = (b"".join(body_chunks(inner.body, within)),)
-        return msgspec.structs.replace(inner, selector=selector, body=body, slices=())
+        slices = _slices_within(outer, inner)
+        return msgspec.structs.replace(inner, selector=selector, body=body, slices=slices)
+
+
+def _slices_within(outer: Part, inner: Part) -> tuple[Span, ...]:
+    """The stored bytes that a part of a part is made of; none where some of them are not stored."""
+    if isinstance(outer.body, Stream):
+        return ()
+    pieces = [
+        piece for one in inner.slices for piece in body_within(outer.body, one.start, one.stop)
+    ]
+    slices = tuple(piece for piece in pieces if isinstance(piece, Span))
+    return slices if len(slices) == len(pieces) else ()
 
 
 def _is_confined(extractor: Extractor, source: Source) -> bool:

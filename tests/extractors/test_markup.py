@@ -436,7 +436,7 @@ def test_what_markup_does_not_have_is_named(extraction: Extraction, tmp_path: Pa
     page = source(tmp_path, b"<p>", "text/html", None)
     with pytest.raises(PartNotSupported) as caught:
         extraction.extract(page, Page(1))
-    assert {"element by id", "text quote"} <= set(caught.value.offered or ())
+    assert {"ID", "selector(type=TextQuoteSelector)"} <= set(caught.value.offered or ())
     with pytest.raises(PartNotSupported) as caught:
         extraction.extract(page, Rect(0, 0, 1, 1))
     assert caught.value.offered == ("byte=", "char=", "elt=", "name=")

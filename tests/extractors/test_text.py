@@ -426,8 +426,11 @@ def test_check_in_a_charset_that_has_not_the_characters(tmp_path: Path) -> None:
 def test_check_in_an_unknown_charset_is_not_skipped(tmp_path: Path) -> None:
     it = source(tmp_path, b"a", "text/plain", "utf-8")
     selector = TextRange("char", 0, 1, (Check("length", "1", "x-unknown"),))
-    with pytest.raises(PartNotSupported):
+    with pytest.raises(PartNotSupported) as caught:
         EXTRACTOR.extract(it, selector, NoIndexes())
+    assert caught.value.media_type == "text/plain"
+    assert caught.value.selector == "length=1,x-unknown"
+    assert "length check in a charset known here, as x-unknown is not" in str(caught.value)
 
 
 # real documents

@@ -5,6 +5,7 @@ The files are data for any language: what a case has in it says what is to be te
     part, json, query, call      what is read
     kind, fields, written        selects this, and is written so
     refused, at, expected        is no part; the error says where and what could have stood there
+    unsupported, offered         keeps to the grammar, and is nothing that is served; this is
     ignored                      is nothing by its specification, and so no part
     written_json                 the selector as Web Annotation has it
     identifier, media_type       an identifier that names a part, or the whole
@@ -20,7 +21,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from perdure.errors import MalformedPart
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import parse as parse_identifier
 from perdure.parts import (
     Selector,
@@ -109,6 +110,12 @@ def test_reads(syntax: str, case: Case) -> None:
     if case.get("refused") or case.get("ignored"):
         refused(read, given, case)
         return
+    if case.get("unsupported"):
+        with pytest.raises(PartNotSupported) as caught:
+            parse(given if "part" in case else json.dumps(given), MEDIA_TYPES[syntax])
+        assert caught.value.media_type == MEDIA_TYPES[syntax]
+        assert case["offered"] in (caught.value.offered or ())
+        return
     selector = read(given)
     agrees(selector, case)
     if "part" in case:
@@ -119,7 +126,7 @@ def test_reads(syntax: str, case: Case) -> None:
 
 @pytest.mark.parametrize(("syntax", "case"), cases("annotation"))
 def test_annotations_come_back(syntax: str, case: Case) -> None:
-    if case.get("refused") or "media_type" in case:
+    if case.get("refused") or case.get("unsupported") or "media_type" in case:
         return
     given: Any = case.get("part", case.get("json"))
     selector = annotation.read(given)

@@ -19,15 +19,13 @@ class OctetExtractor:
         match selector:
             case ByteRange(start=start, end=end):
                 span = Span(start, end)
-                if not start < end <= source.length:  # ruling: part-range
-                    raise _beyond(source, selector)
             case Octets(start=start, end=end):
-                span = Span(start, source.length if end is None else min(end, source.length))
-                if start >= source.length:
-                    raise _beyond(source, selector)
+                span = Span(start, source.length if end is None else end)
                 selector = Octets(start, span.stop)
             case _:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        if not span.start < span.stop <= source.length:  # ruling: part-range
+            raise _beyond(source, selector)
         return Part(
             selector=selector,
             media_type="application/octet-stream",

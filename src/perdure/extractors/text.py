@@ -304,12 +304,21 @@ def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes
 
 
 def _hold(check: Check, source: Source, how: Coding) -> None:
-    """Raises PartCheckFailed where the whole is not what the part was made of (RFC 5147, 2.1.3)."""
+    """Raises PartCheckFailed where the whole is not what the part was made of (RFC 5147, 2.1.3).
+
+    A check that cannot be made neither holds nor fails: PartNotSupported says which it is.
+    """
     octets: Iterable[bytes] = source.chunks(Span(0, source.length))
     length = source.length
     codec = how.codec
     if check.charset is not None:
-        codec = coding(msgspec.structs.replace(source, charset=check.charset)).codec
+        try:
+            codec = coding(msgspec.structs.replace(source, charset=check.charset)).codec
+        except PartNotSupported:
+            known = f"{check.kind} check in a charset known here, as {check.charset} is not"
+            raise PartNotSupported(
+                media_type=source.media_type, selector=str(check), offered=(known,)
+            ) from None
     try:
         if codec != how.codec:
             octets = _encoded(_whole(source, how), codec)

@@ -48,7 +48,7 @@ def check(source: Source, selector: XPath) -> None:
             raise PartNotSupported(
                 media_type=source.media_type,
                 selector=str(selector),
-                offered=("x path 1.0", "range-to", "string-range"),
+                offered=("XPath 1.0", "range-to", "string-range"),
             )
         if call[1] not in _FUNCTIONS:
             raise malformed(expression, call.start(), "a function of XPath 1.0")

@@ -16,8 +16,9 @@ TextRange(unit='line', start=10, end=20, checks=())
 Traceback (most recent call last):
 perdure.errors.PartNotSupported: no part 't=10' can be cut from 'text/plain'; it has parts of ...
 
-What must stay true: pure; a `read` never raises anything but MalformedPart, on any text, and takes
-time in proportion to it.
+What must stay true: pure; a `read` never raises anything but MalformedPart, or PartNotSupported for
+a text that keeps to the grammar and means nothing that is cut here, and takes time in proportion to
+the text.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ from perdure.parts.selectors import (
 )
 
 __all__ = [
+    "FORMS",
     "SYNTAXES",
     "Between",
     "ByteRange",
@@ -130,7 +132,7 @@ class Syntax(NamedTuple):
 
 
 _ANY_CASE = re.ASCII | re.IGNORECASE
-_AFTER_OTHERS = r"^(?:[\w.:-]++\(.*)?"  # schemes of XPointer that are not known come before
+_SCHEME = re.compile(r"^(?!offset\()[\w.:-]++\(")  # of the XPointer Framework, known or not
 
 _PLAIN_TEXT = Syntax(
     "char= and line= (RFC 5147)", re.compile("^(?:char|line)=", _ANY_CASE), plaintext.read
@@ -140,7 +142,7 @@ _TABLE = Syntax(
 )
 _PAGE = Syntax(
     "page=, nameddest= and ef= (RFC 8118)",
-    re.compile("(?:^|[&#])(?:page|nameddest|viewrect|ef)="),
+    re.compile(f"(?:^|[&#])(?:{'|'.join(page.PARAMETERS)})="),
     page.read,
 )
 _MEDIA = Syntax(
@@ -148,17 +150,12 @@ _MEDIA = Syntax(
     re.compile("(?:^|&)(?:t|xywh|track|id)="),
     media.read,
 )
-_MPEG_21 = Syntax(
-    "ffp() and mp() (ISO/IEC 21000-17)",
-    re.compile(rf"{_AFTER_OTHERS}(?:ffp|mp)\(", re.DOTALL),
-    mpeg21.read,
-)
+_MPEG_21 = Syntax("ffp() and mp() (ISO/IEC 21000-17)", _SCHEME, mpeg21.read)
 _TIME = Syntax("@time() (ISO 24619)", re.compile(r"^@?time\("), media.read_time_call)
 _OCTETS = Syntax("offset() (ISO/IEC 21000-17)", re.compile(r"^offset\('?[0-9]"), mpeg21.read)
-_POINTER = Syntax(
-    "element() and xpointer() (XPointer)",
-    re.compile(rf"{_AFTER_OTHERS}(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL),
-    xpointer.read,
+_POINTER = Syntax("element() and xpointer() (XPointer)", _SCHEME, xpointer.read)
+_KNOWN_POINTER = _POINTER._replace(  # any other text may be an ID of HTML
+    mark=re.compile(r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL)
 )
 _DIRECTIVE = Syntax(
     ":~:text= (URL Fragment Text Directives)", re.compile(directive.DELIMITER), directive.read
@@ -171,18 +168,23 @@ _ANNOTATION = Syntax(
 _MEMBER = Syntax("member= (collections)", re.compile("^member="), member.read)
 _ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
 _NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
+_SGML_ID = Syntax("IDs of SGML", _NCNAME.mark, xpointer.read_id)
+_IDS = frozenset({_ID, _NCNAME, _SGML_ID})
 
 COLLECTION = "application/vnd.perdure.collection+json"
 
 _EVERYWHERE = (_OCTETS, _ANNOTATION)
-_HTML = (*_EVERYWHERE, _POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
+_HTML = (*_EVERYWHERE, _KNOWN_POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
 _XML = (*_EVERYWHERE, _POINTER, _NCNAME, _DIRECTIVE, _PLAIN_TEXT)
+_SGML = (*_EVERYWHERE, _SGML_ID, _PLAIN_TEXT, _DIRECTIVE)
 _TIMED = (*_EVERYWHERE, _TIME, _MPEG_21, _MEDIA)
 
 SYNTAXES: dict[str, tuple[Syntax, ...]] = {
     "text/csv": (*_EVERYWHERE, _TABLE, _PLAIN_TEXT, _DIRECTIVE),
     "text/html": _HTML,
     "application/xhtml+xml": _HTML,
+    "text/sgml": _SGML,
+    "application/sgml": _SGML,
     "text/xml": _XML,
     "application/xml": _XML,
     "*/*+xml": _XML,
@@ -197,6 +199,27 @@ SYNTAXES: dict[str, tuple[Syntax, ...]] = {
     "*/*": _EVERYWHERE,
 }
 """What parts of each media type may be written in; the first entry that fits a type has it."""
+
+FORMS: dict[type[Selected], tuple[str, ...]] = {
+    Cells: ("row=", "col=", "cell="),
+    ChildSequence: ("element()",),
+    Css: ("selector(type=CssSelector)",),
+    Destination: ("nameddest=",),
+    ElementById: ("ID",),
+    Embedded: ("ef=",),
+    Instant: ("mp(/~time())",),
+    Media: ("t=", "xywh=", "track=", "id="),
+    Member: ("member=",),
+    Octets: ("offset()",),
+    Page: ("page=",),
+    TextDirective: (":~:text=",),
+    TextPosition: ("selector(type=TextPositionSelector)",),
+    TextQuote: ("selector(type=TextQuoteSelector)",),
+    TextRange: ("char=", "line="),
+    Track: ("ffp()",),
+    XPath: ("xpointer()",),
+}
+"""What can be selected outside of PDIs, by how it is written; see `perdure.parts.pdi.SCHEMES`."""
 
 
 def syntaxes(media_type: str) -> tuple[Syntax, ...]:
@@ -214,28 +237,32 @@ def parse(text: str, media_type: str) -> Selector:
     """The part that a fragment means on a resource of this media type, percent-escapes as written.
 
     Raises MalformedPart; PartNotSupported where the text is written in a syntax that another media
-    type has.
+    type has, or names what is not cut here.
     """
     check(text, _RULE)
-    return _read(text, syntaxes(media_type), media_type)
+    try:
+        return _read(text, syntaxes(media_type))
+    except PartNotSupported as error:
+        error.media_type = media_type  # a reader knows its syntax, not the document
+        raise
 
 
 _RULE = "RFC 3986 section 3.5"
 
 
-def _read(text: str, own: Sequence[Syntax], media_type: str) -> Selector:
+def _read(text: str, own: Sequence[Syntax]) -> Selector:
     for seen in (text, decoded(text) or text):  # a mark may be escaped
         for syntax in own:
             if not syntax.mark.search(seen):
                 continue
             if syntax is _ANNOTATION:  # a fragment in it is one of this media type
                 others = [one for one in own if one is not _ANNOTATION]
-                return annotation.read(text, partial(_read, own=others, media_type=media_type))
+                return annotation.read(text, partial(_read, own=others))
             return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
-    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - {_ID, _NCNAME}
+    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - _IDS
     if any(syntax.mark.search(text) for syntax in foreign):
-        raise PartNotSupported(media_type=media_type, selector=text, offered=offered)
+        raise PartNotSupported(selector=text, offered=offered)
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 
 

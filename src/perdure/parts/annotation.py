@@ -11,7 +11,7 @@ Within(outer=Css(selector='#a'), inner=XPath(expression='b', namespaces=()))
 {'type': 'XPathSelector', 'value': 'b'}
 >>> read({"type": "SvgSelector", "value": "<svg/>"})  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 0; expected type: one of CssSelector, ...
+perdure.errors.PartNotSupported: ... it has parts of the kinds CssSelector, ...
 
 How it works: both spellings are read into a mapping, and that into a selector. Those that Web
 Annotation has no type for are written as FragmentSelectors, whose `conformsTo` says which syntax
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perdure.errors import MalformedPart
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.parts import (
     directive,
     media,
@@ -109,11 +109,12 @@ class _Place(NamedTuple):
 def read(
     given: str | Mapping[str, Any], fragment: Callable[[str], Selector] | None = None
 ) -> Selector:
-    """The selector that a text or a decoded JSON object describes. Raises MalformedPart.
+    """The selector that a text or a decoded JSON object describes.
 
     A text is JSON, escaped as in a URI or not, or a fragment that begins with `selector(`. Where it
     is known of which media type the document is, `fragment` reads its fragments (section 4.2.1:
-    `conformsTo` SHOULD be there, but need not).
+    `conformsTo` SHOULD be there, but need not). Raises MalformedPart, and PartNotSupported for what
+    is legal and not cut here.
     """
     text = given if isinstance(given, str) else "selector"
     try:
@@ -159,9 +160,10 @@ def _selector(given: object, place: _Place) -> Selector:
         raise place.fault("", "an object")
     kind = given.get("type")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
+    if kind in _NOT_SERVED:
+        raise PartNotSupported(selector=f"selector(type={kind})", offered=tuple(_READERS))
     if reader is None:
-        other = f", and no {kind}" if kind in _NOT_SERVED else ""
-        raise place.fault("type", f"one of {', '.join(_READERS)}{other}")
+        raise place.fault("type", f"one of {', '.join(_READERS)}")
     outer = reader(given, place)
     if given.get("refinedBy") is None:
         return outer

@@ -7,19 +7,23 @@ are joined by `*` are looked for one in another; those side by side are alternat
 Within(outer=Track(kind='track_ID', value='101'), inner=Instant(at=Fraction(50, 1)))
 >>> str(read("mp(~time('npt','10','30')/~region(rect(10,10,30,20)))"))
 't=10,30&xywh=10,10,20,10'
->>> read("mp(/~time('utc','50'))")  # doctest: +ELLIPSIS
+>>> read("mp(/~time('utc','20261121T101500Z'))")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 3; expected the time scheme npt or smpte-24, ...
+perdure.errors.PartNotSupported: ... it has parts of the kinds ffp(), offset(), ...
 
-One time is a moment, not the begin of an interval. The quotation marks that ISO 24619 prints are
-read as those that are meant, and so is a path without its slash, as it is found in the wild.
+What is well-formed and not served (other schemes, shapes, time schemes and paths) is passed over
+like a scheme that nobody knows; where nothing is left, there is no such part here. One time is a
+moment, not the begin of an interval. The quotation marks that ISO 24619 prints are read as those
+that are meant, and so is a path without its slash, as it is found in the wild.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 
+from perdure.errors import PartNotSupported
 from perdure.parts.grammar import DIGITS, Text, decode
 from perdure.parts.selectors import (
     Area,
@@ -43,7 +47,9 @@ _OFFSET = re.compile(rf"'?([0-9]{{1,{DIGITS}}}+)'?,'?([0-9]{{1,{DIGITS}}}+)?'?",
 
 
 def read(text: str) -> Selector:
-    """The part that a text names. Raises MalformedPart."""
+    """The part that a text names. Raises MalformedPart, and PartNotSupported where nothing in it
+    is served.
+    """
     whole = decode(text, _RULE)
     refuse_no_characters(whole)
     chains: list[list[Selector | None]] = []
@@ -56,12 +62,12 @@ def read(text: str) -> Selector:
     choices = [_nested(chain) for chain in chains]
     known = tuple(choice for choice in choices if choice is not None)
     if not known:
-        raise whole.fault(0, "ffp(), offset() or mp(): no other scheme is served", _RULE)
+        raise PartNotSupported(selector=text, offered=_SERVED)
     return known[0] if len(known) == 1 else First(known)
 
 
 def _nested(chain: list[Selector | None]) -> Selector | None:
-    """Selectors one in another; None where one of them has a scheme that is not known."""
+    """Selectors one in another; None where one of them is not served."""
     *outer, selector = chain
     for one in reversed(outer):
         selector = Within(one, selector) if one is not None and selector is not None else None
@@ -98,33 +104,65 @@ def _octets(whole: Text, piece: Piece) -> Octets:
 # mp: a path into the logical model of the medium
 # -----------------------------------------------
 
-_ARGUMENT = "'?([a-z0-9:.-]++)'?"
-_TIME_STEP = re.compile(rf"~time\({_ARGUMENT},\s*+{_ARGUMENT}(?:,\s*+{_ARGUMENT})?\)", re.ASCII)
+_WITHIN = r"[^()]*+"
+for _ in range(3):  # parentheses in those of a step
+    _WITHIN = rf"[^()]*+(?:\({_WITHIN}\)[^()]*+)*+"
+_STEP = re.compile(rf"~?[A-Za-z][\w-]*+(?:\({_WITHIN}\)|\[[^]]*+\])?", re.ASCII)
+_TIME = ",\\s*+'?([^',()]++)'?"
+_TIME_STEP = re.compile(rf"~time\('?([A-Za-z][\w-]*+)'?{_TIME}(?:{_TIME})?\)", re.ASCII)
 _CORNER = rf"\s*+'?([0-9]{{1,{DIGITS}}}+)'?"
 _REGION_STEP = re.compile(rf"~region\(rect\({','.join([_CORNER] * 4)}\)\)", re.ASCII)
-_STEPS = "~time('npt',…) or ~region(rect(…)), each at most once: nothing else of a path is served"
+_PATH = "steps with '/' between, ~time('npt',…) and ~region(rect(…)) each at most once"
+_SERVED = (
+    *("ffp()", "offset()", "mp(/~region(rect()))"),
+    f"mp(/~time()) in {', '.join(('npt', *TIMECODES))}",
+)
 
 
-def _path(whole: Text, piece: Piece) -> Selector:
+def _path(whole: Text, piece: Piece) -> Selector | None:
+    """What a path selects; None where a step of it is not served."""
     time: Time | Instant | None = None
     area: Area | None = None
-    for step in piece.data.translate(_QUOTES).removeprefix("/").split("/"):
-        if (found := _TIME_STEP.fullmatch(step)) and time is None:
+    served = True
+    for step in _steps(whole, piece):
+        if step.startswith("~time("):
+            found = _TIME_STEP.fullmatch(step)
+            if found is None or time is not None:
+                raise whole.fault(piece.at, _PATH, _RULE)
             time = _time(whole, piece, found)
-        elif (found := _REGION_STEP.fullmatch(step)) and area is None:
+            served = served and time is not None
+        elif step.startswith("~region(rect("):
+            found = _REGION_STEP.fullmatch(step)
+            if found is None or area is not None:
+                raise whole.fault(piece.at, _PATH, _RULE)
             area = _area(whole, piece, found)
         else:
-            raise whole.fault(piece.at, _STEPS, _RULE)
+            served = False
+    if not served:
+        return None
     if isinstance(time, Instant):
         return Within(time, Media(area=area)) if area else time
     return Media(time, area)
 
 
-def _time(whole: Text, piece: Piece, found: re.Match[str]) -> Time | Instant:
+def _steps(whole: Text, piece: Piece) -> Iterator[str]:
+    path = piece.data.translate(_QUOTES).removeprefix("/")
+    at = 0
+    while step := _STEP.match(path, at):
+        yield step[0]
+        at = step.end() + 1
+        if at > len(path):
+            return
+        if path[at - 1] != "/":
+            break
+    raise whole.fault(piece.at, _PATH, _RULE)
+
+
+def _time(whole: Text, piece: Piece, found: re.Match[str]) -> Time | Instant | None:
+    """None for a scheme that is not served: what its times look like, is not known here."""
     scheme, first, last = found.groups()
     if scheme != "npt" and scheme not in TIMECODES:
-        expected = f"the time scheme npt or {', '.join(TIMECODES)}"
-        raise whole.fault(piece.at, expected, _RULE)
+        return None
     start = _moment(scheme, first, within=last is None)
     end = _moment(scheme, last, within=False) if last else None
     if start is None or (last and (end is None or start >= end)):

@@ -1,22 +1,23 @@
 """Pages, destinations and embedded files of a PDF: `page=3`, `nameddest=chapter.2`, `ef=data.csv`.
 
 Specification: RFC 8118 section 3. Parameters are processed from left to right, so that the last one
-counts. Those that only set up a viewer (`zoom`, `view`, `search`, `highlight`, `comment`,
-`structelem` …) are passed over where there is something to serve beside them.
+counts. Those that only set up a viewer (`zoom`, `view`, `search` …) are passed over where there is
+something to serve beside them; alone they are no part that could be cut.
 
 >>> str(read("zoom=200&page=3&viewrect=0,0,100,50.5"))
 'page=3&viewrect=0,0,100,50.5'
 >>> read("zoom=200")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... expected page=, nameddest=, ef=, or viewrect= after page= (...)
+perdure.errors.PartNotSupported: ... it has parts of the kinds page=, nameddest=, ef=, ...
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fractions import Fraction
 
-from perdure.errors import MalformedPart
+from perdure.errors import MalformedPart, PartNotSupported
 from perdure.parts.grammar import DIGITS, check, decoded
 from perdure.parts.selectors import Destination, Embedded, Page
 
@@ -25,15 +26,32 @@ _PAIR = re.compile("[^&#]++")
 _PAGE = re.compile(f"0*+([1-9][0-9]{{0,{DIGITS - 1}}})", re.ASCII)
 _NUMBER = r"([0-9]{1,19}+(?:\.[0-9]{1,18}+)?)"
 _VIEW = re.compile(",".join([_NUMBER] * 4), re.ASCII)
+_TEXT = re.compile(".++", re.DOTALL)
+_SIGNED = r"-?[0-9]{1,19}+(?:\.[0-9]{1,18}+)?"
+_VIEWER = {
+    "comment": _TEXT,
+    "fdf": _TEXT,
+    "highlight": re.compile(",".join([_SIGNED] * 4), re.ASCII),
+    "search": _TEXT,
+    "structelem": _TEXT,
+    "view": re.compile(f"[A-Za-z]++(?:,{_SIGNED}){{0,4}}", re.ASCII),
+    "viewrect": _VIEW,
+    "zoom": re.compile(f"{_SIGNED}(?:,{_SIGNED}){{0,2}}", re.ASCII),
+}
+"""What sets up a viewer, by the values that it can have; a rectangle does so where no page is named
+before it."""
+_SERVED = ("page=", "nameddest=", "ef=", "viewrect= after page=")
+PARAMETERS = ("page", "nameddest", "ef", *_VIEWER)
+"""The names of all parameters, served or not."""
 
 
 def read(text: str) -> Page | Destination | Embedded:
-    """The page, destination or file that a text names. Raises MalformedPart."""
+    """The page, destination or file that a text names. Raises MalformedPart, and PartNotSupported
+    where all that it names is for a viewer.
+    """
     check(text, _RULE)
     selected: Page | Destination | Embedded | None = None
-    for pair in _PAIR.finditer(text):
-        name, _, value = (decoded(piece) or "" for piece in pair[0].partition("="))
-        at = min(pair.start() + len(name) + 1, len(text))
+    for at, name, value in _pairs(text):
         match name:
             case "page":
                 selected = Page(_page(text, at, value))
@@ -44,9 +62,27 @@ def read(text: str) -> Page | Destination | Embedded:
             case "ef":
                 selected = Embedded(_name(text, at, value))
     if selected is None:
-        expected = "page=, nameddest=, ef=, or viewrect= after page="
-        raise MalformedPart(text=text, at=0, expected=expected, rule=_RULE)
+        raise _nothing(text)
     return selected
+
+
+def _nothing(text: str) -> MalformedPart | PartNotSupported:
+    """What is wrong with a text that names nothing to serve."""
+    known = False
+    for at, name, value in _pairs(text):
+        if name in _VIEWER and not _VIEWER[name].fullmatch(value):
+            return MalformedPart(text=text, at=at, expected=f"a value of {name}=", rule=_RULE)
+        known = known or name in _VIEWER
+    if known:
+        return PartNotSupported(selector=text, offered=_SERVED)
+    return MalformedPart(text=text, at=0, expected=", ".join(_SERVED), rule=_RULE)
+
+
+def _pairs(text: str) -> Iterator[tuple[int, str, str]]:
+    """Where each value begins, its name, and itself."""
+    for pair in _PAIR.finditer(text):
+        name, _, value = (decoded(piece) or "" for piece in pair[0].partition("="))
+        yield min(pair.start() + len(name) + 1, len(text)), name, value
 
 
 def _page(text: str, at: int, value: str) -> int:

@@ -280,7 +280,7 @@ class Track(Selected, frozen=True):
 
 
 class Octets(Selected, frozen=True):
-    """Octets from `start`, cut at the end of the resource; None: all that follow."""
+    """Octets [start, end); None: all that follow. What lies beyond the resource is an error."""
 
     reading = "octets"
     conforms_to = MPEG_21

@@ -13,10 +13,14 @@ XPath(expression="//x:p[text()=')']", namespaces=(('x', 'urn:x'),))
 >>> read("element(/1")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 perdure.errors.MalformedPart: ... at 10; expected ')' (XPointer Framework section 3.1)
+>>> read("bogus(1)")  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+perdure.errors.PartNotSupported: ... it has parts of the kinds element(), xpath1(), xpointer()
 
 How it works: `pieces` takes a pointer apart into schemes with their data, for ISO/IEC 21000-17 too,
 which is built on the same framework. Pieces stand side by side: the first that selects anything is
-the part; schemes that are not known are skipped.
+the part; schemes that are not known are skipped, and where no other is left, there is no such part
+here.
 
 What must stay true: an expression that is let through here is small; its evaluation has bounds of
 its own (`perdure.extractors.confined`). EXSLT never gets through: its regular expressions take
@@ -28,6 +32,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from perdure.errors import PartNotSupported
 from perdure.parts.grammar import MOST, Text, decode, number
 from perdure.parts.selectors import ChildSequence, ElementById, First, Selector, XPath
 
@@ -117,7 +122,9 @@ def _closing(whole: Text, at: int) -> int:
 
 
 def read(text: str) -> Selector:
-    """The elements that a pointer names. Raises MalformedPart."""
+    """The elements that a pointer names. Raises MalformedPart, and PartNotSupported where none of
+    its schemes selects elements here.
+    """
     whole = decode(text, _FRAMEWORK)
     refuse_no_characters(whole)
     if _NCNAME.fullmatch(whole.plain):
@@ -134,7 +141,7 @@ def read(text: str) -> Selector:
                 check_xpath(whole, piece.at, piece.data)
                 choices.append(XPath(piece.data, tuple(namespaces.items())))
     if not choices:
-        raise whole.fault(0, "element(), xpointer() or xpath1()", "XPointer Framework section 3.3")
+        raise PartNotSupported(selector=text, offered=("element()", "xpath1()", "xpointer()"))
     return choices[0] if len(choices) == 1 else First(tuple(choices))
 
 
