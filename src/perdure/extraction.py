@@ -34,6 +34,7 @@ from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import (
     Extent,
     Extractor,
+    Hasty,
     Lengthy,
     Outlining,
     Part,
@@ -95,7 +96,8 @@ class Extraction:
         if extractor is None:
             raise self._unsupported(source, selector)
         if _is_confined(extractor, source):
-            return self._confined.extract(place, source, selector, self._place)
+            seconds = extractor.seconds(source) if isinstance(extractor, Hasty) else None
+            return self._confined.extract(place, source, selector, self._place, seconds=seconds)
         return extractor.extract(source, selector, self._indexes)
 
     def outline(self, source: Source, selector: Selector) -> Part:

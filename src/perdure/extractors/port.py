@@ -294,6 +294,15 @@ class Preparing(Protocol):
 
 
 @runtime_checkable
+class Hasty(Protocol):
+    """What an extractor is besides, that evaluates what others have thought up: an expression that
+    takes long is an attack, and those that take a moment do not wait behind it."""
+
+    def seconds(self, source: Source) -> int:
+        """Of CPU that a part of this source may take, where that is less than others may."""
+
+
+@runtime_checkable
 class Lengthy(Protocol):
     """What an extractor is besides, that looks through a whole document the first time."""
 
