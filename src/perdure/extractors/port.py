@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -186,6 +186,22 @@ def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
             yield from source.chunks(piece)
         elif piece:
             yield piece
+
+
+def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Chunks, joined while they are short: to send one costs as much as to make many. No block is
+    empty, and none longer than CHUNK but for a chunk that is so by itself.
+    """
+    waiting: list[bytes] = []
+    length = 0
+    for chunk in chunks:
+        if length and length + len(chunk) > CHUNK:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+        waiting.append(chunk)
+        length += len(chunk)
+    if length:
+        yield b"".join(waiting)
 
 
 def body_within(body: Pieces, start: int, stop: int) -> Pieces:
