@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
-from perdure.extractors import container, samples, wav
+from perdure.extractors import container, lasting, samples, wav
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.parts import Instant, Interval, Media, Selector
 from perdure.parts.selectors import Time
@@ -119,10 +119,9 @@ class AudioExtractor:
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _opened(source, "sec") as sound:
-            form, duration = sound.form, sound.container.duration
-            seconds = None if duration is None else duration // 1_000_000
-            what = f"seconds, {form.channels} channels at {form.rate} Hz"
-            return (Extent(syntax="sec=0,1", what=what, size=seconds),)
+            form, lasts = sound.form, sound.container.duration
+            seconds = None if lasts is None else Fraction(lasts, 1_000_000)
+            return lasting.extents(seconds, f", {form.channels} channels at {form.rate} Hz")
 
 
 class _Sound:

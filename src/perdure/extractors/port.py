@@ -310,6 +310,15 @@ class Preparing(Protocol):
 
 
 @runtime_checkable
+class Selective(Protocol):
+    """What an extractor is besides, that can cut only some documents of its media types: of the
+    others, the one that knows the same selectors and can cut them all is asked."""
+
+    def cuts(self, source: Source) -> bool:
+        """Whether it can cut this one, at a glance. Raises Undecodable."""
+
+
+@runtime_checkable
 class Hasty(Protocol):
     """What an extractor is besides, that evaluates what others have thought up: an expression that
     takes long is an attack, and those that take a moment do not wait behind it."""
