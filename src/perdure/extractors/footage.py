@@ -123,8 +123,9 @@ class Footage:
         """The frames and the samples with times in [start, end); a last frame in front of `end`
         may be missing where the film has ended.
         """
-        sound = self.audio.codec_context if self.audio else None
-        if self.audio and not (sound and sound.rate and sound.format.packed.name in _SAMPLES):
+        sound: Any = self.audio.codec_context if self.audio else None
+        form = sound.format.packed.name if sound and sound.rate and sound.format else None
+        if self.audio and form not in _SAMPLES:
             raise _unsupported(self.source, "with sound that cannot be decoded")
         for one in self._early(start, *self._streams):
             if isinstance(one, Shot):
