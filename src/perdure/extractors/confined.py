@@ -54,7 +54,7 @@ __all__ = ["AT_ONCE", "Budget", "Confined"]
 
 AT_ONCE = 2
 """Jobs of one extractor that run at the same time."""
-_PATIENCE = 2  # how many wall-clock seconds one of CPU may take, on a machine that is busy
+_PATIENCE = 4  # how many wall-clock seconds one of CPU may take, on a machine that is busy
 _GRACE = 2  # and seconds beside those
 _TO_PREPARE = 600  # seconds of CPU for one document
 _UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
