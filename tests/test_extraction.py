@@ -1,4 +1,5 @@
-"""Where parts wait for their turn: each kind with its own, and what is cut at once with none."""
+"""Where parts wait for their turn: each kind with its own, and what is cut at once with none; and
+which extractor of several cuts them."""
 
 from __future__ import annotations
 
@@ -6,16 +7,17 @@ import io
 import json
 import wave
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.extractors.cutting import content, cut, source
 
-from perdure.errors import PartNotSupported, PartOutOfRange
-from perdure.extraction import Extraction
-from perdure.extractors.port import Span
-from perdure.parts import parse
+from perdure.errors import BadSettings, PartNotSupported, PartOutOfRange
+from perdure.extraction import GROUP, Extraction, registered
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.parts import ByteRange, Selector, parse
 
 LARGE = 2 << 20
 XPATH = '{"type": "XPathSelector", "value": "//a"}'
@@ -158,3 +160,50 @@ def test_bytes_that_are_not_stored_are_no_slices(extraction: Extraction, tmp_pat
     part = extraction.extract(it, parse(refined(outer, inner), it.media_type))
     assert content(part, it)[:4] == b"RIFF"
     assert part.slices == ()
+
+
+class _Cutter:
+    """Cuts octets of text/plain, and no others."""
+
+    media_types = ("text/plain",)
+    selectors = (ByteRange,)
+    confined = False
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return Part(selector=selector, media_type="x/y", body=(type(self).__name__.encode(),))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return ()
+
+
+class _Choosy(_Cutter):
+    """One that cuts short documents only."""
+
+    def cuts(self, source: Source) -> bool:
+        return source.length < 10
+
+
+CUTTER, CHOOSY = _Cutter(), _Choosy()
+
+
+def _points(*names: str) -> list[EntryPoint]:
+    return [EntryPoint(name, f"{__name__}:{name}", GROUP) for name in names]
+
+
+def test_two_of_the_same_rank_are_a_mistake() -> None:
+    with pytest.raises(BadSettings, match="both cut ByteRange"):
+        registered([*_points("CUTTER"), EntryPoint("again", f"{__name__}:_Cutter", GROUP)])
+
+
+@pytest.mark.parametrize("names", [("CUTTER", "CHOOSY"), ("CHOOSY", "CUTTER")])
+def test_one_that_cuts_some_documents_leaves_others_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
+) -> None:
+    both = registered(_points(*names))
+    monkeypatch.setattr("perdure.extraction.registered", lambda: both)
+    extraction = Extraction()
+    for data, cut_by in ((b"short", b"_Choosy"), (b"rather long", b"_Cutter")):
+        it = source(tmp_path, data, "text/plain")
+        assert content(extraction.extract(it, ByteRange(0, 1)), it) == cut_by
+    extraction.close()

@@ -2,7 +2,8 @@
 
 How it works: extractors are entry points in the group `perdure.extractors`. Of those that know the
 kind of selector, the one with the most specific media type is asked (`text/html` before `text/*`
-before `*/*`); two of the same rank are a mistake in what is installed. Selectors that are put
+before `*/*`); two of the same rank are a mistake in what is installed, unless one is `Selective`
+and leaves to the other what it cannot cut. Selectors that are put
 together from others are taken apart here: `First` tries one after the other, `Within` cuts a part
 out of a part, `Between` goes from the start of one slice to the start of another.
 
@@ -33,10 +34,12 @@ from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import (
     Extent,
     Extractor,
+    Hasty,
     Lengthy,
     Outlining,
     Part,
     Preparing,
+    Selective,
     Source,
     Span,
     Stream,
@@ -61,11 +64,12 @@ def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Registered, 
     """All extractors that are installed. Raises BadSettings where two have the same rank."""
     found = entry_points(group=GROUP) if points is None else points
     extractors = tuple(Registered(point.value, point.load()) for point in found)
-    owners: dict[tuple[str, type[Selected]], str] = {}
+    owners: dict[tuple[str, type[Selected], bool], str] = {}
     for place, extractor in extractors:
         for kind in extractor.media_types:
             for selector in extractor.selectors:
-                other = owners.setdefault((kind, selector), place)
+                key = kind, selector, isinstance(extractor, Selective)
+                other = owners.setdefault(key, place)
                 if other != place:
                     raise BadSettings(
                         setting=GROUP,
@@ -95,7 +99,8 @@ class Extraction:
         if extractor is None:
             raise self._unsupported(source, selector)
         if _is_confined(extractor, source):
-            return self._confined.extract(place, source, selector, self._place)
+            seconds = extractor.seconds(source) if isinstance(extractor, Hasty) else None
+            return self._confined.extract(place, source, selector, self._place, seconds=seconds)
         return extractor.extract(source, selector, self._indexes)
 
     def outline(self, source: Source, selector: Selector) -> Part:
@@ -171,10 +176,11 @@ class Extraction:
 
     def _find(self, source: Source, selector: Selector) -> tuple[str, Extractor | None]:
         able = [one for one in self._ranked(source) if isinstance(selector, one[2].selectors)]
-        if not able:
-            return "", None
-        _, place, extractor = max(able, key=lambda one: one[0])
-        return place, extractor
+        first = sorted(able, key=lambda one: (one[0], isinstance(one[2], Selective)), reverse=True)
+        for _, place, extractor in first:
+            if not isinstance(extractor, Selective) or extractor.cuts(source):
+                return place, extractor
+        return "", None
 
     def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
         known = {kind for _, _, one in self._ranked(source) for kind in one.selectors}

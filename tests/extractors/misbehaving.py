@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.errors import PartNotFound
-from perdure.extractors.port import Extent, Indexes, Part, Source, Stream
+from perdure.extractors.port import CHUNK, Extent, Indexes, Part, Source, Stream
 from perdure.parts import ByteRange, Selector
 
 
@@ -63,9 +63,16 @@ class Streaming(_Extractor):
         return Part(selector=selector, media_type="x/y", body=Stream(chunks))
 
 
+class Trickling(_Extractor):
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        chunks = (b"" if n % 2 else b"row\r\n" for n in range(200_000))
+        return Part(selector=selector, media_type="x/y", body=Stream(chunks))
+
+
 class FailingLater(_Extractor):
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         def chunks() -> Any:
+            yield b"x" * CHUNK
             yield b"x"
             raise PartNotFound(identifier="x", selector="y", extent="nothing more")
 
@@ -97,4 +104,4 @@ class Fallen(_Extractor):
 
 SLEEPING, SPINNING, GREEDY, CRASHING = Sleeping(), Spinning(), Greedy(), Crashing()
 MISTAKEN, FAILING, STREAMING, FAILING_LATER = Mistaken(), Failing(), Streaming(), FailingLater()
-FALLEN = Fallen()
+FALLEN, TRICKLING = Fallen(), Trickling()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from tests.extractors.cutting import content, source
 from perdure.errors import OverBudget, PartNotFound, PerdureError, Undecodable
 from perdure.extractors import messages
 from perdure.extractors.confined import Budget, Confined
-from perdure.extractors.port import Decoded, Part, Source, Span, Stream
+from perdure.extractors.port import CHUNK, Decoded, Part, Source, Span, Stream
 from perdure.parts import ByteRange, Interval, Selector
 from perdure.testing import parts as strategies
 
@@ -29,7 +30,8 @@ OCTETS = "perdure.extractors.octets:EXTRACTOR"
 def confined() -> Iterator[Confined]:
     confined = Confined(most=1, budget=Budget(seconds=1, memory=256 << 20))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("PYTHONPATH", str(Path(__file__).parent))  # where workers find them
+        place = str(Path(__file__).parent)  # where workers find them
+        patched.setenv("PYTHONPATH", place, prepend=os.pathsep)
         yield confined
     confined.close()
 
@@ -83,6 +85,15 @@ def test_streams(confined: Confined, thing: Source) -> None:
     still_works(confined, thing)
 
 
+def test_a_stream_of_little_pieces(confined: Confined, thing: Source) -> None:
+    """They come in large ones: each costs a call of another thread and a chunk of HTTP."""
+    part = cut(confined, "TRICKLING", thing)
+    assert isinstance(part.body, Stream)
+    whole = CHUNK // len(b"row\r\n") * len(b"row\r\n")
+    assert [*map(len, part.body.chunks)] == [whole, 500_000 - whole]
+    still_works(confined, thing)
+
+
 def test_a_stream_that_nobody_reads_to_its_end(confined: Confined, thing: Source) -> None:
     part = cut(confined, "STREAMING", thing)
     assert isinstance(part.body, Stream)
@@ -100,7 +111,7 @@ def test_a_stream_that_nobody_reads_at_all(confined: Confined, thing: Source) ->
 def test_a_stream_that_fails(confined: Confined, thing: Source) -> None:
     part = cut(confined, "FAILING_LATER", thing)
     assert isinstance(part.body, Stream)
-    assert next(part.body.chunks) == b"x"
+    assert next(part.body.chunks) == b"x" * CHUNK
     with pytest.raises(PartNotFound):
         next(part.body.chunks)
     still_works(confined, thing)
@@ -116,7 +127,7 @@ def test_who_takes_long_holds_up_no_other_kind(confined: Confined, thing: Source
 
 def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither for those that are busy nor for those who wait for their turn."""
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     ending = Confined(most=1, budget=Budget(seconds=60))
     with ThreadPoolExecutor(3) as threads:
         jobs = [threads.submit(cut, ending, "SLEEPING", thing) for _ in range(3)]

@@ -288,13 +288,31 @@ def test_expressions(
 
 
 @pytest.mark.parametrize(
-    "page",
-    [b"<div>" * 50_000, b"<a>" * 700_000, b"<b><p>" * 100_000],
-    ids=["deep", "many", "clones"],
+    ("page", "limit"),
+    [
+        (b"<div>" * 200_000, "512 levels"),  # of which lexbor would take half a minute
+        (b"<ul><li>" * 300, "512 levels"),
+        (b"<b>" * 600, "512 levels"),
+        (b"<b><p>" * 10_000, "512 levels"),
+        (b"<a>" * 700_000, "500000 elements"),
+    ],
+    ids=["deep", "lists", "bold", "clones", "many"],
 )
-def test_bounds(extraction: Extraction, tmp_path: Path, page: bytes) -> None:
-    with pytest.raises(OverBudget):
+def test_bounds(extraction: Extraction, tmp_path: Path, page: bytes, limit: str) -> None:
+    with pytest.raises(OverBudget, match=limit):
         cut(extraction, source(tmp_path, page), css("p:first-child"))
+
+
+def test_what_is_never_closed_is_not_deep(extraction: Extraction, tmp_path: Path) -> None:
+    """Browsers end a `p`, an `li`, a cell by the next: HTML standard, 13.1.2.4."""
+    page = b"<ul>" + b"<li>a<p>b" * 1000 + b"</ul><table>" + b"<tr><td><font>x" * 1000 + b"</table>"
+    assert cut(extraction, source(tmp_path, page), css("li:nth-child(1000) > p")) == "<p>b"
+
+
+def test_an_expression_that_takes_too_long(extraction: Extraction, tmp_path: Path) -> None:
+    page = b"<p><i></i>" * 8000
+    with pytest.raises(OverBudget, match="2 seconds"):
+        cut(extraction, source(tmp_path, page), xpath("//p[//i[last() > count(//i)]]"))
 
 
 # XML

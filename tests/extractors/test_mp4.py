@@ -296,8 +296,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
 def test_what_is_no_film(extraction: Extraction, place: Path, data: bytes) -> None:
-    with pytest.raises(Undecodable):
+    with pytest.raises(Undecodable) as caught:
         cut(extraction, source(place, data, MP4), Fraction(0), Fraction(1))
+    assert "b'" not in str(caught.value)  # names of boxes are told as they are read
 
 
 def test_a_large_table_of_contents_is_not_read(extraction: Extraction, place: Path) -> None:
@@ -310,15 +311,19 @@ def test_a_large_table_of_contents_is_not_read(extraction: Extraction, place: Pa
 
 
 def test_a_film_in_fragments(extraction: Extraction, place: Path) -> None:
+    """It has no table of samples: its intervals are decoded, as those of other containers are."""
     path = place / "fragments.mp4"
-    made(path, "25", (*X264, *AAC, "-movflags", "frag_keyframe+empty_moov"))
-    with pytest.raises(PartNotSupported) as caught:
-        cut(extraction, of_file(path), Fraction(0), Fraction(1))
-    assert "fragments" in str(caught.value)
-    assert [one.what for one in extraction.extents(of_file(path))] == [
-        "pixels, 160 x 120",
-        "octets",
-    ]
+    film = of_file(made(path, "25", (*X264, *AAC, "-movflags", "frag_keyframe+empty_moov")))
+    assert extraction.place(film, Interval(Fraction(0), Fraction(1)))  # where decoders run
+    start, end = Fraction(1345, 1000), Fraction(4654, 1000)
+    part = cut(extraction, film, start, end)
+    assert part.media_type == "video/x-matroska"
+    expected = [frame for time, frame in shown(path) if start <= time < end]
+    assert [frame for _, frame in shown(saved(part, film, place))] == expected
+    whats = [one.what for one in extraction.extents(film)]
+    assert whats == ["pixels, 160 x 120", "seconds", "octets"]
+    with pytest.raises(PartNotSupported, match="fragments"):  # there is no lossless way to these
+        extraction.extract(film, Track("track_ID", "1"))
 
 
 def test_a_film_that_is_cut_off(extraction: Extraction, plain: Source, place: Path) -> None:

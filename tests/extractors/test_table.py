@@ -18,7 +18,7 @@ from tests.extractors.cutting import content, cut, source
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, Undecodable
 from perdure.extraction import Extraction
 from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.port import Span, Stream
+from perdure.extractors.port import CHUNK, Span, Stream
 from perdure.extractors.table import EXTRACTOR, TableExtractor
 from perdure.extractors.table_index import (
     TableIndex,
@@ -234,7 +234,10 @@ def test_many_rows_are_streamed(tmp_path: Path) -> None:
     part = EXTRACTOR.extract(it, read("col=1"), NoIndexes())
     assert isinstance(part.body, Stream)
     column = b"".join(line.partition(b",")[0] + b"\r\n" for line in LINES)
-    assert content(part, it) == column * 10_000
+    chunks = [*part.body.chunks]
+    assert b"".join(chunks) == column * 10_000
+    assert {len(one) // 1000 for one in chunks[:-1]} == {CHUNK // 1000}
+    assert chunks[-1]
 
 
 def test_japanese_table(tmp_path: Path) -> None:

@@ -53,6 +53,11 @@ FILMS = {
         ("-vf", "noise=alls=40:allf=t", "-c:v", "libtheora", "-q:v", "10", "-c:a", "libvorbis"),
     ),
 }
+FRAGMENTS = ("-movflags", "frag_keyframe+empty_moov+default_base_moof")
+FILMS["fragments.mp4"] = (
+    "video/mp4",
+    ("-c:v", "libx264", "-bf", "0", "-g", "10", "-c:a", "flac", *FRAGMENTS),
+)
 MP4 = ("video/mp4", ("-c:v", "libx264", "-bf", "3", "-g", "40", "-c:a", "aac"))
 
 
@@ -317,6 +322,40 @@ def test_what_can_be_addressed(extraction: Extraction, film: Source, mp4: Source
     for one in (film, mp4):
         syntaxes = [extent.syntax for extent in extraction.extents(one)]
         assert {"crop=sec,0,1,(0,0),(64,48)", "sec=0,1"} <= set(syntaxes)
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type", "words"),
+    [
+        ("short.mpg", "video/mpeg", ("-c:v", "mpeg1video", "-f", "mpeg1video", "-an")),
+        ("short.mkv", "video/x-matroska", ("-c:v", "mpeg4", "-an")),
+        ("short.mp4", "video/mp4", ("-c:v", "libx264", "-bf", "0", "-an")),
+    ],
+)
+def test_a_film_of_less_than_a_second(
+    extraction: Extraction, place: Path, name: str, media_type: str, words: tuple[str, ...]
+) -> None:
+    """Five frames, 25 a second: all that is offered is there, and who asks for more is told."""
+    film = made(place / name, media_type, (*words, "-t", "0.2"))
+    offered = {one.syntax: one for one in extraction.extents(film) if "sec" in one.syntax}
+    assert set(offered) == {"msec=0,200", "crop=msec,0,200,(0,0),(64,48)"}
+    assert offered["msec=0,200"].size == 200
+    for syntax in offered:
+        assert extraction.extract(film, pdi.read(syntax)).length
+    with pytest.raises(PartOutOfRange, match=r"0\.2 seconds"):
+        extraction.extract(film, pdi.read("sec=0,1"))
+
+
+def test_a_film_that_does_not_say_how_long_it_is(extraction: Extraction, place: Path) -> None:
+    """As browsers record them: the end of its last frame is found among its packets."""
+    words = ("-c:v", "libvpx", "-an", "-t", "2", "-f", "webm", "-live", "1")
+    film = made(place / "live.webm", "video/webm", words)
+    with av.open(film.path) as opened:
+        assert opened.duration is None
+    sizes = {one.syntax: one.size for one in extraction.extents(film)}
+    assert sizes["sec=0,1"] == 2
+    with pytest.raises(PartOutOfRange, match="48 pixels and 2 seconds"):
+        extraction.extract(film, interval(0, 3000))
 
 
 # size and damage

@@ -267,10 +267,11 @@ def test_expressions_that_search_again_and_again(
 def test_an_expression_that_takes_too_long_is_stopped(
     extraction: Extraction, tmp_path: Path
 ) -> None:
-    """Cubic over 20,000 elements: the process is ended, and the next question answered."""
+    """Cubic over 20,000 elements: the process is ended, earlier than for other parts, and the next
+    question answered."""
     data = b"<r>" + b"<w><v/></w>" * 10_000 + b"</r>"
     large = source(tmp_path, data, "application/xml", "utf-8")
-    with pytest.raises(OverBudget, match="3 seconds"):
+    with pytest.raises(OverBudget, match="2 seconds"):
         extraction.extract(large, XPath("//*[count(//*[last() > count(//*)]) = -1]"))
     assert cut(extraction, large, XPath("/r/w[10000]/v")) == b"<v/>"
 

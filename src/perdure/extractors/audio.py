@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
-from perdure.extractors import container, samples, wav
+from perdure.extractors import container, lasting, samples, wav
 from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
 from perdure.parts import Instant, Interval, Media, Selector
 from perdure.parts.selectors import Time
@@ -50,7 +50,9 @@ _DEMUXERS = {
     "audio/x-m4a": "mov",
     "audio/webm": "matroska",
 }
-_PRE_ROLL = Fraction(1, 2)  # seconds; 0.2 were measured to do for MP3, 0.08 are asked for by Opus
+_PRE_ROLL = Fraction(1)  # seconds
+"""0.2 were measured to do for MP3. Opus asks for 0.08 (RFC 7845, 4.6), but half a second later what
+its decoder predicts from the frames before may still differ in the last bit."""
 _FROM_THE_START = frozenset(("aac", "aac_latm", "wmav2"))
 """Codecs whose decoder fills in noise from a generator that runs on from the first sample: from
 anywhere else it would be another noise."""
@@ -119,10 +121,9 @@ class AudioExtractor:
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with _opened(source, "sec") as sound:
-            form, duration = sound.form, sound.container.duration
-            seconds = None if duration is None else duration // 1_000_000
-            what = f"seconds, {form.channels} channels at {form.rate} Hz"
-            return (Extent(syntax="sec=0,1", what=what, size=seconds),)
+            form, lasts = sound.form, sound.container.duration
+            seconds = None if lasts is None else Fraction(lasts, 1_000_000)
+            return lasting.extents(seconds, f", {form.channels} channels at {form.rate} Hz")
 
 
 class _Sound:
@@ -135,7 +136,10 @@ class _Sound:
         self._zero = stream.start_time or 0
         if not stream.rate:
             raise source.undecodable("no frame of sound is found in it")
-        kind = stream.format.packed.name
+        form: Any = stream.format
+        if form is None:
+            raise source.undecodable("it does not say what its samples are")
+        kind = form.packed.name
         if kind not in _FORMATS:
             raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
         name, code, width = _FORMATS[kind]

@@ -10,6 +10,7 @@ an end; what is not so raises BadBox. Nothing here recurses: whoever reads says 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -22,6 +23,7 @@ _SHORTEST = _HEAD.size
 _LONGEST_HEAD = _HEAD.size + _LONG.size
 _MOST = 10_000  # boxes beside each other
 _LONGEST = 0xFFFFFFFF  # bytes of a box whose size has 32 bits
+_NAME = re.compile("[ -~\xa9]{4}")
 
 
 class BadBox(ValueError):
@@ -80,17 +82,23 @@ def _box(head: bytes, at: int, end: int) -> Box:
     elif size == 0:
         size = end - at
     if size < length:
-        raise BadBox(f"a box {kind!r} is smaller than its own head")
+        raise BadBox(f"a box{_said(kind)} is smaller than its own head")
     if at + size > end:
-        raise BadBox(f"a box {kind!r} of {size} bytes has {end - at} left")
+        raise BadBox(f"a box{_said(kind)} of {size} bytes has {end - at} left")
     return Box(kind, Span(at + length, at + size))
+
+
+def _said(kind: bytes) -> str:
+    """The name of a box in a message; nothing where it is none."""
+    name = kind.decode("latin-1")
+    return f" {name}" if _NAME.fullmatch(name) else ""
 
 
 def needed(boxes: dict[bytes, memoryview], kind: bytes) -> memoryview:
     """The box of this name. Raises BadBox where there is none."""
     found = boxes.get(kind)
     if found is None:
-        raise BadBox(f"there is no box {kind!r} where one belongs")
+        raise BadBox(f"there is no box{_said(kind)} where one belongs")
     return found
 
 

@@ -54,7 +54,7 @@ __all__ = ["AT_ONCE", "Budget", "Confined"]
 
 AT_ONCE = 2
 """Jobs of one extractor that run at the same time."""
-_PATIENCE = 2  # how many wall-clock seconds one of CPU may take, on a machine that is busy
+_PATIENCE = 4  # how many wall-clock seconds one of CPU may take, on a machine that is busy
 _GRACE = 2  # and seconds beside those
 _TO_PREPARE = 600  # seconds of CPU for one document
 _UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
@@ -81,14 +81,18 @@ class Confined:
         indexes: Path | None,
         *,
         outline: bool = False,
+        seconds: int | None = None,
     ) -> Part:
         """The part that an extractor gives; where an outline will do, perhaps without its body.
+        `seconds` of CPU, where that is less than any part may take, are all that it gets.
 
         Raises what the extractor raises, OverBudget, or Undecodable where the decoder breaks down.
         """
+        most = self.budget.seconds
+        budget = Budget(min(most if seconds is None else seconds, most), self.budget.memory)
         worker = self._worker(extractor)
         with self._held(worker):
-            cut = worker.ask(Job(extractor, source, selector, indexes, self.budget, outline))
+            cut = worker.ask(Job(extractor, source, selector, indexes, budget, outline))
             if not isinstance(cut, Cut):
                 raise worker.broken_down(source)
         if cut.pieces is not None:

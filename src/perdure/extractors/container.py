@@ -34,6 +34,7 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
     av = library("av", EXTRA, source, selector)
     library("numpy", EXTRA, source, selector)
     av.logging.set_level(av.logging.PANIC)
+    count_before, _ = av.logging.get_last_error()
     options = {
         "protocol_whitelist": "",
         "format_whitelist": _ALIASES.get(demuxer, demuxer),
@@ -49,5 +50,10 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
             yield container
     except PerdureError:
         raise
-    except (av.FFmpegError, ValueError, OverflowError) as error:
+    except av.FFmpegError as error:
+        count, last = av.logging.get_last_error()
+        told = last[2] if last and count > count_before else ""  # of this file, and no other
+        reason = ": ".join(filter(None, (error.strerror, told.strip())))
+        raise source.undecodable(reason or "FFmpeg gives no reason") from None
+    except (ValueError, OverflowError) as error:
         raise source.undecodable(str(error)) from None

@@ -140,6 +140,20 @@ def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int
     return ends
 
 
+def depths(view: View, tags: Tags) -> Iterator[int]:
+    """How many elements of HTML are open behind each start tag: of those that format text or of
+    all others, whichever are more.
+    """
+    opened = _Open()
+    for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
+        tag = read(view, start, stop)
+        if tag.closing:
+            opened.end(tag)
+        else:
+            opened.start(number, tag)
+            yield opened.depth
+
+
 def closings(
     view: View, tags: Tags, rule: Rule, first: int, stop: int
 ) -> Iterator[tuple[int, int | None, bytes]]:
@@ -235,6 +249,11 @@ class _Open:
         self._formatting: list[tuple[bytes, int]] = []
         """Open formatting elements; a number of -1 begins those within a cell or the like."""
         self._names: Counter[bytes] = Counter()
+
+    @property
+    def depth(self) -> int:
+        """How many are open: of those that format text or of all others, whichever are more."""
+        return max(len(self._stack), len(self._formatting))
 
     def start(self, number: int, tag: Tag) -> None:
         name = tag.name.lower()

@@ -103,10 +103,16 @@ class Footage:
         return self.video.codec_context.height
 
     @property
-    def seconds(self) -> int | None:
-        """Whole seconds that it lasts, as far as it says."""
+    def promised(self) -> Fraction | None:
+        """How many seconds it lasts, if it says so."""
         duration = self._container.duration
-        return None if duration is None or self._bare else duration // 1_000_000
+        return None if duration is None or self._bare else Fraction(duration, 1_000_000)
+
+    def lasts(self) -> Fraction:
+        """How many seconds it lasts: where it does not say so, all its packets are looked at, so
+        this is the first that may be asked.
+        """
+        return self.promised or max(self._ends(), default=Fraction(0))
 
     @property
     def rate(self) -> Fraction:
@@ -117,8 +123,9 @@ class Footage:
         """The frames and the samples with times in [start, end); a last frame in front of `end`
         may be missing where the film has ended.
         """
-        sound = self.audio.codec_context if self.audio else None
-        if self.audio and not (sound and sound.rate and sound.format.packed.name in _SAMPLES):
+        sound: Any = self.audio.codec_context if self.audio else None
+        form = sound.format.packed.name if sound and sound.rate and sound.format else None
+        if self.audio and form not in _SAMPLES:
             raise _unsupported(self.source, "with sound that cannot be decoded")
         for one in self._early(start, *self._streams):
             if isinstance(one, Shot):
@@ -146,15 +153,16 @@ class Footage:
 
     def reaches(self, end: Fraction) -> bool:
         """Whether frames are shown up to this time: packets are looked at, none is decoded."""
-        if self._bare:
-            shown = (n for n, packet in enumerate(self._container.demux(self.video)) if packet.size)
-            return any((n + 1) / self.rate >= end for n in shown)
         self._go_to(end)
-        return any(
-            self._time(packet, packet.pts + (packet.duration or 0)) >= end
-            for packet in self._container.demux(self.video)
-            if packet.pts is not None
-        )
+        return any(one >= end for one in self._ends())
+
+    def _ends(self) -> Iterator[Fraction]:
+        """When each of the frames that follow is shown no more."""
+        for number, packet in enumerate(self._container.demux(self.video), 1):
+            if self._bare and packet.size:
+                yield number / self.rate
+            elif not self._bare and packet.pts is not None:
+                yield self._time(packet, packet.pts + (packet.duration or 0))
 
     @property
     def sound_rate(self) -> int:

@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Any
 
 from perdure.errors import OverBudget, PartNotFound
-from perdure.extractors.elements import VOID, closings
+from perdure.extractors.elements import VOID, closings, depths
 from perdure.extractors.libraries import library
 from perdure.extractors.markup import Markup
 from perdure.extractors.port import Span
@@ -55,6 +55,8 @@ class HtmlTree:
         self._markup, self._selector = markup, selector
         self.etree = library("lxml.etree", "html", source, selector)
         lexbor = library("selectolax.lexbor", "html", source, selector)
+        for count, depth in enumerate(depths(markup.view(), markup.tags())):
+            self._check(count, depth)  # to build takes the square of the depth
         mark, numbered = _numbered(markup)
         try:
             parsed = lexbor.LexborHTMLParser(numbered)
@@ -141,9 +143,7 @@ class HtmlTree:
         around: list[_Open] = []
         document = None
         for count, (node, depth) in enumerate(_walk(root)):
-            if count > _MOST or depth > _DEEPEST:
-                limit = f"{_MOST} elements, {_DEEPEST} levels"
-                raise OverBudget(what=f"the tree of {self._markup.source.name}", limit=limit)
+            self._check(count, depth)
             del around[depth:]
             if node.is_text_node:
                 around[-1].add_text(_NOT_XML.sub("", node.text_content or ""))
@@ -159,6 +159,14 @@ class HtmlTree:
                 document = element
             around.append(_Open(element))
         return document
+
+    def _check(self, count: int, depth: int) -> None:
+        """Raises OverBudget for a tree that is too large or too deep."""
+        name = self._markup.source.name
+        if count > _MOST:
+            raise OverBudget(what=f"the tree of {name}", limit=f"{_MOST} elements and texts")
+        if depth > _DEEPEST:
+            raise OverBudget(what=f"nesting in {name}", limit=f"{_DEEPEST} levels")
 
     def _element(self, name: str, attributes: dict[str, str | None]) -> Any:
         try:

@@ -16,6 +16,8 @@ import struct
 from fractions import Fraction
 from typing import NamedTuple
 
+import msgspec
+
 from perdure.errors import OverBudget, PartNotSupported
 from perdure.extractors.boxes import BadBox, each, fields, inner, needed, outer
 from perdure.extractors.port import Source
@@ -113,6 +115,19 @@ class Movie(NamedTuple):
     def duration(self) -> Fraction:
         """Seconds until nothing is shown any more."""
         return max((track.end for track in self.tracks), default=Fraction(0))
+
+
+def in_fragments(source: Source) -> bool:
+    """Whether its samples are listed fragment by fragment (section 8.8). Raises BadBox."""
+    for kind, span in outer(source):
+        if kind == b"moof":
+            return True
+        if kind == b"moov":
+            contents = msgspec.structs.replace(
+                source, offset=source.offset + span.start, length=span.length
+            )
+            return any(kind == b"mvex" for kind, _ in outer(contents))
+    return False
 
 
 def read(source: Source) -> Movie:

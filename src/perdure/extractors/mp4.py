@@ -24,7 +24,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
-from perdure.extractors import boxes, movie
+from perdure.extractors import boxes, lasting, movie
 from perdure.extractors.boxes import BadBox
 from perdure.extractors.movie import Edit, Movie
 from perdure.extractors.movie import Track as FilmTrack
@@ -47,6 +47,10 @@ class Mp4Extractor:
     confined = False
     install = None
 
+    def cuts(self, source: Source) -> bool:
+        with _reading(source):
+            return not movie.in_fragments(source)
+
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
         return cut(source, selector)
 
@@ -54,7 +58,7 @@ class Mp4Extractor:
         film = _readable(source)
         if film is None:
             return ()
-        return (Extent(syntax="sec=0,1", what="seconds", size=math.floor(film.duration)),)
+        return lasting.extents(film.duration)
 
 
 class TrackExtractor:

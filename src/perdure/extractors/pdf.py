@@ -9,8 +9,8 @@ additional actions. A rectangle becomes the crop box of the page.
 A document whose table of contents is damaged is searched for its objects, and the part says so in
 its fact `mended`.
 
-A page has no decoded form that all readers agree on (how it looks depends on who draws it), so none
-is given with it. An embedded file is given as it was put in.
+With a page goes the digest of its decoded form, which does not depend on how it is written down
+(`perdure.extractors.pdf_objects`; ruling: part-digest). An embedded file is given as it was put in.
 
 What must stay true: it runs confined; a page never brings along a script.
 """
@@ -115,6 +115,8 @@ def _page(
     view: tuple[Fraction, Fraction, Fraction, Fraction] | None,
 ) -> Part:
     pikepdf = library("pikepdf", _EXTRA, source, selector)
+    from perdure.extractors import pdf_objects
+
     count = len(pdf.pages)
     if not 1 <= number <= count:
         raise PartNotFound(
@@ -139,6 +141,7 @@ def _page(
         selector=selector,
         media_type=_MEDIA_TYPE,
         body=(written.getvalue(),),
+        decoded=pdf_objects.decoded(page),
         facts={"mended": str(mended[0])[:_LONGEST_FACT]} if mended else {},
     )
 

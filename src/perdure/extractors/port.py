@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -188,6 +188,22 @@ def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
             yield piece
 
 
+def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Chunks, joined while they are short: to send one costs as much as to make many. No block is
+    empty, and none longer than CHUNK but for a chunk that is so by itself.
+    """
+    waiting: list[bytes] = []
+    length = 0
+    for chunk in chunks:
+        if length and length + len(chunk) > CHUNK:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+        waiting.append(chunk)
+        length += len(chunk)
+    if length:
+        yield b"".join(waiting)
+
+
 def body_within(body: Pieces, start: int, stop: int) -> Pieces:
     """The bytes [start, stop) of a body, as far as they exist."""
     found: list[bytes | Span] = []
@@ -291,6 +307,24 @@ class Preparing(Protocol):
 
     def prepare(self, source: Source, indexes: Indexes) -> None:
         """Makes it now, where it is worth it. Raises Undecodable, OverBudget or StorageFailed."""
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """What an extractor is besides, that can cut only some documents of its media types: of the
+    others, the one that knows the same selectors and can cut them all is asked."""
+
+    def cuts(self, source: Source) -> bool:
+        """Whether it can cut this one, at a glance. Raises Undecodable."""
+
+
+@runtime_checkable
+class Hasty(Protocol):
+    """What an extractor is besides, that evaluates what others have thought up: an expression that
+    takes long is an attack, and those that take a moment do not wait behind it."""
+
+    def seconds(self, source: Source) -> int:
+        """Of CPU that a part of this source may take, where that is less than others may."""
 
 
 @runtime_checkable

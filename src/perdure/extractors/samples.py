@@ -18,6 +18,7 @@ from typing import Protocol
 import msgspec
 
 from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.extractors import lasting
 from perdure.extractors.port import Extent, Part, Source, Span
 from perdure.parts import Instant, Interval, Media, Selector
 from perdure.parts.selectors import Time
@@ -73,8 +74,8 @@ def cut(
 def extents(sound: Sound) -> tuple[Extent, ...]:
     """How long a sound is."""
     count = sound.data.length // sound.block
-    what = f"seconds, {sound.channels} channels of {count} samples at {sound.rate} Hz"
-    return (Extent(syntax="sec=0,1", what=what, size=count // sound.rate),)
+    about = f", {sound.channels} channels of {count} samples at {sound.rate} Hz"
+    return lasting.extents(Fraction(count, sound.rate), about)
 
 
 def select(source: Source, selector: Selector, rate: int, count: int) -> Samples:

@@ -15,11 +15,12 @@ What must stay true: a part that selects nothing is an error; fields are never u
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from perdure.errors import PartNotFound, PartNotSupported
-from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
+from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, blocks
 from perdure.extractors.table_index import BLOCK, TableIndex, open_table
 from perdure.extractors.text_coding import coding
 from perdure.parts import Cells, Selector
@@ -30,7 +31,7 @@ _LONGEST_NAME = 80  # characters of a column's name
 
 Range = tuple[int, int]
 """Half-open, counted from 0."""
-_ENDLESS = 1 << 63
+_ENDLESS = sys.maxsize
 _TELLING = 100  # rows from whose longest the number of columns is taken
 
 
@@ -169,7 +170,7 @@ def _stretches(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, 
 
 def _anew(table: TableIndex, selector: Cells, stretches: list[tuple[Range, list[Range]]]) -> Part:
     spans = tuple(table.span(*rows) for rows, _ in stretches)
-    chunks = _written(table, stretches)
+    chunks = blocks(_written(table, stretches))
     if sum(span.length for span in spans) <= _AT_ONCE:
         return _part(table, selector, (b"".join(chunks),), spans)
     return _part(table, selector, Stream(chunks), spans)
@@ -177,15 +178,11 @@ def _anew(table: TableIndex, selector: Cells, stretches: list[tuple[Range, list[
 
 def _written(table: TableIndex, stretches: list[tuple[Range, list[Range]]]) -> Iterator[bytes]:
     how = table.coding
-    comma = ",".encode(how.codec)
+    comma, line_break = ",".encode(how.codec), how.cr + how.lf
     for rows, columns in stretches:
-        for fields in table.fields(*rows):
-            yield comma.join(_chosen(fields, columns)) + how.cr + how.lf
-
-
-def _chosen(fields: list[bytes], columns: list[Range]) -> Iterator[bytes]:
-    for first, stop in columns:
-        yield from fields[first:stop]
+        for fields in table.fields(*rows, most=columns[-1][1]):
+            chosen = [field for first, stop in columns for field in fields[first:stop]]
+            yield comma.join(chosen) + line_break
 
 
 def _part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ...]) -> Part:

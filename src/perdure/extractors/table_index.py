@@ -19,6 +19,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from perdure.errors import OverBudget, PartNotSupported, Undecodable
 from perdure.extractors.ascii_view import Encoding, ascii_view
@@ -35,6 +36,7 @@ _LONGEST_ROW = 16 << 20  # bytes
 # group is possessive, for Python before 3.11.5 matches those wrongly.
 _QUOTED = re.compile(rb'(?:"[^"]*+"){1,64}')
 _UNQUOTED = re.compile(rb"[^,\r\n]*+")
+_SIMPLE = re.compile(rb'(?:(?!")|"[^"]*+"(?!"))[^,\r\n]*+')  # a field without two such marks
 _BREAK = re.compile(rb"\r\n?|\n")
 
 
@@ -54,8 +56,10 @@ class TableIndex:
         """The bytes of rows [first, stop), which exist."""
         return Span(self._start(first), self._start(stop))
 
-    def fields(self, first: int, stop: int) -> Iterator[list[bytes]]:
-        """The fields of each of the rows [first, stop), as they are written."""
+    def fields(self, first: int, stop: int, most: int | None = None) -> Iterator[list[bytes]]:
+        """The fields of each of the rows [first, stop), the first `most` of them, as they are
+        written.
+        """
         width = self._encoding.width
         while first < stop:
             number, start, end = self._block(first)
@@ -64,7 +68,7 @@ class TableIndex:
             ends = row_ends(bytes(view), whole=True)
             for row in range(first, min(number + len(ends), stop)):
                 at = ends[row - number - 1] if row > number else 0
-                cut = _cut(view, at, ends[row - number])
+                cut = islice(_cut(view, at, ends[row - number]), most)
                 yield [data[one * width : two * width] for one, two in cut]
             first = number + len(ends)
 
@@ -174,8 +178,8 @@ def _field_end(view: bytes | memoryview, at: int) -> int | None:
 
     What stands behind a closing quotation mark is taken for text of the field, as others do.
     """
-    if view[at : at + 1] != b'"':
-        return _end(_UNQUOTED.match(view, at), at)
+    if simple := _SIMPLE.match(view, at):
+        return simple.end()
     while stretches := _QUOTED.match(view, at):
         at = stretches.end()
     return None if view[at : at + 1] == b'"' else _end(_UNQUOTED.match(view, at), at)

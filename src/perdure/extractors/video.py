@@ -1,5 +1,5 @@
 """Parts of video that must be decoded: a rectangle through an interval, a frame, and intervals of
-containers without edit lists.
+containers without edit lists, and of films in fragments.
 
 How it works: frames are decoded (`perdure.extractors.footage`), cut (`picture`) and written without
 loss (`matroska`). Of a long part it is first made sure that its end exists, then it is sent while
@@ -12,12 +12,13 @@ What must stay true: it runs confined; a part has all its frames, or is an error
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
-from perdure.extractors import mp4
+from perdure.extractors import lasting, mp4
 from perdure.extractors.container import EXTRA
 from perdure.extractors.footage import (
     FILMS,
@@ -48,7 +49,7 @@ class VideoExtractor:
         self.selectors = selectors
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        if isinstance(selector, Media) and selector.area is None and source.essence in FILMS:
+        if isinstance(selector, Media) and selector.area is None and _keeps_frames(source):
             return mp4.cut(source, selector)
         with opened(source, selector) as footage:
             if isinstance(selector, Instant):
@@ -66,12 +67,19 @@ class VideoExtractor:
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         with opened(source, "sec") as footage:
-            size = f"{footage.width} x {footage.height}"
-            corners = f"(0,0),({footage.width},{footage.height})"
-            found = [Extent(syntax=f"crop=sec,0,1,{corners}", what=f"pixels, {size}")]
-            if Interval in self.selectors:
-                found.append(Extent(syntax="sec=0,1", what="seconds", size=footage.seconds))
-        return tuple(found)
+            lasts = footage.lasts()
+            times = lasting.extents(lasts)
+            if not times:
+                return ()
+            width, height = footage.width, footage.height
+            crop = Crop(lasting.first_second(lasts), Rect(0, 0, width, height))
+            pixels = Extent(syntax=str(crop), what=f"pixels, {width} x {height}")
+        return (pixels,) if _keeps_frames(source) else (pixels, *times)
+
+
+def _keeps_frames(source: Source) -> bool:
+    """Whether intervals are cut without decoding, by another extractor."""
+    return source.essence in FILMS and mp4.EXTRACTOR.cuts(source)
 
 
 class _Scene(NamedTuple):
@@ -228,20 +236,21 @@ def _frame(footage: Footage, selector: Instant) -> Part:
 
 def _missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
     """What to say of frames that are not there: they never were, or the film is cut off."""
-    promised = footage.seconds
-    if promised is not None and scene.end is not None and scene.start < scene.end <= promised:
+    promised = math.floor(footage.promised or 0)
+    if scene.end is not None and scene.start < scene.end <= promised:
         return footage.source.undecodable("it is cut off: frames of this part are missing")
     return _beyond(footage, scene.selector)
 
 
 def _beyond(footage: Footage, selector: Selector) -> PartOutOfRange:
-    seconds = "" if footage.seconds is None else f" and {footage.seconds} whole seconds"
+    with opened(footage.source, selector) as again:
+        seconds = f"{float(again.lasts()):.3f}".rstrip("0").rstrip(".")
     return PartOutOfRange(
         identifier=footage.source.name,
         selector=str(selector),
-        extent=f"{footage.width} x {footage.height} pixels{seconds}",
+        extent=f"{footage.width} x {footage.height} pixels and {seconds} seconds",
     )
 
 
 EXTRACTOR = VideoExtractor(OTHERS, (Interval, Media, Instant, Crop))
-FILM = VideoExtractor(FILMS, (Media, Instant, Crop))
+FILM = VideoExtractor(FILMS, (Interval, Media, Instant, Crop))

@@ -32,7 +32,7 @@ from perdure.extractors.messages import (
     reply_of,
     send,
 )
-from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream
+from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stream, blocks
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def _do(job: Job, wire: socket.socket) -> None:
         part = extractor.extract(job.source, job.selector, indexes)
         send(wire, REPLY, encode(reply_of(part)))
         if isinstance(part.body, Stream):
-            for chunk in part.body.chunks:
+            for chunk in blocks(part.body.chunks):
                 for at in range(0, len(chunk), CHUNK):
                     send(wire, CHUNKS, chunk[at : at + CHUNK])
             send(wire, END, b"")

@@ -29,6 +29,8 @@ from perdure.extractors.xpath_expression import Evaluator, check, malformed
 from perdure.parts import Css, Selector, XPath
 
 LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as much
+_SECONDS = 2  # of CPU, for an expression
+_READ_IN_ONE = 4 << 20  # bytes; a second is enough for two to six times as many
 
 _TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[()\[\]]|/\s*range-to\s*\(")
 _STRING_RANGE = re.compile(r"\s*string-range\s*\(")
@@ -64,6 +66,9 @@ class XPathExtractor:
         context = document.context(found.element) if found.element is not None else ""
         facts = {"namespaces": context} if context else {}
         return document.markup.part(selector, found.span, **facts)
+
+    def seconds(self, source: Source) -> int:
+        return _SECONDS + source.length // _READ_IN_ONE
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         return ()  # what XPath can find, the elements and their IDs show

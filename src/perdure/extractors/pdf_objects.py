@@ -1,0 +1,164 @@
+"""The decoded form of a page of a PDF: the objects that it is made of, however they are packed.
+
+Specification: ISO 32000, 7.3 (objects) and 7.4 (filters).
+
+How it works: how a page looks depends on who draws it, so pixels are no form that all agree on.
+What all readers agree on is what there is to draw. So the form is the page and every object that
+can be reached from it, in the order in which they are met, the page being number 0:
+
+    form       = *( number "0 obj" value [ "stream" octets "endstream" ] "endobj" )
+    array      = "[" *value "]"
+    dictionary = "<<" *( name value ) ">>"
+    reference  = number "0 R"
+
+with a space behind each of these words and values. What depends only on who wrote the file is left
+out: its own numbers of objects, which of them stand by themselves if they are neither arrays,
+dictionaries nor streams, the order of keys, compression. Numbers are decimal, without zeros that
+say nothing; strings are hexadecimal in `<>`; in names all but regular characters are `#hh`; keys
+are in the order of their octets, without `Length`, and of the page without `Parent`. The octets of
+a stream are unpacked, and `Filter` and `DecodeParms` left out, where all its filters are among
+FlateDecode, LZWDecode, RunLengthDecode, ASCII85Decode and ASCIIHexDecode; where one is another, as
+those of photographs are, the octets are as they are stored.
+
+What must stay true: the same page has the same form, whatever wrote the file; one that is damaged
+has none, nor has one that inflates to gigabytes, which takes bounded memory and time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pikepdf
+
+from perdure.extractors.port import Decoded
+
+_MOST = 256 << 20  # octets of a form
+_IRREGULAR = re.compile(rb"[^!-~]|[#%()<>\[\]{}/]")  # 7.2.3
+_NONE = frozenset[str]()
+_OF_A_PAGE = frozenset(("/Parent",))
+_OF_A_STREAM = frozenset(("/Length",))
+_OF_THE_UNPACKED = frozenset(("/Length", "/Filter", "/DecodeParms"))
+_ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
+
+
+def decoded(page: pikepdf.Page) -> Decoded | None:
+    """The digest of a page's form; None where that is too long, or cannot be unpacked."""
+    pikepdf.settings.set_qpdf_limits(flate_max_memory=_MOST, run_length_max_memory=_MOST)
+    objects = _Objects(page.obj)
+    sha512 = hashlib.sha512()
+    left = _MOST
+    try:
+        for piece in objects.written():
+            left -= len(piece)
+            if left < 0:
+                return None
+            sha512.update(piece)
+    except (pikepdf.DataDecodingError, pikepdf.QpdfRuntimeError, MemoryError):
+        return None
+    form = f"pdf {_size(page.obj)}{objects.count} objects"
+    return Decoded(form=form, sha512=sha512.hexdigest())
+
+
+def _size(page: Any) -> str:
+    """Width and height of what is shown of a page; nothing where it does not say so."""
+    box = page.get("/CropBox", page.get("/MediaBox"))
+    sides: list[Any] = list(box) if isinstance(box, pikepdf.Array) else []
+    match [Decimal(one) for one in sides if isinstance(one, (int, Decimal))]:
+        case [left, bottom, right, top]:
+            return f"{_number(abs(right - left))}x{_number(abs(top - bottom))} "
+    return ""
+
+
+class _Objects:
+    """A page and what can be reached from it."""
+
+    def __init__(self, page: pikepdf.Object) -> None:
+        self._numbers = {page.objgen: 0}
+        self._met = [page]
+
+    @property
+    def count(self) -> int:
+        return len(self._met)
+
+    def written(self) -> Iterator[bytes]:
+        for number, one in enumerate(self._met):  # which grows meanwhile
+            yield b"%d 0 obj " % number
+            if isinstance(one, pikepdf.Stream):
+                octets, left_out = _unpacked(one)
+                yield from self._value(one, left_out)
+                yield from (b"stream ", octets, b" endstream ")
+            else:
+                yield from self._value(one, _NONE if number else _OF_A_PAGE)
+            yield b"endobj "
+
+    def _value(self, top: pikepdf.Object, left_out: frozenset[str]) -> Iterator[bytes]:
+        """An object, without recursion: values may be nested as deep as somebody likes."""
+        rest = _inside(top, left_out)
+        while rest:
+            one = rest.pop()
+            if isinstance(one, bytes):
+                yield one + b" "
+            elif not isinstance(one, (pikepdf.Array, pikepdf.Dictionary, pikepdf.Stream)):
+                yield _scalar(one) + b" "
+            elif one.is_indirect:
+                yield b"%d 0 R " % self._number_of(one)
+            else:
+                rest += _inside(one, _NONE)
+
+    def _number_of(self, one: pikepdf.Object) -> int:
+        if one.objgen not in self._numbers:
+            self._numbers[one.objgen] = len(self._met)
+            self._met.append(one)
+        return self._numbers[one.objgen]
+
+
+def _inside(one: Any, left_out: frozenset[str]) -> list[Any]:
+    """The words and values of an array, a dictionary or that of a stream, last first."""
+    if isinstance(one, pikepdf.Array):
+        return [b"]", *reversed(list(one)), b"["]
+    written = {_name(key): value for key, value in one.items() if key not in left_out}
+    pairs = (word for key in sorted(written, reverse=True) for word in (written[key], key))
+    return [b">>", *pairs, b"<<"]
+
+
+def _unpacked(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
+    """The octets of a stream, and which keys are left out of its dictionary."""
+    try:
+        return stream.read_bytes(pikepdf.StreamDecodeLevel.specialized), _OF_THE_UNPACKED
+    except pikepdf.DataDecodingError:
+        raise
+    except pikepdf.PdfError:  # there is another filter
+        return stream.read_raw_bytes(), _OF_A_STREAM
+
+
+def _scalar(one: Any) -> bytes:
+    """What is neither an array, a dictionary nor a stream."""
+    match one:
+        case None:
+            return b"null"
+        case bool():
+            return b"true" if one else b"false"
+        case int() | Decimal():
+            return _number(Decimal(one)).encode()
+        case pikepdf.String():
+            return b"<%s>" % bytes(one).hex().encode()
+    return _name(
+        _ESCAPED.sub(_unescaped, one.unparse(resolved=True)).decode("utf-8", "surrogateescape")
+    )
+
+
+def _number(value: Decimal) -> str:
+    return f"{value.normalize() + 0:f}"  # nor is there a zero below zero
+
+
+def _name(name: str) -> bytes:
+    octets = name.removeprefix("/").encode("utf-8", "surrogateescape")
+    return b"/" + _IRREGULAR.sub(lambda one: b"#%02x" % one[0][0], octets)
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return bytes.fromhex(found[1].decode())
