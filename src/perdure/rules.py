@@ -27,6 +27,7 @@ from perdure.errors import (
     NotFound,
     PreconditionFailed,
     UnknownAuthority,
+    quote,
 )
 from perdure.ids import Identifier, grammar
 from perdure.model import (
@@ -145,6 +146,30 @@ def plan_commit(
     if version > highest + 1:
         raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
     return plan_version(identifier, record, contents, version)
+
+
+def version_meant(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
+    """The version that bytes are for which are committed under a name with this version, and None
+    for the next one: for that, the name of bytes that are others asks, too.  # ruling: http-put
+    """
+    version = record.version(number) if number is not None else None
+    for content in contents:
+        held = held_as(version, content.format)
+        if held is not None and held.sha512 != content.sha512:
+            return None
+    return number
+
+
+def check_format_named(named: str | None, contents: tuple[Content, ...]) -> None:
+    """Raises InvalidRequest where a name says a format that none of the contents has."""
+    if named is None or any(same_format(one.format, named) for one in contents):
+        return
+    found = ", ".join(one.format for one in contents)
+    raise InvalidRequest(
+        what=f"format {quote(named)}",
+        reason=f"the bytes are declared or found to be {found}: leave the format out or mend it",
+        rule="rulings pdi-token, pdi-charset",
+    )
 
 
 def plan_version(

@@ -179,3 +179,25 @@ def test_long_content_leaves_nothing_behind(shell: Shell, place: Path, series: s
     assert list((shell.root / "incoming").iterdir()) == []
     if series == SERIES:
         assert shell.run("get", result.stdout.strip()).stdout_bytes == data
+
+
+def test_a_version_in_the_name_is_heeded(shell: Shell, letter: Path, page: Path) -> None:
+    """As by PUT  # ruling: http-put"""
+    (name,) = shell.lines("mint", "--series", SERIES, str(letter))
+    stem = name[:-1]
+    shell.error("commit", f"{stem}9", "-", "--type", "text/plain", stdin="new", code=11)
+    assert shell.lines("commit", f"{stem}2", "-", "--type", "text/plain", stdin="new") == [
+        f"{stem}2"
+    ]
+    assert shell.lines("commit", f"{stem}1", "-", "--type", "text/plain", stdin="newer") == [
+        f"{stem}3"
+    ]
+    bare = name.removesuffix(".text.1")
+    assert shell.lines("commit", f"{bare}.html.1", str(page))[0].endswith(".html.1")
+
+
+def test_a_format_in_the_name_is_heeded(shell: Shell, letter: Path, page: Path) -> None:
+    (name,) = shell.lines("mint", "--series", SERIES, str(letter))
+    told = shell.error("commit", name.replace(".text.", ".pdf."), str(page), code=4)
+    assert "pdf" in told["message"]
+    assert len(shell.lines("list", f"{name.removesuffix('.text.1')}.*.*")) == 1

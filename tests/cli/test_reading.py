@@ -280,3 +280,14 @@ def test_history_tells_who_did_what(shell: Shell, name: str) -> None:
     lines = shell.lines("history", name)
     assert any(one.startswith("  locations + ") and "https://a.example/2" in one for one in lines)
     assert shell.error("history", "hdl:1/unknown", code=10)["code"] == "not-found"
+
+
+@pytest.mark.parametrize("written", ["hdl:1839/p%41q", "hdl:1839/q?info", "hdl:1839/a?d#e"])
+def test_a_resolver_is_asked_for_the_very_name(
+    shell: Shell, letter: Path, page: Path, resolver: str, written: str
+) -> None:
+    """Whatever of it would mean something else in a URL (`%41` is an `A`, `?info` a question)."""
+    for name, file in ((written, letter), ("hdl:1839/pAq", page), ("hdl:1839/q", page)):
+        shell.run("bind", "--register", name, "https://a.example/")
+        shell.run("commit", name, str(file))
+    assert shell.run("get", written, "--resolver", resolver).stdout_bytes == letter.read_bytes()

@@ -66,3 +66,15 @@ def test_the_shell_gets_completions() -> None:
         check=True,
     )
     assert set(done.stdout.split()) == {"plain,verify", "plain,verify-part", "plain,version"}
+
+
+def test_the_directory_that_is_named_counts(shell: Shell, place: Path) -> None:
+    """`-C DIR`, else PERDURE_REGISTRY; before and behind the name of a group, too."""
+    other = str(place / "other")
+    shell.run("-C", other, "init", "--series", "kk.dk")
+    shell.run("-C", other, "token", "create", "first", "--series", "kk.dk")
+    shell.run("token", "-C", other, "create", "second", "--series", "kk.dk")
+    shell.run("token", "create", "third", "--series", SERIES)
+    assert len(shell.lines("-C", other, "token", "list")) == 2
+    assert len(shell.lines("token", "list", "-C", other)) == 2
+    assert len(shell.lines("token", "list")) == 1

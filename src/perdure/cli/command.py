@@ -8,6 +8,7 @@ they may stand before or behind the name of a command. What was chosen is kept i
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
+_VARIABLE = "PERDURE_REGISTRY"
 
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -29,15 +31,14 @@ def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
     return keep
 
 
-def _shared(*, top: bool) -> list[click.Option]:
+def _shared() -> list[click.Option]:
     registry = click.Option(
         ["-C", "--registry"],
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        envvar="PERDURE_REGISTRY" if top else None,
         expose_value=False,
         callback=_keep(_ROOT),
-        help="Directory of the registry; else $PERDURE_REGISTRY, else the current one.",
+        help=f"Directory of the registry; else ${_VARIABLE}, else the current one.",
     )
     as_json = click.Option(
         ["--json"],
@@ -54,7 +55,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.params += _shared(top=False)
+        self.params += _shared()
 
 
 class Group(click.Group):
@@ -64,7 +65,7 @@ class Group(click.Group):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.params += _shared(top=True)
+        self.params += _shared()
 
 
 class Here:
@@ -105,7 +106,8 @@ class Here:
 def here() -> Here:
     """The surroundings of the running command."""
     meta = click.get_current_context().meta
-    return Here(root=meta.get(_ROOT, Path()), as_json=meta.get(_JSON, False))
+    root = meta.get(_ROOT) or Path(os.environ.get(_VARIABLE, ""))
+    return Here(root=root, as_json=meta.get(_JSON, False))
 
 
 def to_json(value: Any) -> str:

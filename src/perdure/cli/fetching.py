@@ -37,11 +37,12 @@ from perdure.errors import (
 )
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
-from perdure.ids.pwid import Pwid
+from perdure.ids.urn import Urn
 from perdure.linkcheck.health import Health
 from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
 from perdure.parts import Selector
 from perdure.registrar import timestamp
+from perdure.server.targets import part_path, path_of
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -216,12 +217,11 @@ def from_resolver(
 ) -> Delivery:
     """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
     name = str(identifier)
-    # In the other form of a PWID, a query would be one of the archived address (ruling pwid-form).
-    target = identifier.urn if isinstance(identifier, Pwid) else name
-    url = f"{resolver.rstrip('/')}/{_escaped(target)}"
-    if part is not None:
-        url += f"?part={urllib.parse.quote(part, safe='')}"
-    elif nearest:
+    if part is None and isinstance(identifier, Urn):  # which a reader would keep to himself
+        part = identifier.f_component or None
+    path = path_of(identifier) if part is None else part_path(identifier, part)
+    url = f"{resolver.rstrip('/')}/{path}"
+    if nearest and part is None:
         url += "?nearest"
     asked = {"Want-Repr-Digest": "sha-512=10, sha-256=5"}
     if accept:
@@ -333,11 +333,6 @@ def _as_error(told: dict[str, Any]) -> PerdureError | None:
         ):
             return kind(**{field: told[field] for field in kind.fields})
     return None
-
-
-def _escaped(name: str) -> str:
-    """An identifier as the path of a URL: only a part's `#` and what no URL can hold is escaped."""
-    return urllib.parse.quote(name, safe="%/:?@!$&'()*+,;=[]~")
 
 
 # Comparing and writing

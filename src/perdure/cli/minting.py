@@ -12,7 +12,9 @@ from perdure.cli.deposit import About, deposited
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
+    from perdure.app import Registry
     from perdure.ids import Identifier
+    from perdure.model import Content
     from perdure.settings import Settings
 
 
@@ -133,13 +135,27 @@ def commit(
     """Bind bytes to IDENTIFIER as its next version, and print its full name.
 
     All FILEs (- for stdin) are formats of that one version. Bytes that are the newest version
-    already change nothing; bytes once committed are never replaced.
+    already change nothing; bytes once committed are never replaced. An IDENTIFIER with a version is
+    that of bytes whose successor is committed, or of what comes next; the format in it must be
+    that of a FILE.
     """
     from perdure.model import Commit
 
     with here().registry() as registry, deposited(registry, files, about) as contents:
+        if version is None:
+            version = _meant(registry, identifier, contents)
         command = Commit(
             identifier=identifier, contents=contents, version=version, expect=expect, once=once
         )
         receipt = registry.door.execute(command)
     answer(receipt)
+
+
+def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, ...]) -> int | None:
+    """The version that an identifier says, as a PUT reads it; None for the next."""
+    from perdure import naming, rules
+
+    number, format = naming.wanted(identifier)
+    rules.check_format_named(format, contents)
+    record = registry.resolver.record(identifier)
+    return None if record is None else rules.version_meant(record, number, contents)
