@@ -68,6 +68,38 @@ async def answer(
     return _elsewhere(service, request, pwid, question)
 
 
+async def located(service: Service, request: Request, pwid: Pwid) -> Elsewhere:
+    """Where a PWID that was not registered here can be had: where its archive plays it back or, of
+    ours, at this resolver.
+
+    Raises NotFound, UnknownArchive and NotCaptured among them, or ArchiveClosed.
+    """
+    if not answering.is_ours(service.settings, pwid):
+        return answering.elsewhere(service.registry.web_archives, service.settings, pwid)
+    captures, files = service.registry.archive.captures, service.registry.archive.files
+    judgement = await asyncio.to_thread(answering.local, captures, files, pwid, nearest=False)
+    return Elsewhere(judgement=judgement, archive=None, url=f"{request.base}/{path_of(pwid)}")
+
+
+def redirect(
+    service: Service, pwid: Pwid, found: Elsewhere, status: int = HTTPStatus.FOUND
+) -> Answer:
+    """Sends the reader there, with the verdict."""
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
+    return plain(
+        status,
+        "text/plain; charset=utf-8",
+        said.encode("utf-8", "replace"),
+        (b"location", uri(found.url)),
+        memento.verdict_field(found.judgement),
+        (b"cache-control", fresh),
+        (b"referrer-policy", b"no-referrer"),
+        *links((_described_by(pwid),)),
+        _VARY,
+    )
+
+
 # kept here
 # ---------
 
@@ -168,23 +200,7 @@ def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Questio
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.verdict_field(found.judgement)]
         return _written(request, HTTPStatus.OK, document, fields)
-    return _redirect(service, pwid, found)
-
-
-def _redirect(service: Service, pwid: Pwid, found: Elsewhere) -> Answer:
-    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
-    return plain(
-        HTTPStatus.FOUND,
-        "text/plain; charset=utf-8",
-        said.encode("utf-8", "replace"),
-        (b"location", uri(found.url)),
-        memento.verdict_field(found.judgement),
-        (b"cache-control", fresh),
-        (b"referrer-policy", b"no-referrer"),
-        *links((_described_by(pwid),)),
-        _VARY,
-    )
+    return redirect(service, pwid, found)
 
 
 def _described_by(pwid: Pwid) -> bytes:
