@@ -61,11 +61,11 @@ async def answer(service: Service, request: Request) -> Answer:
     Raises InvalidRequest where the service or its operand is missing or unknown.
     """
     name = request.target.text[len(PREFIX) :]
-    asked = _SERVICES.get(name.upper())
+    asked = SERVICES.get(name.upper())
     if asked is None:
         raise InvalidRequest(
             what=f"service {quote(name)}",
-            reason=f"known are {', '.join(_SERVICES)}, in any case",
+            reason=f"known are {', '.join(SERVICES)}, in any case",
             rule="RFC 2169 section 3, RFC 2483 section 4",
         )
     operand = request.target.question
@@ -306,7 +306,7 @@ def _two(operand: str) -> tuple[Identifier, Identifier]:
 
 
 _Service = Callable[[Service, Request, str], Answer | Awaitable[Answer]]
-_SERVICES: dict[str, _Service] = {
+SERVICES: dict[str, _Service] = {
     "N2L": _n2l,
     "N2LS": _n2ls,
     "N2R": _n2r,
