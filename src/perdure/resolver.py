@@ -22,6 +22,7 @@ from perdure.ids.pdi_key import resource_key
 from perdure.model import Interval, Location, Page, Query, Record, Representation, Step
 from perdure.naming import identify, qualified, same_format
 from perdure.ports import Records
+from perdure.urls import spellings
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
@@ -145,14 +146,18 @@ class Resolver:
         ]
 
     def named(self, uri: str) -> tuple[Identifier, ...]:
-        """The identifiers that are bound to a location."""
+        """The identifiers that are bound to a location, in the spelling that is given first of all.
+
+        It is looked up under each of its `urls.spellings`, since locations are stored as they came.
+        """
         found: dict[str, Identifier] = {}
-        for name in self._referring(f"location:{uri}"):
-            record = self.record(name)
-            for location in record.locations if record else ():
-                if location.uri == uri:
+        for spelling in spellings(uri):
+            for name in self._referring(f"location:{spelling}"):
+                record = self.record(name)
+                same = (one for one in record.locations if one.uri == spelling) if record else ()
+                for location in same:
                     exact = _exact(name, location)
-                    found[str(exact)] = exact
+                    found.setdefault(str(exact), exact)
         return tuple(found.values())
 
     def same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
