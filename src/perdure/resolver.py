@@ -11,11 +11,13 @@ however many identifiers lie around it; a cursor stays valid whatever is added m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from perdure.blobs.segments import Segments
 from perdure.decide import decide
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
 from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
@@ -62,8 +64,10 @@ class Resolver:
 
         A pattern that speaks of formats or versions lists representations, any other resources. A
         page holds at most `limit` resources; an empty one with a cursor says: nothing so far.
-        `cursor` is that of the page before.
+        `cursor` is that of the page before. Raises InvalidRequest for one that cannot be.
         """
+        if cursor:
+            _check_cursor(pattern, cursor)
         found: list[Identifier] = []
         matched = 0
         last = cursor or ""
@@ -216,6 +220,19 @@ def _matches(pattern: Pdi, one: Pdi) -> bool:
     ):
         pattern = pattern.at(version=pattern.version, format=one.format)
     return pattern.matches(one)
+
+
+def _check_cursor(pattern: Pdi, cursor: str) -> None:
+    """Raises InvalidRequest for what is no key of a resource in the range of the pattern."""
+    low, high = pattern.key_range()
+    with suppress(MalformedIdentifier):
+        if low <= cursor < high and not Pdi.from_key(cursor).is_interval:
+            return
+    raise InvalidRequest(
+        what=f"cursor {quote(cursor)}",
+        reason="it is none of this listing; take the one that the page before gives",
+        rule="docs/reference/http.md",
+    )
 
 
 def _after(key: str) -> str:

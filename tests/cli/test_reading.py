@@ -227,6 +227,7 @@ def test_list_is_in_order_and_paged(shell: Shell) -> None:
     assert page["identifiers"] == resources[:4]
     rest = shell.json("list", pattern, "--cursor", page["cursor"])
     assert (rest["identifiers"], rest["cursor"]) == (resources[4:], None)
+    shell.error("list", pattern, "--cursor", "garbage", code=4)
 
 
 def test_list_shows_the_intervals_that_hold_something(shell: Shell) -> None:

@@ -295,6 +295,17 @@ def test_a_site_is_listed(site: Deployment) -> None:
     assert f"{DR}film" in seen
 
 
+def test_a_cursor_of_another_list_is_refused(site: Deployment) -> None:
+    first = told(site.get(f"/urn:{name('site')}?limit=1"))
+    cursor = first["next"].partition("cursor=")[2]
+    assert site.get(f"/urn:{name('site')}?cursor={cursor}").status == 200
+    crooked = name("subsite", f"{DR}crooked/%3Finfo")
+    assert site.get(f"/urn:{crooked}?nearest").status == 200
+    for wrong, of in (("garbage", name("site")), (cursor, crooked)):
+        answer = site.get(f"/urn:{of}?nearest&cursor={wrong}")
+        assert (answer.status, told(answer)["code"]) == (400, "invalid-request")
+
+
 def test_the_other_coverages(site: Deployment) -> None:
     for coverage, uri, body in (
         ("snapshot", DR, b"\x89PNG of a page"),

@@ -26,7 +26,14 @@ from perdure.archives import answering, pages
 from perdure.archives.answering import Elsewhere
 from perdure.archives.port import Capture
 from perdure.archives.verdict import Judgement, Verdict, asked
-from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
+from perdure.errors import (
+    ArchiveClosed,
+    InvalidRequest,
+    NotCaptured,
+    NotFound,
+    UnknownArchive,
+    quote,
+)
 from perdure.ids.pwid import Pwid
 from perdure.server import memento, payloads, problems, replay
 from perdure.server import pages as templates
@@ -145,13 +152,23 @@ async def _bytes(
 async def _listing(
     service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
 ) -> Answer:
-    """The captures in the scope of a site, page by page."""
+    """The captures in the scope of a site, page by page.
+
+    Raises InvalidRequest for a cursor that is none of this list.
+    """
+    cursor, wanted = question.cursor or "", asked(pwid)
+    if cursor and not any(low <= cursor < high for low, high in pages.scope(wanted)):
+        raise InvalidRequest(
+            what=f"cursor {quote(cursor)}",
+            reason="it is none of this list; take the one that the page before gives",
+            rule="docs/reference/http.md",
+        )
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     found, after = await asyncio.to_thread(
         pages.members,
         service.registry.archive.captures,
-        asked(pwid),
-        after=question.cursor or "",
+        wanted,
+        after=cursor,
         limit=limit,
     )
     following = None
