@@ -90,7 +90,7 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 
-_REBUILD = "stop the server; 'perdure rebuild' makes the file anew from the segments"
+_REBUILD = "with no server running, 'perdure rebuild' makes the file anew from the segments"
 
 _TOGETHER = 32
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
