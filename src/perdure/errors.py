@@ -384,7 +384,7 @@ class Unavailable(PerdureError):
     fields: ClassVar[tuple[str, ...]] = ("what", "reason", "mend")
     what: str
     reason: str
-    mend: str | None
+    mend: str | None = None
     """What makes it available again; None where it is enough to wait."""
 
     def problem(self) -> str:
