@@ -152,7 +152,13 @@ def test_the_very_format_that_is_named_comes_before_its_other_names() -> None:
         (record(at("a")), ".text.1", "-> a"),
         (record(at("a")), ".html.5", "-> a"),
         (record(version(1, "text"), version(2, "text"), at("a")), ".html.1", "NotAcceptable"),
-        (record(version(1, "text"), version(2, "text"), at("a")), ".html.2", "-> a"),
+        (record(version(1, "text"), version(2, "text"), at("a")), ".html.2", "NotAcceptable"),
+        (record(version(1, "text"), version(2, "text"), at("a")), ".html", "-> a"),
+        # and is no answer for a version that never existed (ruling: http-errors)
+        (record(version(1, "text"), version(5, "text"), at("a")), ".text.3", "NoSuchVersion"),
+        (record(version(1, "text"), version(5, "text"), at("a")), ".text.6", "NoSuchVersion"),
+        (record(at("a"), at("b", 1)), ".text.2", "NoSuchVersion"),
+        (record(at("a", weight=2), at("b", 1)), ".text.1", "-> b"),
         # known by name only
         (record(minted="text"), "", "Description"),
         (record(minted="text"), ".text.1", "Description"),

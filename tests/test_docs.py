@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from perdure.server import thttp
 from perdure.settings import Settings
 
 PROJECT = Path(__file__).parent.parent
@@ -18,6 +19,13 @@ def test_every_setting_is_documented() -> None:
     page = (PROJECT / "docs/reference/settings.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert documented == [one.name for one in fields(Settings)]
+
+
+def test_every_service_of_thttp_is_documented() -> None:
+    page = (PROJECT / "docs/reference/http.md").read_text("utf-8")
+    _, _, section = page.partition("## THTTP")
+    documented = re.findall(r"\b[NLI](?:2[A-Za-z]+|=I)", section.partition("\n## ")[0])
+    assert {one.upper() for one in documented} == set(thttp.SERVICES)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))

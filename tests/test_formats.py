@@ -180,6 +180,7 @@ def test_what_stands_for_no_media_type(token: str) -> None:
         ("video+x-matroska", "mkv"),
         ("audio+matroska", "mka"),
         ("svg%2bxml", "svg"),
+        ("text+x-markdown", "md"),  # the extension of the name to use first: RFC 7763
         ("application+x-unheard%2bxml", "xml"),
         ("application+octet-stream", "bin"),
         ("what", "bin"),
@@ -187,6 +188,49 @@ def test_what_stands_for_no_media_type(token: str) -> None:
 )
 def test_the_extension_of_a_file_name(token: str, extension: str) -> None:
     assert formats.extension(token) == extension
+
+
+USUAL = {  # as their specifications have them, or everybody
+    "application/epub+zip": "epub",
+    "application/gzip": "gz",  # RFC 6713
+    "application/javascript": "js",
+    "application/json": "json",  # RFC 8259 section 11
+    "application/msword": "doc",
+    "application/pdf": "pdf",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/xhtml+xml": "xhtml",
+    "application/xml": "xml",  # RFC 7303 section 9.1
+    "application/zip": "zip",
+    "audio/aac": "aac",
+    "audio/flac": "flac",
+    "audio/mp4": "m4a",
+    "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/svg+xml": "svg",
+    "image/tiff": "tiff",  # RFC 3302
+    "image/webp": "webp",
+    "text/css": "css",
+    "text/csv": "csv",  # RFC 4180 section 3
+    "text/html": "html",
+    "text/javascript": "js",  # RFC 9239
+    "text/markdown": "md",
+    "text/plain": "txt",
+    "text/xml": "xml",
+    "video/mp4": "mp4",
+    "video/mpeg": "mpeg",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+}
+
+
+@pytest.mark.parametrize("media_type", USUAL)
+def test_the_usual_extension(media_type: str) -> None:
+    assert formats.extension(formats.token(media_type)) == USUAL[media_type]
 
 
 # laws over everything that is shipped

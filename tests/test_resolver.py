@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES, TODAY, Desk, html, in_memory, names, text
 
 from perdure.app import Registry
+from perdure.errors import InvalidRequest
 from perdure.ids import parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.model import Commit, Location, Mint, Register
@@ -224,6 +225,19 @@ def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
     desk.withdraw(minted)
     [listed] = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*")).identifiers
     assert str(listed) == minted
+    second = desk.mint(html("<p>"), uid="doi:10.1000/A%20b").identifier
+    page = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*"), limit=1)
+    assert names(page.identifiers) == [second]
+    rest = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*"), cursor=page.cursor)
+    assert names(rest.identifiers) == [minted]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["garbage", f"{SERIES}/", f"{SERIES}/20261120/a1", f"{SERIES}/99991231/a1", "hdl:1/2"]
+)
+def test_a_cursor_that_is_none_of_the_listing_is_refused(desk: Desk, cursor: str) -> None:
+    with pytest.raises(InvalidRequest, match="cursor"):
+        desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), cursor=cursor)
 
 
 def test_other_schemes_lie_in_no_interval(desk: Desk) -> None:

@@ -7,7 +7,7 @@ import pytest
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.ids import parse
 from perdure.server.targets import identify, path_of
-from perdure.urls import deurlify, urlify
+from perdure.urls import deurlify, normal, spellings, urlify
 
 OURS = "https://pid.example.org"
 IDENTIFIERS = (
@@ -75,3 +75,43 @@ def test_a_name_behind_another_ones_address_is_not_ours() -> None:
 def test_what_has_no_public_resolver_is_told() -> None:
     with pytest.raises(InvalidRequest, match="base_url"):
         urlify(parse("pdi://oma.eop.gov.us/1997/09/01/1"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # RFC 3986 section 6.2.2.1, 6.2.2.2 and 6.2.2.3
+        ("HTTP://www.EXAMPLE.com/", "http://www.example.com/"),
+        ("http://a.example/%7esmith", "http://a.example/~smith"),
+        ("http://a.example/%3a", "http://a.example/%3A"),
+        ("http://a.example/a/./b/../c", "http://a.example/a/c"),
+        # section 6.2.3: "the following four URIs are equivalent"
+        ("http://example.com", "http://example.com/"),
+        ("http://example.com:/", "http://example.com/"),
+        ("http://example.com:80/", "http://example.com/"),
+        ("https://example.com:443?q", "https://example.com/?q"),
+    ],
+)
+def test_equivalent_urls_have_one_normal_form(one: str, other: str) -> None:
+    assert normal(one) == normal(other) == other
+    assert other in spellings(one)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.example:443/",
+        "http://a.example/A",
+        "http://[::1]:8080/",
+        "urn:example:A",
+        "x y",
+        "é",
+    ],
+)
+def test_what_is_normal_stays_as_it_is(url: str) -> None:
+    assert normal(url) == url
+
+
+def test_a_location_without_a_path_is_found_with_one() -> None:
+    assert "http://a.example" in spellings("HTTP://A.example/")
+    assert "http://a.example/b" not in spellings("http://a.example/b/")

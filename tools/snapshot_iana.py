@@ -53,9 +53,12 @@ EXTENSIONS = {
 # The extension that a file of the type is given, where the lists put an odd one first.
 USUAL_EXTENSION = {
     "application/postscript": "ps",
+    "audio/aac": "aac",
     "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
     "image/jpeg": "jpg",
     "message/rfc822": "eml",
+    "text/javascript": "js",
     "text/plain": "txt",
     "video/matroska": "mkv",
     "video/mpeg": "mpeg",

@@ -2,7 +2,9 @@
 
 How it works: the identifier says which version and format it names, the record what there is. Bytes
 held here come before locations elsewhere. A version left open means the highest one; a format left
-open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone.
+open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone. A
+location that says no version holds the newest, whichever that is: it answers a name that leaves the
+version open, and one that names a version only where no version is known (ruling: http-errors).
 
 Of several locations those are taken that are valid today, and of these the one that is alive, that
 the reader accepts most (format and language), that serves the reader's region, that weighs most,
@@ -129,8 +131,7 @@ def _candidates(
     """Representations and locations that the identifier can mean, best first."""
     identifier = query.identifier
     named, format = wanted(identifier)
-    highest = _highest(record)
-    number = highest if named is None else named
+    number = _highest(record) if named is None else named
     if named is not None:
         _check_known(identifier, record, named)
     version = record.version(number) if number is not None else None
@@ -148,11 +149,11 @@ def _candidates(
         if format in (None, "*") or same_format(one.format, str(format))
     ]
     fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
-    superseded = number is not None and highest is not None and number < highest
+    newest = named is None or not version_numbers(record)
     elsewhere = [
         location
         for location in record.locations
-        if (not superseded if location.version is None else location.version == number)
+        if (newest if location.version is None else location.version == number)
     ]
     matching = [
         location
@@ -221,9 +222,10 @@ def _highest(record: Record) -> int | None:
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:
-    """Raises NoSuchVersion for one that was neither committed nor bound nor reserved."""
+    """Raises NoSuchVersion for one that was neither committed nor bound nor reserved, unless no
+    version is known and a location may hold any."""
     numbers = version_numbers(record)
-    anywhere = any(location.version is None for location in record.locations)
+    anywhere = not numbers and any(location.version is None for location in record.locations)
     reserved = number == 1 and record.minted and not record.versions
     if number not in numbers and not anywhere and not reserved:
         raise NoSuchVersion(identifier=str(identifier), version=number, versions=numbers)

@@ -22,9 +22,9 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, equivalent, parse
 from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_foreign import foreign_identifier
 from perdure.model import Choices, Query, Want
 from perdure.resolver import Resolver
+from perdure.urls import normal
 
 
 class Why(enum.StrEnum):
@@ -163,29 +163,22 @@ def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]
     for digest in known.digests(identifier):
         yield Why.SAME_BYTES, _hash("sha512", digest)
     for uri in known.locations(identifier):
-        yield Why.SAME_LOCATION, _hash("location", _normal(uri))
+        yield Why.SAME_LOCATION, _hash("location", normal(uri))
 
 
 def _traits_of_text(text: str, known: LookUp) -> Iterator[tuple[Why, bytes]]:
     """The same for a URL, or for whatever is no identifier."""
     yield Why.EQUAL, _hash("text", text)
-    normal = _normal(text)
-    yield Why.EQUIVALENT, _hash("url", normal)
+    url = normal(text)
+    yield Why.EQUIVALENT, _hash("url", url)
     for digest in known.promised(text):
         yield Why.SAME_BYTES, _hash("sha512", digest)
-    yield Why.SAME_LOCATION, _hash("location", normal)
+    yield Why.SAME_LOCATION, _hash("location", url)
 
 
 def _hash(kind: str, text: str) -> bytes:
     data = f"{kind} {text}".encode("utf-8", "surrogateescape")
     return hashlib.blake2b(data, digest_size=16).digest()
-
-
-def _normal(url: str) -> str:
-    """A URL as RFC 3986 section 6.2.2 normalises it; any other text as it is."""
-    if not url.isascii():
-        return url
-    return foreign_identifier(Pdi.encapsulate(url)) or url
 
 
 # The registry
@@ -226,5 +219,5 @@ class Known:
         for name in self._resolver.named(uri):
             record = self._resolver.record(name)
             for location in record.locations if record else ():
-                if location.uri == uri and location.sha512:
+                if location.sha512 and normal(location.uri) == normal(uri):
                     yield location.sha512

@@ -381,28 +381,32 @@ class Unavailable(PerdureError):
     """Known, but it cannot be done or fetched now."""
 
     code = "unavailable"
-    fields: ClassVar[tuple[str, ...]] = ("what", "reason")
+    fields: ClassVar[tuple[str, ...]] = ("what", "reason", "mend")
     what: str
     reason: str
+    mend: str | None = None
+    """What makes it available again; None where it is enough to wait."""
 
     def problem(self) -> str:
         return f"{self.what} is not available now: {self.reason}"
 
     def repair(self) -> str:
-        return "try again later"
+        return self.mend or "try again later"
 
 
 class StorageFailed(Unavailable):
-    """The disk is full or failing: what was not acknowledged is not kept, and writing stops."""
+    """The disk is full or failing: what was not acknowledged is not kept."""
 
     code = "storage-failed"
+    fields = ("what", "reason")
 
     def problem(self) -> str:
         return f"{self.what} could not be made durable: {self.reason}"
 
     def repair(self) -> str:
         return (
-            "free space or replace the disk, then restart the writer; nothing acknowledged is lost"
+            "free space, and writing goes on, or replace a failing disk and restart the writer; "
+            "nothing acknowledged is lost"
         )
 
 
@@ -492,7 +496,7 @@ class DigestMismatch(PerdureError, ValueError):
         return f"{self.algorithm} digest promised {self.promised}, received {self.found}"
 
     def repair(self) -> str:
-        return "nothing was stored; send the bytes again"
+        return "do not use these bytes: none were stored; send or fetch them again"
 
 
 class Incomplete(PerdureError, ValueError):

@@ -275,7 +275,7 @@ def extension(token: str) -> str:
     found = media_type(token)
     if found is None:
         return "bin"
-    for name in (found.essence, preferred(found).essence):
+    for name in (preferred(found).essence, found.essence):
         if listed := _types().extensions.get(name):
             return listed[0]
     suffix = found.minor.rpartition("+")[2]  # RFC 6839

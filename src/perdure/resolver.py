@@ -11,17 +11,20 @@ however many identifiers lie around it; a cursor stays valid whatever is added m
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from perdure.blobs.segments import Segments
 from perdure.decide import decide
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
 from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import Interval, Location, Page, Query, Record, Representation, Step
 from perdure.naming import identify, qualified, same_format
 from perdure.ports import Records
+from perdure.urls import spellings
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
@@ -61,8 +64,10 @@ class Resolver:
 
         A pattern that speaks of formats or versions lists representations, any other resources. A
         page holds at most `limit` resources; an empty one with a cursor says: nothing so far.
-        `cursor` is that of the page before.
+        `cursor` is that of the page before. Raises InvalidRequest for one that cannot be.
         """
+        if cursor:
+            _check_cursor(pattern, cursor)
         found: list[Identifier] = []
         matched = 0
         last = cursor or ""
@@ -145,14 +150,18 @@ class Resolver:
         ]
 
     def named(self, uri: str) -> tuple[Identifier, ...]:
-        """The identifiers that are bound to a location."""
+        """The identifiers that are bound to a location, in the spelling that is given first of all.
+
+        It is looked up under each of its `urls.spellings`, since locations are stored as they came.
+        """
         found: dict[str, Identifier] = {}
-        for name in self._referring(f"location:{uri}"):
-            record = self.record(name)
-            for location in record.locations if record else ():
-                if location.uri == uri:
+        for spelling in spellings(uri):
+            for name in self._referring(f"location:{spelling}"):
+                record = self.record(name)
+                same = (one for one in record.locations if one.uri == spelling) if record else ()
+                for location in same:
                     exact = _exact(name, location)
-                    found[str(exact)] = exact
+                    found.setdefault(str(exact), exact)
         return tuple(found.values())
 
     def same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
@@ -211,6 +220,19 @@ def _matches(pattern: Pdi, one: Pdi) -> bool:
     ):
         pattern = pattern.at(version=pattern.version, format=one.format)
     return pattern.matches(one)
+
+
+def _check_cursor(pattern: Pdi, cursor: str) -> None:
+    """Raises InvalidRequest for what is no key of a resource in the range of the pattern."""
+    low, high = pattern.key_range()
+    with suppress(MalformedIdentifier):
+        if low <= cursor < high and not Pdi.from_key(cursor).is_interval:
+            return
+    raise InvalidRequest(
+        what=f"cursor {quote(cursor)}",
+        reason="it is none of this listing; take the one that the page before gives",
+        rule="docs/reference/http.md",
+    )
 
 
 def _after(key: str) -> str:

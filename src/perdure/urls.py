@@ -2,7 +2,8 @@
 
 How it works: an address is that of a resolver with the identifier behind it. `urlify` takes our own
 resolver or, on demand, the public proxy of the scheme; `deurlify` knows the proxies of the world by
-their hosts, and ours by its address, and gives the identifier that stands there.
+their hosts, and ours by its address, and gives the identifier that stands there. `normal` is what a
+URL is compared by, and `spellings` what one is looked up by, since it is stored as it was given.
 
 >>> urlify(parse("doi:10.1000/182"))
 'https://doi.org/10.1000/182'
@@ -11,11 +12,12 @@ their hosts, and ours by its address, and gives the identifier that stands there
 
 What must stay true: `deurlify(urlify(x, …)) == x` for every whole identifier x that has an address.
 
-Specification: ISO 24619 section 5.2.6; the proxies' own documentation.
+Specification: ISO 24619 section 5.2.6; RFC 3986 section 6.2; the proxies' own documentation.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote as escape
 from urllib.parse import unquote, urlsplit
@@ -26,8 +28,13 @@ from perdure.errors import InvalidRequest, quote
 from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_foreign import foreign_identifier
 
 _KEPT = "/:;,@!$&'()*+=-._~"
+_WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
+_SLASHES = 3  # of a URL with no path but the root
+_PORTS = {"http": ":80", "https": ":443"}
 
 
 class Proxy(msgspec.Struct, frozen=True):
@@ -101,6 +108,29 @@ def deurlify(
     if embedded is not None:
         return embedded
     raise _unknown(url, "it is not the address of a resolver that is known here")
+
+
+def normal(url: str) -> str:
+    """A URL as RFC 3986 sections 6.2.2 and 6.2.3 normalise it; any other text as it is.
+
+    >>> normal("HTTP://A.example:80"), normal("https://a.example/%7Eb/../c"), normal("A b")
+    ('http://a.example/', 'https://a.example/c', 'A b')
+    """
+    known = foreign_identifier(Pdi.encapsulate(url)) if url.isascii() else None
+    found = _WEB.fullmatch(known or "")
+    if found is None:
+        return known or url
+    scheme, authority, rest = found.groups()
+    authority = authority.removesuffix(_PORTS[scheme]).removesuffix(":")
+    return f"{scheme}://{authority}{'' if rest.startswith('/') else '/'}{rest}"
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """Under which a location may have been bound that this URL is equivalent to: as it is given,
+    its normal form, and that without the slash of an empty path."""
+    usual = normal(url)
+    short = usual[:-1] if usual.count("/") == _SLASHES and usual.endswith("/") else usual
+    return tuple(dict.fromkeys((url, usual, short)))
 
 
 def _named(proxy: Proxy, path: str, query: str) -> str:

@@ -51,6 +51,15 @@ def test_a_part_is_never_answered_with_the_whole(shell: Shell, name: str) -> Non
         assert shell.run("get", f"{name}#{part}", code=code).stdout == ""
 
 
+@pytest.mark.parametrize("command", [("get", "-o", "copy.txt"), ("resolve",), ("describe",)])
+def test_a_pattern_is_told_to_be_listed(shell: Shell, name: str, command: tuple[str, ...]) -> None:
+    """Ruling pdi-wildcard: "it can be listed"."""
+    for pattern in (f"{name.rpartition('/')[0]}/", f"pdi://{SERIES}/*/*/*/*.text.*"):
+        told = shell.error(*command, pattern, code=4)
+        assert (told["code"], told["rule"]) == ("invalid-request", "ruling pdi-wildcard")
+        assert f"'perdure list {pattern}'" in told["reason"]
+
+
 def test_json_and_bytes_do_not_share_stdout(shell: Shell, name: str) -> None:
     shell.error("get", name, code=2)
 
@@ -227,6 +236,7 @@ def test_list_is_in_order_and_paged(shell: Shell) -> None:
     assert page["identifiers"] == resources[:4]
     rest = shell.json("list", pattern, "--cursor", page["cursor"])
     assert (rest["identifiers"], rest["cursor"]) == (resources[4:], None)
+    shell.error("list", pattern, "--cursor", "garbage", code=4)
 
 
 def test_list_shows_the_intervals_that_hold_something(shell: Shell) -> None:

@@ -217,3 +217,10 @@ def test_the_canonical_form_has_a_limit_too() -> None:
     assert len(str(parse(longest))) == LONGEST
     with pytest.raises(MalformedIdentifier, match="ruling pdi-limits"):
         parse(longest + "a")
+
+
+def test_a_refusal_is_good_english() -> None:
+    with pytest.raises(MalformedIdentifier, match="expected an hour from 00 to 23"):
+        parse("pwid:archive.org:2016-01-22T25.20.29Z:page:http://www.dr.dk")
+    with pytest.raises(MalformedIdentifier, match="expected a month from 01 to 12"):
+        parse("pwid:archive.org:2016-13-22T11.20.29Z:page:http://www.dr.dk")

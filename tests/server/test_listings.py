@@ -123,9 +123,24 @@ def test_a_pattern_of_parts_lists_nothing(site: Deployment) -> None:
     assert site.get(f"/pdi://{SERIES}/1997/*/*/*.text.*#char=1,2").status == 501
 
 
-def test_a_cursor_is_only_a_place(site: Deployment) -> None:
-    """Whatever stands there, a listing gives what lies behind it, within its own interval."""
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        *("garbage", "zzz", "%00%0d%0a", "19970930/a1", "a.us/19970930/a1"),
+        *(f"{SERIES}/{key}" for key in ("19970930", "19970930/b1", "19970930/x", "19980101/a1")),
+    ],
+)
+@pytest.mark.parametrize("interval", ["1997/09/30/", "1997/*/*/*.text.*", "1997/"])
+def test_a_cursor_that_is_none_of_the_listing_is_refused(
+    site: Deployment, interval: str, cursor: str
+) -> None:
+    answer = site.get(f"/pdi://{SERIES}/{interval}?cursor={cursor}")
+    assert (answer.status, json.loads(answer.body)["code"]) == (400, "invalid-request")
+
+
+def test_a_cursor_is_a_place_that_need_not_be_taken(site: Deployment) -> None:
+    """ "Paged by a stable cursor": the key of the last one seen, and empty at the beginning."""
     target = f"/pdi://{SERIES}/1997/09/30/"
     assert uris(site.get(f"{target}?cursor=")) == uris(site.get(target))
-    assert uris(site.get(f"{target}?cursor=zzz")) == []
-    assert uris(site.get(f"{target}?cursor=%00%0d%0a")) == uris(site.get(target))
+    behind = uris(site.get(f"{target}?cursor={SERIES}%2f19970930%2fb99"))
+    assert behind == []

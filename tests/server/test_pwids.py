@@ -295,6 +295,17 @@ def test_a_site_is_listed(site: Deployment) -> None:
     assert f"{DR}film" in seen
 
 
+def test_a_cursor_of_another_list_is_refused(site: Deployment) -> None:
+    first = told(site.get(f"/urn:{name('site')}?limit=1"))
+    cursor = first["next"].partition("cursor=")[2]
+    assert site.get(f"/urn:{name('site')}?cursor={cursor}").status == 200
+    crooked = name("subsite", f"{DR}crooked/%3Finfo")
+    assert site.get(f"/urn:{crooked}?nearest").status == 200
+    for wrong, of in (("garbage", name("site")), (cursor, crooked)):
+        answer = site.get(f"/urn:{of}?nearest&cursor={wrong}")
+        assert (answer.status, told(answer)["code"]) == (400, "invalid-request")
+
+
 def test_the_other_coverages(site: Deployment) -> None:
     for coverage, uri, body in (
         ("snapshot", DR, b"\x89PNG of a page"),
@@ -390,3 +401,62 @@ def test_thttp_and_head(site: Deployment) -> None:
     head = site.ask("HEAD", f"/{name('part')}")
     assert (head.status, verdict(head), head.body) == (200, "exact", b"")
     assert parse(name("part")) == parse(f"urn:{name('part')}")
+
+
+REGISTERED = "https://web.archive.org/web/20160122112029/http://www.dr.dk"
+
+
+@pytest.mark.parametrize(
+    "form", [DRAFTS_OWN, "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk"]
+)
+def test_thttp_of_what_another_archive_may_have(site: Deployment, form: str) -> None:
+    """RFC 2169: "the same answer" for equivalent names; the address is that of the draft's own
+    example, "access https address"."""
+
+    def asked(service: str, *fields: str) -> Answer:
+        return site.get(f"/uri-res/{service}?{form}", *fields)
+
+    one = asked("N2L")
+    assert (one.status, one.headers["location"], verdict(one)) == (303, REGISTERED, "unverified")
+    squid = asked("N2L", "Accept: text/plain")
+    assert (squid.status, squid.headers["location"]) == (200, REGISTERED)
+    assert squid.body == f"# {form}\r\n{REGISTERED}\r\n".encode()
+    assert asked("N2Ls").body.splitlines()[1:] == [REGISTERED.encode()]
+    names = asked("I2Ns").body.splitlines()[1:]
+    assert [parse(one.decode()) for one in names] == [parse(DRAFTS_OWN)]
+    assert told(asked("N2C"))["verdict"] == "unverified"
+    assert asked("N2Rs").headers["location"] == REGISTERED
+
+
+def test_thttp_of_what_is_kept_here(site: Deployment) -> None:
+    """What is kept here counts as located at this resolver; what is not is nowhere."""
+    at = site.get(f"/uri-res/N2L?{name('part')}")
+    assert (at.status, verdict(at)) == (303, "exact")
+    assert site.get(at.headers["location"].removeprefix(site.base)).body == PAGE
+    for service in ("N2L", "N2Ls", "N2Ns", "N2C"):
+        missing = name("part", f"{DR}never")
+        assert site.get(f"/uri-res/{service}?{missing}").status == 404
+        unknown = name("page", archive="nobody.example")
+        assert site.get(f"/uri-res/{service}?{unknown}").status == 404
+        closed = name("page", archive="netarkivet.dk")
+        assert site.get(f"/uri-res/{service}?{closed}").status == 451
+
+
+def test_a_pwid_is_registered_and_bound_as_all_others(site: Deployment) -> None:
+    """ "Any scheme can be registered and bound"."""
+    token = site.token("all of a PWID")
+    mine = f"/urn:{DRAFTS_OWN}/registered%3Fa=b"
+    there = {"locations": ["https://elsewhere.example/"]}
+
+    def post(verb: str, body: object) -> int:
+        return site.post(f"{mine}?{verb}", body, token=token).status
+
+    assert post("bind", there) == 404
+    assert post("register", {}) == 201
+    assert post("bind", there) == 201
+    assert site.get(mine).headers["location"] == "https://elsewhere.example/"
+    assert site.get(f"/uri-res/N2L?{mine[1:]}").headers["location"] == "https://elsewhere.example/"
+    assert post("break", {"uri": "https://elsewhere.example/"}) == 200
+    assert post("alias", {"other": "hdl:1/dr"}) == 201
+    assert post("withdraw", {"reason": "a court said so"}) == 200
+    assert site.get(mine).status == 410

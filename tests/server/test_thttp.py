@@ -152,9 +152,33 @@ def test_l2ns_and_l2ls(site: Deployment, names: Names) -> None:
     assert ask(site, "L2Ns", "https://c.example/").status == 404
 
 
+@pytest.mark.parametrize(
+    ("bound", "asked"),
+    [
+        ("http://case.example/", "HTTP://Case.example/"),
+        ("http://case.example/p?Q", "http://CASE.example:80/p?Q"),
+        ("http://short.example", "http://short.example/"),
+        ("http://long.example/", "http://long.example"),
+        ("HTTP://Given.example/", "HTTP://Given.example/"),
+    ],
+)
+@pytest.mark.parametrize("service", ["L2Ns", "L2Ls", "L2C", "L2R"])
+def test_equivalent_urls_are_known_alike(
+    site: Deployment, service: str, bound: str, asked: str
+) -> None:
+    """RFC 3986 section 6.2: `dedupe` calls the two equivalent, too."""
+    site.bind("urn:example:spelled", bound)
+    found = ask(site, service, asked)
+    assert found.status in (200, 302)
+    if service == "L2Ns":
+        assert uris(found) == ["urn:example:spelled"]
+    assert ask(site, "L2Ns", asked.replace("p?Q", "p?q").replace("/", "/x", 3)).status == 404
+
+
 def test_our_own_urls_are_known_to_l2(site: Deployment, names: Names) -> None:
     own = f"{site.base}/{names.held}.text.1"
     assert uris(ask(site, "L2Ns", own)) == [f"urn:{names.held}.text.1"]
+    assert uris(ask(site, "L2Ns", own.replace("http", "HTTP", 1))) == [f"urn:{names.held}.text.1"]
     assert uris(ask(site, "L2Ls", own)) == [own]
     assert ask(site, "L2R", own).body == TEXT
 

@@ -204,5 +204,26 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
     data[4096 * 8 : 4096 * 40] = b"\xff" * (4096 * 32)
     file.write_bytes(data)
     names = [parse(f"{TODAY}/{number}") for number in range(1, 201)]
-    with Registry(desk.root, environment={}) as registry, pytest.raises(Unavailable):
+    with Registry(desk.root, environment={}) as registry, pytest.raises(Unavailable) as told:
         list(map(registry.resolver.record, names))
+    assert "'perdure rebuild'" in told.value.repair()
+
+
+@pytest.mark.parametrize("records", [SqliteRecords, SqliteWriter])
+def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
+    root: Path, records: type[SqliteRecords]
+) -> None:
+    """docs/how-to/back-up.md: "`perdure rebuild` makes it anew"."""
+    file = root / sqlite.FILE
+    file.write_bytes(b"no database at all, but long enough for a header" * 100)
+    with pytest.raises(Unavailable, match="'perdure rebuild' makes the file anew"):
+        _ = records(root).connection
+    file.unlink()
+    with pytest.raises(Unavailable, match=r"registry\.sqlite is missing; .*'perdure rebuild'"):
+        _ = records(root).connection
+    assert not file.exists()
+
+
+def test_a_registry_that_another_holds_is_waited_for(root: Path) -> None:
+    error = sqlite._unusable("the registry", apsw.BusyError("database is locked"), root)
+    assert error.repair() == "try again later"

@@ -81,8 +81,20 @@ def get(
             here().note(judgement.sentence)
             _deliver(found, output)
             return
+        _check_single(registry, identifier)
         query = fetching.query(registry, identifier, accept)
         _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
+
+
+def _check_single(registry: Registry, identifier: Identifier) -> None:
+    """Raises InvalidRequest for a pattern of several resources."""
+    from perdure.ids.pdi import Pdi
+    from perdure.naming import refused
+
+    is_pattern = isinstance(identifier, Pdi) and identifier.is_pattern
+    if is_pattern and registry.resolver.record(identifier) is None:
+        reason = f"a pattern names many resources; 'perdure list {identifier}' lists them"
+        raise refused(identifier, reason, "ruling pdi-wildcard")
 
 
 def _of_part(selector: Selector | None) -> dict[str, object]:
@@ -157,6 +169,7 @@ def resolve(
         if pwid is not None:
             here().answer(*archived.resolution(registry, pwid, nearest=nearest))
             return
+        _check_single(registry, identifier)
         query = fetching.query(registry, identifier, accept, languages=language, region=region)
         part = registry.unfolding.redirect(query)
         for one in map(Want, want):
@@ -224,6 +237,7 @@ def describe(identifier: Identifier, history: bool) -> None:
     from perdure.cli import steps
 
     with here().registry() as registry:
+        _check_single(registry, identifier)
         record = rules.known(identifier, registry.resolver.record(identifier))
         revisions = registry.records.history(identifier.key) if history else [record]
         for one in revisions:

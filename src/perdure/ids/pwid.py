@@ -305,7 +305,7 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
             most = str(_days(text[start:at]))
         fault = _misfit(text, at, least, most)
         if fault is not None:
-            return fault, f"a {unit} from {least} to {most}"
+            return fault, f"{'an' if unit == 'hour' else 'a'} {unit} from {least} to {most}"
         at += len(most)
     if text[at : at + 1] not in {"T", "t", "_"} or _GLUED.match(text, at):
         return at, ""
@@ -324,7 +324,7 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
             at += 1
         fault = _misfit(text, at, "00", most)
         if fault is not None:
-            return fault, f"a {unit} from 00 to {most}"
+            return fault, f"{'an' if unit == 'hour' else 'a'} {unit} from 00 to {most}"
         at += 2
     if text[at : at + 1] != ".":
         return at, ""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import quote as escape
 
-from perdure.errors import NotFound, PartNotSupported
+from perdure.errors import InvalidRequest, NotFound, PartNotSupported, quote
 from perdure.ids.pdi import Pdi
 from perdure.server import lists
 from perdure.server.answers import Answer
@@ -25,7 +25,8 @@ from perdure.server.targets import Question, path_of, uri_of
 async def listing(service: Service, request: Request, pattern: Pdi, question: Question) -> Answer:
     """The answer to GET of a pattern or an interval.
 
-    Raises NotFound for a series that is neither minted here nor known.
+    Raises NotFound for a series that is neither minted here nor known, InvalidRequest for a cursor
+    that is none of this listing.
     """
     if pattern.whole is not pattern:
         raise PartNotSupported(
@@ -36,6 +37,12 @@ async def listing(service: Service, request: Request, pattern: Pdi, question: Qu
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     resolver = service.resolver
     if pattern.is_interval and pattern.day is None and "*" not in (pattern.date or ""):
+        if question.cursor:
+            raise InvalidRequest(
+                what=f"cursor {quote(question.cursor)}",
+                reason="this list comes as a whole",
+                rule="docs/reference/http.md",
+            )
         interval = await asyncio.to_thread(resolver.interval, pattern)
         return lists.answer(request, str(pattern), _entries(request, interval.members), fresh)
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)

@@ -144,10 +144,11 @@ def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifi
 
 def own(service: Service, request: Request, url: str) -> Identifier | None:
     """The identifier that stands in a URL of our own, where it is known here."""
-    if not url.startswith(f"{request.base}/"):
+    ours = f"{request.base}/"  # scheme and host are the same in any case of letters
+    if url[: len(ours)].lower() != ours.lower():
         return None
     try:
-        identifier = identify(url[len(request.base) + 1 :])
+        identifier = identify(url[len(ours) :])
     except (MalformedIdentifier, UnknownScheme):
         return None
     return identifier if service.record(identifier) is not None else None

@@ -26,7 +26,14 @@ from perdure.archives import answering, pages
 from perdure.archives.answering import Elsewhere
 from perdure.archives.port import Capture
 from perdure.archives.verdict import Judgement, Verdict, asked
-from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
+from perdure.errors import (
+    ArchiveClosed,
+    InvalidRequest,
+    NotCaptured,
+    NotFound,
+    UnknownArchive,
+    quote,
+)
 from perdure.ids.pwid import Pwid
 from perdure.server import memento, payloads, problems, replay
 from perdure.server import pages as templates
@@ -66,6 +73,38 @@ async def answer(
     if answering.is_ours(service.settings, pwid):
         return await _local(service, request, pwid, question)
     return _elsewhere(service, request, pwid, question)
+
+
+async def located(service: Service, request: Request, pwid: Pwid) -> Elsewhere:
+    """Where a PWID that was not registered here can be had: where its archive plays it back or, of
+    ours, at this resolver.
+
+    Raises NotFound, UnknownArchive and NotCaptured among them, or ArchiveClosed.
+    """
+    if not answering.is_ours(service.settings, pwid):
+        return answering.elsewhere(service.registry.web_archives, service.settings, pwid)
+    captures, files = service.registry.archive.captures, service.registry.archive.files
+    judgement = await asyncio.to_thread(answering.local, captures, files, pwid, nearest=False)
+    return Elsewhere(judgement=judgement, archive=None, url=f"{request.base}/{path_of(pwid)}")
+
+
+def redirect(
+    service: Service, pwid: Pwid, found: Elsewhere, status: int = HTTPStatus.FOUND
+) -> Answer:
+    """Sends the reader there, with the verdict."""
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
+    return plain(
+        status,
+        "text/plain; charset=utf-8",
+        said.encode("utf-8", "replace"),
+        (b"location", uri(found.url)),
+        memento.verdict_field(found.judgement),
+        (b"cache-control", fresh),
+        (b"referrer-policy", b"no-referrer"),
+        *links((_described_by(pwid),)),
+        _VARY,
+    )
 
 
 # kept here
@@ -113,13 +152,23 @@ async def _bytes(
 async def _listing(
     service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
 ) -> Answer:
-    """The captures in the scope of a site, page by page."""
+    """The captures in the scope of a site, page by page.
+
+    Raises InvalidRequest for a cursor that is none of this list.
+    """
+    cursor, wanted = question.cursor or "", asked(pwid)
+    if cursor and not any(low <= cursor < high for low, high in pages.scope(wanted)):
+        raise InvalidRequest(
+            what=f"cursor {quote(cursor)}",
+            reason="it is none of this list; take the one that the page before gives",
+            rule="docs/reference/http.md",
+        )
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     found, after = await asyncio.to_thread(
         pages.members,
         service.registry.archive.captures,
-        asked(pwid),
-        after=question.cursor or "",
+        wanted,
+        after=cursor,
         limit=limit,
     )
     following = None
@@ -168,23 +217,7 @@ def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Questio
         document = answering.elsewhere_fields(archives, pwid, found)
         fields: Fields = [memento.verdict_field(found.judgement)]
         return _written(request, HTTPStatus.OK, document, fields)
-    return _redirect(service, pwid, found)
-
-
-def _redirect(service: Service, pwid: Pwid, found: Elsewhere) -> Answer:
-    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
-    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
-    return plain(
-        HTTPStatus.FOUND,
-        "text/plain; charset=utf-8",
-        said.encode("utf-8", "replace"),
-        (b"location", uri(found.url)),
-        memento.verdict_field(found.judgement),
-        (b"cache-control", fresh),
-        (b"referrer-policy", b"no-referrer"),
-        *links((_described_by(pwid),)),
-        _VARY,
-    )
+    return redirect(service, pwid, found)
 
 
 def _described_by(pwid: Pwid) -> bytes:

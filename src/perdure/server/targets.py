@@ -6,8 +6,9 @@ has no colon in its path, or begins with `iiif/` or `api/handles/` (no scheme ha
 name), is a page of the server. A query is split off by the rule of the scheme:
 
 - PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
-  item is written `%3F`, another word that asks: `?nearest`, `?info`, `?cursor=…&limit=…`. All
-  else is the identifier, since an archived address has queries of its own (ruling: pwid-form).
+  item is written `%3F`, another word that asks, or says what a POST does: `?nearest`, `?info`,
+  `?bind`, `?cursor=…&limit=…`. All else is the identifier, since an archived address has queries
+  of its own (ruling: pwid-form).
 - other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
 - all others (PDI, ARK, Handle …): at the first `?`.
 
@@ -45,7 +46,8 @@ _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
 _OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
 _OF_PWID_URN = re.compile(
-    r"\?(?:(?:info|landing|linkset|history|locations|nearest|metadata|cite"
+    r"\?(?:(?:info|landing|linkset|history|locations|members|nearest|metadata|cite"
+    r"|register|bind|break|alias|withdraw"
     r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)

@@ -30,8 +30,9 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
 from perdure.model import Choices, Gone, Location, Redirect, Want
-from perdure.server import asking, bodies, digests, held, lists, problems, reading
+from perdure.server import asking, bodies, digests, held, lists, problems, pwids, reading
 from perdure.server.answers import Answer, Fields, link, links, plain, uri
 from perdure.server.locating import known_by_url, locations, urls
 from perdure.server.negotiate import prefers
@@ -40,6 +41,7 @@ from perdure.server.redirects import redirect
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.server.targets import (
+    Question,
     identify,
     is_escaped,
     named,
@@ -59,11 +61,11 @@ async def answer(service: Service, request: Request) -> Answer:
     Raises InvalidRequest where the service or its operand is missing or unknown.
     """
     name = request.target.text[len(PREFIX) :]
-    asked = _SERVICES.get(name.upper())
+    asked = SERVICES.get(name.upper())
     if asked is None:
         raise InvalidRequest(
             what=f"service {quote(name)}",
-            reason=f"known are {', '.join(_SERVICES)}, in any case",
+            reason=f"known are {', '.join(SERVICES)}, in any case",
             rule="RFC 2169 section 3, RFC 2483 section 4",
         )
     operand = request.target.question
@@ -81,9 +83,15 @@ async def answer(service: Service, request: Request) -> Answer:
 # ------------------
 
 
-def _n2l(service: Service, request: Request, operand: str) -> Answer:
+async def _n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
     identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        there = await pwids.located(service, request, pwid)
+        if prefers(request.accept, lists.TYPES):
+            place = (b"location", uri(there.url))
+            return _listed(service, request, operand, [lists.Entry(there.url)], place)
+        return pwids.redirect(service, pwid, there, _see_other(request))
     found = urls(service, request, identifier, part)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
@@ -105,8 +113,11 @@ def _see_other(request: Request) -> HTTPStatus:
     return HTTPStatus.FOUND if request.version == "1.0" else HTTPStatus.SEE_OTHER
 
 
-def _n2ls(service: Service, request: Request, operand: str) -> Answer:
+async def _n2ls(service: Service, request: Request, operand: str) -> Answer:
     identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        there = await pwids.located(service, request, pwid)
+        return _listed(service, request, operand, [lists.Entry(there.url)])
     return locations(service, request, identifier, about=operand, part=part)
 
 
@@ -118,7 +129,8 @@ async def _n2r(service: Service, request: Request, operand: str) -> Answer:
 async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
     identifier, part = _single(service, operand)
-    if pointed(service, identifier, part) is not None:
+    inside = pointed(service, identifier, part) is not None
+    if inside or _archived(service, identifier, part) is not None:
         return await reading.resource(service, request, identifier, part, delimiter="#")
     record = service.record(identifier)
     query = asking.query(service, request, identifier, Want.RESOURCES)
@@ -146,12 +158,16 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
 
 async def _n2c(service: Service, request: Request, operand: str) -> Answer:
     identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        return await pwids.answer(service, request, pwid, Question(verb="info"))
     return await reading.description(service, request, identifier, part)
 
 
-def _n2ns(service: Service, request: Request, operand: str) -> Answer:
+async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
     identifier, part = _single(service, operand)
-    if service.record(identifier) is None:
+    if (pwid := _archived(service, identifier, part)) is not None:
+        await pwids.located(service, request, pwid)  # or else nothing is known of it
+    elif service.record(identifier) is None:
         raise NotFound(identifier=str(identifier))
     if part is None:
         return _names(service, request, (identifier,), operand)
@@ -174,14 +190,27 @@ def _names_of(service: Service, identifier: Identifier) -> tuple[Identifier, ...
     return service.resolver.names(identifier.whole)
 
 
-def _listed(service: Service, request: Request, about: str, entries: list[lists.Entry]) -> Answer:
+def _listed(
+    service: Service,
+    request: Request,
+    about: str,
+    entries: list[lists.Entry],
+    *more: tuple[bytes, bytes],
+) -> Answer:
     # "the standard HTTP mechanisms for communicating cachability MUST be honored" (section 3.6)
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    return lists.answer(request, about, entries, fresh)
+    return lists.answer(request, about, entries, fresh, *more)
 
 
 def _urn(identifier: Identifier) -> str:
     return identifier.urn if isinstance(identifier, Pdi) else uri_of(identifier)
+
+
+def _archived(service: Service, identifier: Identifier, part: str | None) -> Pwid | None:
+    """A PWID that was not registered here: its archive knows it, and has it"""
+    if isinstance(identifier, Pwid) and part is None and not service.knows(identifier):
+        return identifier
+    return None
 
 
 def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
@@ -277,7 +306,7 @@ def _two(operand: str) -> tuple[Identifier, Identifier]:
 
 
 _Service = Callable[[Service, Request, str], Answer | Awaitable[Answer]]
-_SERVICES: dict[str, _Service] = {
+SERVICES: dict[str, _Service] = {
     "N2L": _n2l,
     "N2LS": _n2ls,
     "N2R": _n2r,

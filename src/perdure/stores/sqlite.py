@@ -90,6 +90,8 @@ _UNUSABLE = (
     apsw.NotADBError,
 )
 
+_REBUILD = "with no server running, 'perdure rebuild' makes the file anew from the segments"
+
 _TOGETHER = 32
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
 _RECORD = "SELECT record FROM records WHERE key=?"
@@ -127,15 +129,24 @@ def _decoded(key: str, text: str) -> Record:
         ) from error
 
 
+def _unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
+    """The error in our terms; a file that is damaged or, where it is named, missing must be made
+    anew."""
+    if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
+        return Unavailable(what=what, reason=f"{FILE} is missing", mend=_REBUILD)
+    damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
+    return Unavailable(what=what, reason=str(error), mend=_REBUILD if damaged else None)
+
+
 @contextmanager
-def storage_errors(what: str) -> Iterator[None]:
+def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
     """Says in our terms that the disk is full or failing, or the file is not a registry."""
     try:
         yield
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
     except _UNUSABLE as error:
-        raise Unavailable(what=what, reason=str(error)) from error
+        raise _unusable(what, error, file) from error
 
 
 def create(root: Path) -> None:
@@ -187,7 +198,7 @@ class SqliteRecords:
         return found
 
     def _connect(self) -> apsw.Connection:
-        with storage_errors("the registry"):
+        with storage_errors("the registry", self._path):
             connection = self._open()
         connection.execute("PRAGMA query_only=1")
         return connection
@@ -207,14 +218,14 @@ class SqliteRecords:
         try:
             return self.connection.execute(statement, bindings).fetchall()
         except (apsw.IOError, *_UNUSABLE) as error:
-            raise Unavailable(what="the registry", reason=str(error)) from error
+            raise _unusable("the registry", error) from error
 
     def raw(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
             found: str | None = self.connection.execute(_RECORD, (key,)).get
         except (apsw.IOError, *_UNUSABLE) as error:
-            raise Unavailable(what="the registry", reason=str(error)) from error
+            raise _unusable("the registry", error) from error
         return found
 
     def lookup(self) -> Lookup:
@@ -299,7 +310,7 @@ class Lookup:
         try:
             row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
         except (apsw.IOError, *_UNUSABLE) as error:
-            raise Unavailable(what="the registry", reason=str(error)) from error
+            raise _unusable("the registry", error) from error
         return row[0] if row else None
 
     def hold(self) -> None:
@@ -316,7 +327,7 @@ class SqliteWriter(SqliteRecords):
     """
 
     def _connect(self) -> apsw.Connection:
-        with storage_errors("the registry"):
+        with storage_errors("the registry", self._path):
             connection = _opened(str(self._path), apsw.SQLITE_OPEN_READWRITE)
             connection.execute(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
