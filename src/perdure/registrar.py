@@ -284,6 +284,7 @@ class Registrar:
         record = self._ledger.record(identifier.key)
         if record is not None:
             return self._add_to(identifier, record, command)
+        self._check_turn(identifier)
         self._ledger.recount_serials()
         _, format = naming.wanted(identifier)
         return self._create(identifier, command, format=format or "")
@@ -400,6 +401,7 @@ class Registrar:
         now = self._ledger.now
         if record is None:
             rules.check_unknown(identifier, command.expect)
+            self._check_turn(identifier)
             empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
             record, _ = changes.assign(identifier, empty, command.values or (), now)
             self._ledger.recount_serials()
@@ -473,6 +475,14 @@ class Registrar:
 
     # Names
     # -----
+
+    def _check_turn(self, identifier: Identifier) -> None:
+        """Raises InvalidRequest for a new name that the counter of a series has yet to reach."""
+        if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
+            rules.check_day(identifier, self._day)
+            if identifier.date == self._day:
+                last = self._ledger.serials(identifier.series, self._day).last
+                rules.check_serial(identifier, self._day, last)
 
     def _name(self, command: Mint) -> Identifier:
         """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""

@@ -10,6 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -168,6 +169,17 @@ def test_register(site: Deployment, secret: str, name: str) -> None:
     assert site.get(f"/{name}").headers["location"] == PLACE
     again = receipt(site.post(f"/{name}?register", body, token=secret), 200)
     assert again["outcome"] == "unchanged"
+
+
+def test_a_number_or_a_day_to_come_is_not_registered(site: Deployment, secret: str) -> None:
+    """ "Serial numbers ... SHOULD be incremented by 1 as each new PDI is minted" (section 2.4),
+    and restart at 1 on each day."""
+    number = next_serial(site)
+    tomorrow = f"{datetime.now(UTC) + timedelta(days=1):%Y/%m/%d}"
+    for name in (f"{today()}/{10**18 - 2}", f"{today()}/{number + 500}", f"{tomorrow}/1"):
+        answer = site.post(f"/pdi://{SERIES}/{name}?register", {}, token=secret)
+        assert "section 2." in str(problem(answer, 400, "invalid-request")["rule"])
+    assert next_serial(site) == number + 1  # the one that was minted to know it
 
 
 # bind, break, alias, withdraw
