@@ -49,10 +49,13 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
     """The same for a name that will be made, under today's date."""
     moment = now(service)
     day = moment[:10]
-    name = ""
     if authority in service.settings.series:
-        name = f"pdi://{authority}/{day.replace('-', '/')}/"
-    _check(service, token, "mint", rights.Object(authority, name, day), moment)
+        what = rights.Object(authority, f"pdi://{authority}/{day.replace('-', '/')}/", day)
+    elif authority in service.settings.shoulders:
+        what = rights.Object(authority, day=day)
+    else:
+        what = rights.Object(authority.lower(), day=day, folded=True)
+    _check(service, token, "mint", what, moment)
 
 
 def _check(
