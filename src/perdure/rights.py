@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
+from perdure.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated, quote
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
@@ -48,6 +48,16 @@ ON_TOKENS = frozenset(("delegate", "administer"))
 LONGEST_CHAIN = 8
 """Hands through which a grant can have gone."""
 _DAWN, _DUSK = "", "9999-99-99"
+
+
+class NoSuchToken(NotFound):
+    """There is no token of this name, or none that the caller may know of."""
+
+    def problem(self) -> str:
+        return f"not found: no token is called {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        return "'perdure token list', or over HTTP GET /tokens, tells which there are"
 
 
 class Object(msgspec.Struct, frozen=True):
@@ -199,6 +209,9 @@ def check_shape(token: Token) -> None:
             raise _nonsense(f"scope {scope[:100]!a}", "a * stands at its end, or first as '*.'")
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise _nonsense(f"name {token.name[:100]!a}", "1 to 100 printable characters are needed")
+    if (token.first_day or _DAWN) > (token.last_day or _DUSK):
+        reason = f"its first day lies after its last, {token.last_day}"
+        raise _nonsense(f"first day {token.first_day}", reason)
 
 
 def manages(token: Token, other: Token) -> bool:

@@ -27,8 +27,10 @@ def bearer(service: Service, request: Request) -> Token:
         return request.signer
     scheme, _, secret = request.text(b"authorization").partition(" ")
     secret = secret.strip()
-    if scheme.lower() != "bearer" or not tokens.is_token(secret):
+    if scheme.lower() != "bearer":
         raise Unauthenticated(reason="no bearer token was sent")
+    if not tokens.is_token(secret):
+        raise Unauthenticated(reason="what was sent is not spelled like a token of perdure")
     return known(service, tokens.digest(secret))
 
 
