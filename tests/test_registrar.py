@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 from tests.conftest import (
     AUTHORITY,
     SERIES,
@@ -37,6 +39,7 @@ from perdure.ids.ark import Ark
 from perdure.model import (
     Assign,
     Bind,
+    Break,
     Commit,
     Description,
     Fetch,
@@ -47,9 +50,11 @@ from perdure.model import (
     Receipt,
     Redirect,
     Register,
+    SaveToken,
+    Token,
     Withdraw,
 )
-from perdure.registrar import Registrar
+from perdure.registrar import Registrar, fingerprint
 from perdure.stores.sqlite import FILE, SqliteRecords
 
 # Minting
@@ -472,6 +477,44 @@ def test_keys_of_two_actors_are_apart(desk: Desk) -> None:
     one = desk.mint(text("one"), once="k", by="anna")
     other = desk.mint(text("one"), once="k", by="ben")
     assert one.identifier != other.identifier
+
+
+def test_a_token_that_means_nothing_can_still_be_revoked(desk: Desk) -> None:
+    """It may have been made before its shape was looked at."""
+    token = Token(
+        name="old",
+        digest="0" * 64,
+        operations=("mint",),
+        authorities=(SERIES,),
+        first_day="2026-12-01",
+        last_day="2026-11-01",
+    )
+    with pytest.raises(InvalidRequest, match="first day"):
+        desk.registry.door.execute(SaveToken(token=token))
+    token = replace(token, revoked="2026-11-21T12:00:00Z")
+    desk.registry.door.execute(SaveToken(token=token))
+
+
+def test_keys_given_before_an_upgrade_hold() -> None:
+    """What lies in registries since version 1: SHA-256 of the kind and all fields, a line each."""
+    mint = Mint(authority=SERIES, contents=(text("one"),), once="k")
+    digest = sha512(b"one")
+    lines = [
+        "Mint",
+        "by=local",
+        f"authority={SERIES}",
+        "uid=None",
+        "format=text",
+        f"text text/plain {digest}",
+        "locations=()",
+        "metadata={}",
+        "once=k",
+    ]
+    assert fingerprint(mint) == hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    other = Break(identifier=parse("hdl:1/2"), uri="https://a.example/", content=text("one"))
+    assert fingerprint(other) != fingerprint(replace(other, content=text("two")))
+    waiting = replace(text("one"), data=None, spooled="a")  # the same bytes in a file
+    assert fingerprint(other) == fingerprint(replace(other, content=waiting))
 
 
 def test_a_refusal_is_not_remembered(desk: Desk) -> None:
