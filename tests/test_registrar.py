@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 from tests.conftest import (
     AUTHORITY,
     SERIES,
@@ -35,7 +37,9 @@ from perdure.errors import (
 from perdure.ids import ark, parse
 from perdure.ids.ark import Ark
 from perdure.model import (
+    Assign,
     Bind,
+    Break,
     Commit,
     Description,
     Fetch,
@@ -46,9 +50,11 @@ from perdure.model import (
     Receipt,
     Redirect,
     Register,
+    SaveToken,
+    Token,
     Withdraw,
 )
-from perdure.registrar import Registrar
+from perdure.registrar import Registrar, fingerprint
 from perdure.stores.sqlite import FILE, SqliteRecords
 
 # Minting
@@ -194,11 +200,14 @@ def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> 
     mint = Mint(authority=SERIES)
     register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
     with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
-        answers = registrar.execute([register, mint, mint, mint, mint])
+        clock.advance(days=1)
+        assert isinstance(registrar.execute([register])[0], Receipt)
+        clock.advance(days=-1)  # a clock that was set right: its day is now the one minted under
+        answers = registrar.execute([mint, mint, mint, mint])
     last = 10**18 - 1
-    names = [one.identifier for one in answers[1:3] if isinstance(one, Receipt)]
+    names = [one.identifier for one in answers[:2] if isinstance(one, Receipt)]
     assert names == [f"{TODAY}/{last - 1}.text.1", f"{TODAY}/{last}.text.1"]
-    assert all(isinstance(one, Conflict) for one in answers[3:])
+    assert all(isinstance(one, Conflict) for one in answers[2:])
 
 
 def test_a_series_that_ends_in_no_country_is_not_minted_in(desk: Desk) -> None:
@@ -247,19 +256,56 @@ def test_an_ark_is_minted_on_a_shoulder_with_its_check_character(desk: Desk) -> 
         desk.mint(text("b"), authority=SHOULDER, uid="7x")
 
 
-def test_a_number_that_was_registered_is_not_handed_out_again(desk: Desk) -> None:
+@pytest.mark.parametrize("number", [2, 3, 555, 10**18 - 2, 10**18, 10**30])
+def test_a_registration_leaves_the_numbers_of_today_to_the_counter(desk: Desk, number: int) -> None:
+    """Serial numbers "SHOULD be incremented by 1 as each new PDI is minted" (section 2.4)."""
     desk.mint(text("a"))
-    desk.register(f"{TODAY}/3.text.1", text("from elsewhere"))
-    assert desk.mint(text("b")).identifier == f"{TODAY}/4.text.1"
-    desk.register(f"pdi://{SERIES}/2026/11/22/7", locations=(Location(uri="https://a.example"),))
+    name = parse(f"{TODAY}/{number}.text.1")
+    place = Location(uri="https://a.example/")
+    for command in (
+        Register(identifier=name, contents=(text("from elsewhere"),)),
+        Bind(identifier=name, locations=(place,), register=True),
+        Assign(identifier=name, values=()),
+    ):
+        with pytest.raises(InvalidRequest, match="go up to 1"):
+            desk.registry.door.execute(command)
+    desk.register(f"{TODAY}/memo", text("no number"))
+    desk.register(f"{TODAY}/1.html.1", html("a known one"))
+    assert desk.mint(text("b")).identifier == f"{TODAY}/2.text.1"
+
+
+@pytest.mark.parametrize("day", ["2026/11/22", "2027/01/01", "10000/01/01"])
+def test_a_name_of_a_day_to_come_is_not_registered(desk: Desk, day: str) -> None:
+    """Numbers restart at 1 at midnight UTC."""
+    for name in (f"pdi://{SERIES}/{day}/1", f"pdi://{SERIES}/{day}/memo"):
+        with pytest.raises(InvalidRequest, match="its day has not come yet"):
+            desk.register(name, locations=(Location(uri="https://a.example"),))
     desk.clock.advance(days=1)
-    assert desk.mint(text("c")).identifier == f"pdi://{SERIES}/2026/11/22/8.text.1"
+    assert desk.mint(text("c")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
 
 
-def test_numbers_beyond_all_counting_are_names_like_any_other(desk: Desk) -> None:
-    desk.register(f"{TODAY}/{10**30}.text.1", text("a"))
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"pdi://{SERIES}/2026/11/20/555.text.1",  # published elsewhere before
+        "pdi://gpo.gov.us/2026/11/21/555.text.1",  # counted by others, by their clock
+        "pdi://gpo.gov.us/2027/01/01/1.text.1",
+        f"{TODAY}/0555.text.1",  # ruling pdi-uid: no serial number
+    ],
+)
+def test_what_no_counter_of_ours_will_reach_is_registered(desk: Desk, name: str) -> None:
+    assert desk.register(name, text("a")).identifier == name
     assert desk.mint(text("b")).identifier == f"{TODAY}/1.text.1"
+
+
+def test_when_the_numbers_of_a_day_are_used_up_names_are_left(desk: Desk) -> None:
+    desk.clock.advance(days=1)
+    desk.register(f"{TODAY}/{10**30}.text.1", text("a"))
+    desk.clock.advance(days=-1)  # the clock was wrong
+    assert desk.mint(text("b")).identifier == f"{TODAY}/1.text.1"
+    desk.clock.advance(days=1)
     desk.register(f"{TODAY}/{10**18 - 1}.text.1", text("c"))
+    desk.clock.advance(days=-1)
     with pytest.raises(Conflict, match="no number is left"):
         desk.mint(text("d"))
     assert desk.mint(text("d"), uid="memo").outcome is Outcome.CREATED
@@ -431,6 +477,44 @@ def test_keys_of_two_actors_are_apart(desk: Desk) -> None:
     one = desk.mint(text("one"), once="k", by="anna")
     other = desk.mint(text("one"), once="k", by="ben")
     assert one.identifier != other.identifier
+
+
+def test_a_token_that_means_nothing_can_still_be_revoked(desk: Desk) -> None:
+    """It may have been made before its shape was looked at."""
+    token = Token(
+        name="old",
+        digest="0" * 64,
+        operations=("mint",),
+        authorities=(SERIES,),
+        first_day="2026-12-01",
+        last_day="2026-11-01",
+    )
+    with pytest.raises(InvalidRequest, match="first day"):
+        desk.registry.door.execute(SaveToken(token=token))
+    token = replace(token, revoked="2026-11-21T12:00:00Z")
+    desk.registry.door.execute(SaveToken(token=token))
+
+
+def test_keys_given_before_an_upgrade_hold() -> None:
+    """What lies in registries since version 1: SHA-256 of the kind and all fields, a line each."""
+    mint = Mint(authority=SERIES, contents=(text("one"),), once="k")
+    digest = sha512(b"one")
+    lines = [
+        "Mint",
+        "by=local",
+        f"authority={SERIES}",
+        "uid=None",
+        "format=text",
+        f"text text/plain {digest}",
+        "locations=()",
+        "metadata={}",
+        "once=k",
+    ]
+    assert fingerprint(mint) == hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    other = Break(identifier=parse("hdl:1/2"), uri="https://a.example/", content=text("one"))
+    assert fingerprint(other) != fingerprint(replace(other, content=text("two")))
+    waiting = replace(text("one"), data=None, spooled="a")  # the same bytes in a file
+    assert fingerprint(other) == fingerprint(replace(other, content=waiting))
 
 
 def test_a_refusal_is_not_remembered(desk: Desk) -> None:

@@ -91,6 +91,24 @@ def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
             ["pdi://eop.gov.us/1997/09/01/10"],
         ),
         ("hdl:1839/*", ["hdl:1839/a"], ["hdl:18390/a", "hdl:1/1839/"]),
+        (
+            "99999/fk4",
+            ["ark:99999/fk4", "ark:/99999/fk4xyz", "ark:99999/fk4xyz/c3.v7", "ark:99999/fk-4x"],
+            ["ark:99999/fk", "ark:99999/fk5", "ark:99999/FK4x", "ark:199999/fk4", "hdl:99999/fk4x"],
+        ),
+        ("ark:99999/fk4x/*", ["ark:99999/fk4x/c3"], ["ark:99999/fk4y", "ark:99999/fk4xy"]),
+        (
+            "IANA:42117",
+            ["URN:IANA:42117::Report-1:::", "urn:iana:42117::x:::"],
+            ["URN:IANA:4211::x:::", "URN:IANA:421170::x:::", "urn:example:IANA:42117"],
+        ),
+        ("iana:42117", ["URN:IANA:42117::x:::"], ["URN:IANA:42118::x:::"]),
+        (  # "compared case-insensitively" (ruling urn93-equal)
+            "URN:IANA:42117::Report-1:::",
+            ["urn:iana:42117::REPORT-1:::"],
+            ["URN:IANA:42117::Report-10:::"],
+        ),
+        ("*.gov.us", ["pdi://gov.us/2026/01/01/1"], ["ark:99999/x.gov.us", "hdl:1/x.gov.us"]),
     ],
 )
 def test_scopes(scope: str, inside: list[str], outside: list[str]) -> None:
@@ -103,6 +121,7 @@ plain = st.one_of(
     series,
     series.map("pdi://{}/1997/09/01/1".format),
     st.sampled_from(["hdl:1/2", "hdl:1/22", "hdl:11/2", "99999/fk4", "99999/fk44"]),
+    st.sampled_from(["ark:99999/fk4", "ark:99999/fk4/x"]),
 )
 scopes = st.one_of(
     plain,
@@ -115,6 +134,7 @@ OBJECTS = [
     *(Object(name, f"pdi://{name}/1997/09/01/1", "1997-09-01") for name in SERIES),
     *(Object(name, name) for name in ("hdl:1/2", "hdl:1/22", "hdl:11/2")),
     *(Object(name) for name in ("99999/fk4", "99999/fk44")),
+    *(rights.about(parse(f"ark:99999/{name}")) for name in ("fk", "fk4", "fk4/x", "fk44.x")),
 ]
 
 
@@ -129,7 +149,8 @@ def test_what_lies_within_covers_nothing_more(inner: str, outer: str) -> None:
 def test_a_part_lies_within_the_whole() -> None:
     chain = ["hdl:1/2", "hdl:1/*", "hdl:*", "*"]
     series = ["pdi://oma.eop.gov.us/1997/09/01/1", "pdi://oma.eop.gov.us/1997/*", "oma.eop.gov.us"]
-    for links in (chain, [*series, "*.oma.eop.gov.us", "*.eop.gov.us", "*"]):
+    arks = ["ark:99999/fk4x", "99999/fk4x", "99999/fk4", "99999/fk", "*"]
+    for links in (chain, arks, [*series, "*.oma.eop.gov.us", "*.eop.gov.us", "*"]):
         for at, outer in enumerate(links):
             assert all(rights.lies_within(inner, outer) for inner in links[: at + 1])
             assert not any(rights.lies_within(inner, outer) for inner in links[at + 1 :])
@@ -209,6 +230,8 @@ def test_what_ends_or_narrows_a_grant_does_so_to_all_that_came_of_it(
         {"name": ""},
         {"name": "a\nb"},
         {"name": "x" * 101},
+        {"first_day": "2027-01-01"},
+        {"last_day": "2025-12-31"},
     ],
 )
 def test_tokens_that_mean_nothing(fields: dict[str, object]) -> None:

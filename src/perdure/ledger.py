@@ -64,6 +64,11 @@ class Serials:
         numbers = map(str, range(first, first + count))
         return [(stem + digits, key + counted(digits)) for digits in numbers]
 
+    @property
+    def last(self) -> int:
+        """The highest number that is taken, 0 for none."""
+        return self._last
+
     def use(self, count: int = 1) -> None:
         """The following ones are taken."""
         self._last += count

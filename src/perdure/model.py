@@ -185,6 +185,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """A write, as a value. `by` names who asks, for the record and the audit trail."""
 
     by: str = "local"
+    once: str | None = None
+    """Idempotency key: the same actor and key get the same answer, and nothing is done twice."""
 
 
 class Mint(Command, frozen=True, kw_only=True, tag="mint"):
@@ -201,8 +203,6 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
     metadata: dict[str, str] = {}
-    once: str | None = None
-    """Idempotency key: the same actor and key get the same answer, and nothing is minted twice."""
 
 
 class Register(Command, frozen=True, kw_only=True, tag="register"):
@@ -212,6 +212,8 @@ class Register(Command, frozen=True, kw_only=True, tag="register"):
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
     metadata: dict[str, str] = {}
+    expect: int | None = None
+    """The revision that the caller saw, where it is known already."""
 
 
 class Commit(Command, frozen=True, kw_only=True, tag="commit"):
@@ -225,7 +227,6 @@ class Commit(Command, frozen=True, kw_only=True, tag="commit"):
     version: int | None = None
     expect: int | None = None
     """The revision that the caller saw (`If-Match`)."""
-    once: str | None = None
 
 
 class Bind(Command, frozen=True, kw_only=True, tag="bind"):

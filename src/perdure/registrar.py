@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import TypeGuard, TypeVar
+from typing import TypeGuard
 
 import msgspec
 
@@ -39,7 +39,7 @@ from perdure.handles.names import home
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
 from perdure.ledger import Ledger
-from perdure.load import load
+from perdure.load import Check, load
 from perdure.model import (
     Alias,
     Assign,
@@ -77,7 +77,6 @@ _encode = msgspec.json.Encoder().encode
 _decode_receipt = msgspec.json.Decoder(Receipt).decode
 
 Answer = Receipt | PerdureError
-_C = TypeVar("_C", Mint, Commit)
 
 
 def utc_now() -> datetime:
@@ -177,11 +176,16 @@ class Registrar:
         if self._settings.private_locations == "refuse":
             private_locations.check(private_locations.of_command(command), self._networks)
             check = self._check_public
+        if command.once is None:
+            return self._do(command, check)
+        return self._once(command, command.once, check)
+
+    def _do(self, command: Command, check: Check | None) -> Receipt:
         match command:
             case Mint():
-                return self._once(command, command.once, self._mint)
+                return self._mint(command)
             case Commit():
-                return self._once(command, command.once, self._commit)
+                return self._commit(command)
             case Register():
                 return self._register(command)
             case Bind():
@@ -283,7 +287,9 @@ class Registrar:
         identifier = naming.bindable(command.identifier)
         record = self._ledger.record(identifier.key)
         if record is not None:
+            rules.check_revision(identifier, record, command.expect)
             return self._add_to(identifier, record, command)
+        self._check_turn(identifier)
         self._ledger.recount_serials()
         _, format = naming.wanted(identifier)
         return self._create(identifier, command, format=format or "")
@@ -400,6 +406,7 @@ class Registrar:
         now = self._ledger.now
         if record is None:
             rules.check_unknown(identifier, command.expect)
+            self._check_turn(identifier)
             empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
             record, _ = changes.assign(identifier, empty, command.values or (), now)
             self._ledger.recount_serials()
@@ -449,7 +456,8 @@ class Registrar:
 
     def _save_token(self, command: SaveToken) -> Receipt:
         token = command.token
-        rights.check_shape(token)
+        if not token.revoked:  # whatever it says, it can be made useless
+            rights.check_shape(token)
         before = self._ledger.store.token_named(token.name)
         if command.new and before is not None:
             raise Conflict(
@@ -473,6 +481,14 @@ class Registrar:
 
     # Names
     # -----
+
+    def _check_turn(self, identifier: Identifier) -> None:
+        """Raises InvalidRequest for a new name that the counter of a series has yet to reach."""
+        if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
+            rules.check_day(identifier, self._day)
+            if identifier.date == self._day:
+                last = self._ledger.serials(identifier.series, self._day).last
+                rules.check_serial(identifier, self._day, last)
 
     def _name(self, command: Mint) -> Identifier:
         """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""
@@ -506,10 +522,8 @@ class Registrar:
     # Idempotency
     # -----------
 
-    def _once(self, command: _C, once: str | None, carry_out: Callable[[_C], Receipt]) -> Receipt:
+    def _once(self, command: Command, once: str, check: Check | None) -> Receipt:
         """Answers a repeated request with the receipt of the first one."""
-        if once is None:
-            return carry_out(command)
         request = fingerprint(command)
         earlier = self._ledger.store.answered(command.by, once)
         if earlier is not None:
@@ -520,7 +534,7 @@ class Registrar:
                     rule=None,
                 )
             return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
-        receipt = carry_out(command)
+        receipt = self._do(command, check)
         self._ledger.store.save_answer(
             command.by, once, request, _encode(receipt).decode(), self._ledger.now
         )
@@ -549,13 +563,11 @@ def fingerprint(command: Command) -> str:
     """
     seen = [type(command).__name__]
     for name in command.__struct_fields__:
-        value = getattr(command, name)
-        if name == "expect":
-            continue
-        if name == "contents":
-            seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in value)
-        else:
-            seen.append(f"{name}={value}")
+        if name in ("content", "contents"):
+            seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in _contents(command))
+        elif name not in ("expect", "once"):
+            seen.append(f"{name}={getattr(command, name)}")
+    seen.append(f"once={command.once}")  # last, as in the fingerprints that lie on disk
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()
 
 

@@ -3,7 +3,8 @@
 How it works: a token names operations, scopes and a range of dates, and may end. A scope is one of
 
     *                                      everything
-    oma.eop.gov.us   99999/fk4             a series, shoulder or naming authority
+    oma.eop.gov.us   IANA:42117            a series or naming authority
+    99999/fk4                              an ARK shoulder: all ARKs whose names begin so
     *.eop.gov.us                           a series and all below it
     pdi://oma.eop.gov.us/1997/*   hdl:1839/*   all identifiers that begin so
     hdl:1839/00-0000                       one identifier
@@ -23,9 +24,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
+from perdure.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated, quote
 from perdure.ids import Identifier
+from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
+from perdure.ids.urn1993 import Urn1993
 from perdure.model import Token
 
 OPERATIONS = (
@@ -47,25 +50,42 @@ LONGEST_CHAIN = 8
 _DAWN, _DUSK = "", "9999-99-99"
 
 
+class NoSuchToken(NotFound):
+    """There is no token of this name, or none that the caller may know of."""
+
+    def problem(self) -> str:
+        return f"not found: no token is called {quote(self.identifier)}"
+
+    def repair(self) -> str:
+        return "'perdure token list', or over HTTP GET /tokens, tells which there are"
+
+
 class Object(msgspec.Struct, frozen=True):
     """What an operation is about."""
 
     authority: str
-    """Series, shoulder, naming authority; for other identifiers their key."""
+    """Series or naming authority; of an ARK all behind `ark:`, of which the shoulder is the
+    beginning; for other identifiers their key."""
     name: str = ""
     """Canonical text of the resource; empty where it will be made."""
     day: str | None = None
     """Its date, `2026-11-21`; None where its scheme has none."""
+    folded: bool = False
+    """Whether its scheme compares without regard to case. All is in lower case then."""
 
 
 def about(identifier: Identifier) -> Object:
     """An identifier as the object of an operation."""
-    if not isinstance(identifier, Pdi):
-        return Object(identifier.key, str(identifier.whole))
-    day = identifier.calendar_day
-    return Object(
-        identifier.series, str(identifier.resource), None if day is None else day.isoformat()
-    )
+    match identifier:
+        case Pdi(calendar_day=day):
+            dated = None if day is None else day.isoformat()
+            return Object(identifier.series, str(identifier.resource), dated)
+        case Ark():
+            name = str(identifier)
+            return Object(name.removeprefix("ark:"), name)
+        case Urn1993():
+            return Object(identifier.authority.lower(), str(identifier).lower(), folded=True)
+    return Object(identifier.key, str(identifier.whole))
 
 
 def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:
@@ -110,13 +130,27 @@ def covers(scope: str, what: Object) -> bool:
     >>> covers("*.eop.gov.us", Object("oma.eop.gov.us")), covers("*.eop.gov.us", Object("x.us"))
     (True, False)
     """
+    if what.folded:
+        scope = scope.lower()
     if scope[:2] == "*.":
-        return what.authority == scope[2:] or what.authority.endswith(scope[1:])
+        below = what.authority == scope[2:] or what.authority.endswith(scope[1:])
+        return below and _is_series(what.authority)
     if scope[-1:] == "*":
         return what.authority.startswith(scope[:-1]) or (
             bool(what.name) and what.name.startswith(scope[:-1])
         )
+    if _is_shoulder(scope):
+        return what.authority.startswith(scope)
     return scope in (what.authority, what.name)
+
+
+def _is_series(authority: str) -> bool:
+    return "/" not in authority and ":" not in authority
+
+
+def _is_shoulder(authority: str) -> bool:
+    """Whether this is `NAAN/shoulder`, or an ARK without `ark:`: nothing else has this shape."""
+    return "/" in authority and ":" not in authority
 
 
 def lies_within(inner: str, outer: str) -> bool:
@@ -130,10 +164,12 @@ def lies_within(inner: str, outer: str) -> bool:
     series = inner[6:].partition("/")[0] if inner.startswith("pdi://") else inner
     if outer[:2] == "*.":
         below = series[2:] if series[:2] == "*." else series
-        plain = "*" not in below and "/" not in below and ":" not in below
+        plain = "*" not in below and _is_series(below)
         return plain and (below == outer[2:] or below.endswith(outer[1:]))
     if outer[-1:] == "*":
         return inner[:2] != "*." and inner.rstrip("*").startswith(outer[:-1])
+    if _is_shoulder(outer):
+        return inner.removeprefix("ark:").startswith(outer)
     return inner.startswith(f"pdi://{outer}/")
 
 
@@ -173,6 +209,9 @@ def check_shape(token: Token) -> None:
             raise _nonsense(f"scope {scope[:100]!a}", "a * stands at its end, or first as '*.'")
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise _nonsense(f"name {token.name[:100]!a}", "1 to 100 printable characters are needed")
+    if (token.first_day or _DAWN) > (token.last_day or _DUSK):
+        reason = f"its first day lies after its last, {token.last_day}"
+        raise _nonsense(f"first day {token.first_day}", reason)
 
 
 def manages(token: Token, other: Token) -> bool:

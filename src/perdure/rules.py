@@ -30,6 +30,7 @@ from perdure.errors import (
     quote,
 )
 from perdure.ids import Identifier, grammar
+from perdure.ids.pdi import Pdi
 from perdure.model import (
     Content,
     Location,
@@ -85,6 +86,35 @@ def check_unique_id(uid: str) -> None:
             what=f"unique-id {uid}",
             reason="numbers are handed out in order, without gaps",
             rule="section 2.4: leave the unique-id out, or choose one that is not a number",
+        )
+
+
+# Taking in what was named elsewhere or earlier
+# ---------------------------------------------
+
+
+def check_day(identifier: Pdi, today: str) -> None:
+    """Raises InvalidRequest for a day to come in a series that is minted here.
+
+    Names are minted on their day, and its numbers begin at 1. `today`: `2026/11/21`.
+    """
+    date = identifier.date
+    if date is not None and (date > today or len(date) > len("YYYY/MM/DD")):
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason="its day has not come yet, and names are minted on their day",
+            rule="section 2.3",
+        )
+
+
+def check_serial(identifier: Pdi, today: str, last: int) -> None:
+    """Raises InvalidRequest for a serial number of today beyond the last one, in a series that is
+    minted here: the counter would go on behind it, and leave a gap."""
+    if identifier.date == today and (identifier.serial or 0) > last:
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason=f"the numbers of today go up to {last}: they are handed out in order",
+            rule="section 2.4: mint the next number, or choose a unique-id that is not a number",
         )
 
 

@@ -37,6 +37,16 @@ def test_a_token_that_nobody_could_use_is_not_made(shell: Shell) -> None:
     assert not shell.run("token", "list").stdout
 
 
+def test_days_in_the_wrong_order_are_none(shell: Shell) -> None:
+    words = ["--first-day", "2026-12-01", "--last-day", "2026-11-01"]
+    told = shell.error("token", "create", "press", "--authority", "*", *words, code=4)
+    assert told["code"] == "invalid-request"
+    assert "2026-12-01" in told["message"]
+    assert not shell.run("token", "list").stdout
+    same = ["--first-day", "2026-12-01", "--last-day", "2026-12-01"]
+    shell.run("token", "create", "press", "--authority", "*", *same)
+
+
 def test_the_scope_of_a_token(shell: Shell) -> None:
     words = ["--first-day", "2026-01-01", "--last-day", "2026-12-31", "--expires", "2027-01-31"]
     shell.run("token", "create", "press", "--authority", "*", *words)
@@ -59,7 +69,10 @@ def test_a_revoked_token_stays_revoked(shell: Shell) -> None:
     assert shell.json("token", "revoke", "press") == first
     assert "revoked" in shell.lines("token", "list")[0]
     shell.error("token", "create", "press", "--authority", "*", code=40)
-    shell.error("token", "revoke", "nobody", code=10)
+    unknown = shell.error("token", "revoke", "nobody", code=10)
+    assert "no token is called 'nobody'" in unknown["message"]
+    assert "perdure token list" in unknown["message"]
+    assert "resolver" not in unknown["message"]
 
 
 def test_a_token_of_a_key_has_no_secret(shell: Shell) -> None:

@@ -10,6 +10,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -170,6 +171,17 @@ def test_register(site: Deployment, secret: str, name: str) -> None:
     assert again["outcome"] == "unchanged"
 
 
+def test_a_number_or_a_day_to_come_is_not_registered(site: Deployment, secret: str) -> None:
+    """ "Serial numbers ... SHOULD be incremented by 1 as each new PDI is minted" (section 2.4),
+    and restart at 1 on each day."""
+    number = next_serial(site)
+    tomorrow = f"{datetime.now(UTC) + timedelta(days=1):%Y/%m/%d}"
+    for name in (f"{today()}/{10**18 - 2}", f"{today()}/{number + 500}", f"{tomorrow}/1"):
+        answer = site.post(f"/pdi://{SERIES}/{name}?register", {}, token=secret)
+        assert "section 2." in str(problem(answer, 400, "invalid-request")["rule"])
+    assert next_serial(site) == number + 1  # the one that was minted to know it
+
+
 # bind, break, alias, withdraw
 # ----------------------------
 
@@ -271,8 +283,142 @@ def test_if_match(site: Deployment, secret: str, letter: str) -> None:
         assert found.status in (200, 201)
 
 
+@pytest.mark.parametrize("condition", ['If-Match: "zz"', 'If-Match: "r1"', "If-Match: *"])
+def test_what_is_made_matches_no_state(site: Deployment, secret: str, condition: str) -> None:
+    """ "the condition is false if the origin server does not have a current representation for
+    the target resource" and then it "MUST NOT perform the requested method" (RFC 9110 section
+    13.1.1)."""
+    number = next_serial(site)
+    for target in (MINT, f"/ark:{SHOULDER}?mint", f"/URN:{AUTHORITY}::?mint"):
+        answer = site.post(target, {}, condition, token=secret)
+        problem(answer, 412, "precondition-failed")
+    answer = site.post("/hdl:1839/unmatched?register", {}, condition, token=secret)
+    problem(answer, 412, "precondition-failed")
+    assert site.get("/hdl:1839/unmatched?info").status == 404
+    assert next_serial(site) == number + 1
+    receipt(site.post(MINT, {}, "If-None-Match: *", token=secret), 201)
+
+
+def test_a_registration_of_what_is_known_under_a_condition(site: Deployment, secret: str) -> None:
+    target, body = "/hdl:1839/matched?register", {"locations": [PLACE]}
+    receipt(site.post(target, {}, token=secret), 201)
+    problem(site.post(target, body, 'If-Match: "r2"', token=secret), 412, "precondition-failed")
+    assert receipt(site.post(target, body, 'If-Match: "r1"', token=secret), 201)["revision"] == 2
+
+
+def test_every_operation_is_safe_to_repeat_with_a_key(
+    site: Deployment, secret: str, letter: str
+) -> None:
+    """ "A repetition gets the first receipt again, whatever its conditions" (http.md), also when
+    the state has moved on."""
+    bodies = BODIES | {"register": {"locations": [f"{PLACE}/2"]}}
+    others = {
+        "bind": {"locations": [f"{PLACE}/3"]},
+        "register": {"locations": [f"{PLACE}/3"]},
+        "break": {"uri": f"{PLACE}/3"},
+        "alias": {"other": "doi:10.1000/183"},
+        "withdraw": {"reason": "another"},
+    }
+    firsts = {}
+    for number, verb in enumerate(("bind", "register", "break", "alias", "withdraw"), start=1):
+        fields = (f'If-Match: "r{number}"', f"Idempotency-Key: {letter} {verb}")
+        answer = site.post(f"/{letter}?{verb}", bodies[verb], *fields, token=secret)
+        firsts[verb] = (answer.status, receipt(answer, answer.status), fields)
+    revision = record(site, letter)["revision"]
+    for verb, (status, first, fields) in firsts.items():
+        assert (first["outcome"], first["replayed"]) != ("unchanged", False)
+        again = receipt(site.post(f"/{letter}?{verb}", bodies[verb], *fields, token=secret), status)
+        assert again == first | {"replayed": True}
+        wrong = site.post(f"/{letter}?{verb}", others[verb], *fields, token=secret)
+        problem(wrong, 400, "invalid-request")
+    assert record(site, letter)["revision"] == revision
+
+
+def test_a_condition_that_fails_fails_with_a_new_key_too(
+    site: Deployment, secret: str, letter: str
+) -> None:
+    for verb, body in (BODIES | {"register": {"locations": [PLACE]}}).items():
+        fields = ('If-Match: "r20"', f"Idempotency-Key: {letter} {verb}")
+        answer = site.post(f"/{letter}?{verb}", body, *fields, token=secret)
+        problem(answer, 412, "precondition-failed")
+    assert record(site, letter)["revision"] == 1
+
+
 # who may, and on what
 # --------------------
+
+
+@pytest.mark.parametrize(
+    ("authority", "inside", "outside"),
+    [
+        (SHOULDER, "ark:99999/fk4xyz/c3", "ark:99999/fk5xyz"),
+        (SHOULDER, "ark:/99999/fk-4abc", "ark:99998/fk4xyz"),
+        (AUTHORITY, "urn:iana:42117::Report-1:::", "URN:IANA:4211::Report-1:::"),
+        (AUTHORITY.lower(), "URN:IANA:42117::Report-2:::", "URN:IANA:421170::x:::"),
+    ],
+)
+def test_a_token_for_a_shoulder_or_a_naming_authority(
+    site: Deployment, authority: str, inside: str, outside: str
+) -> None:
+    """ "a series, shoulder or naming authority" (docs/how-to/give-rights.md)"""
+    token = site.token(f"of {authority} {inside}", authorities=(authority,))
+    mint = f"/ark:{SHOULDER}" if authority == SHOULDER else f"/URN:{AUTHORITY}::"
+    minted = receipt(site.post(f"{mint}?mint", {}, token=token), 201)["identifier"]
+    receipt(site.post(f"/{inside}?register", {}, token=token), 201)
+    for name in (minted, inside):
+        for verb, body in BODIES.items():
+            assert site.post(f"/{name}?{verb}", body, token=token).status in (200, 201), verb
+    uploaded = receipt(site.put(mint, LETTER, token=token), 201)["identifier"]
+    receipt(site.put(f"/{uploaded}", b"second", token=token), 201)
+    site.bind(outside, PLACE)
+    problem(site.post(f"/{outside}?register", {}, token=token), 403, "forbidden")
+    problem(site.put(f"/{outside}", b"x", token=token), 403, "forbidden")
+    for verb, body in BODIES.items():
+        problem(site.post(f"/{outside}?{verb}", body, token=token), 403, "forbidden")
+
+
+def test_a_name_of_ours_is_told_of_another_by_who_may_write_to_both(
+    site: Deployment, letter: str
+) -> None:
+    """Two identifiers name the same resource, "as their owner says"."""
+    theirs = site.mint(authority=OTHER_SERIES)
+    token = site.token("aliases", operations=("alias",), authorities=(SERIES,))
+    site.bind("hdl:10.9999/known", PLACE)
+    for other in (
+        theirs,
+        f"pdi://{OTHER_SERIES}/1997/09/01/never-registered",
+        f"ark:{SHOULDER}never",
+        f"URN:{AUTHORITY}::never:::",
+        "hdl:10.9999/known",
+    ):
+        answer = site.post(f"/{letter}?alias", {"other": other}, token=token)
+        problem(answer, 403, "forbidden")
+    assert record(site, letter)["revision"] == 1
+    assert letter not in site.get(f"/uri-res/N2Ns?{theirs}").body.decode()
+    for other in ("doi:10.1000/182", site.mint(), "ark:99998/fk4x"):
+        receipt(site.post(f"/{letter}?alias", {"other": other}, token=token), 201)
+    both = site.token("both", operations=("alias",), authorities=(SERIES, OTHER_SERIES))
+    receipt(site.post(f"/{letter}?alias", {"other": theirs}, token=both), 201)
+
+
+@pytest.mark.parametrize("fields", [("Bearer nope",), ("Bearer",), ("two",)])
+def test_what_was_sent_is_no_token(
+    site: Deployment, secret: str, letter: str, fields: tuple[str, ...]
+) -> None:
+    sent = [f"Authorization: {one}" for one in fields]
+    if fields == ("two",):
+        sent = [f"Authorization: Bearer {secret}"] * 2
+    answer = site.post(f"/{letter}?bind", BODIES["bind"], *sent)
+    told = problem(answer, 401, "unauthenticated")
+    assert "not spelled like a token" in told["detail"]
+    assert "nope" not in answer.body.decode()
+    assert secret not in answer.body.decode()
+
+
+def test_no_token_was_sent(site: Deployment, letter: str) -> None:
+    for fields in ((), ("Authorization: Basic bm9wZTpub3Bl",)):
+        answer = site.post(f"/{letter}?bind", BODIES["bind"], *fields)
+        assert "no bearer token was sent" in problem(answer, 401, "unauthenticated")["detail"]
 
 
 @pytest.mark.parametrize("verb", BODIES)

@@ -359,6 +359,18 @@ def test_an_upload_that_is_cut_off(
         assert site.get("/healthz").status == 200
 
 
+@pytest.mark.parametrize("name", ["Content-Digest", "repr-digest", "X-Other, Content-Digest"])
+def test_a_promise_that_is_to_follow_the_body(site: Deployment, secret: str, name: str) -> None:
+    """A digest in a trailer would be passed over: it is refused before the body is taken."""
+    begin = head(site, MINT, secret, "Transfer-Encoding: chunked", f"Trailer: {name}")
+    trailer = b"0\r\nContent-Digest: sha-256=:AAAA:\r\n\r\n"
+    with storing_nothing(site, secret):
+        answer = site.send(begin + chunk(b"abc") + trailer, "PUT")[0]
+        assert "in the header" in problem(answer, 400, "invalid-request")["detail"]
+    begin = head(site, MINT, secret, "Transfer-Encoding: chunked", "Trailer: X-Other")
+    receipt(site.send(begin + chunk(b"abc") + b"0\r\nX-Other: 1\r\n\r\n", "PUT")[0])
+
+
 def test_chunks_that_are_none(site: Deployment, secret: str) -> None:
     with storing_nothing(site, secret):
         begin = head(site, MINT, secret, "Transfer-Encoding: chunked")
@@ -569,6 +581,19 @@ def test_if_none_match(site: Deployment, secret: str) -> None:
     assert found[0]["identifier"] == found[1]["identifier"] == f"{bare}.text.3"
 
 
+@pytest.mark.parametrize("condition", ['"zz"', '"r1"', "*"])
+@pytest.mark.parametrize("target", [MINT, f"/ark:{SHOULDER}", f"/URN:{AUTHORITY}::"])
+def test_what_is_minted_matches_no_state(
+    site: Deployment, secret: str, target: str, condition: str
+) -> None:
+    """RFC 9110 section 13.1.1: the method MUST NOT be performed where the condition is false, and
+    `*` is false where there is nothing yet."""
+    with storing_nothing(site, secret):
+        answer = site.put(target, LETTER, f"If-Match: {condition}", token=secret)
+        problem(answer, 412, "precondition-failed")
+    receipt(site.put(target, LETTER, "If-None-Match: *", token=secret))
+
+
 # at the same time
 # ----------------
 
@@ -771,6 +796,7 @@ def raw(site: Deployment, request: bytes) -> bytes:
         ("/gopher://a.example/", 400, "unknown-scheme"),
         (f"/pdi://{SERIES}/1997/*/*/*", 405, "method-not-allowed"),
         (f"{MINT}?mint", 400, "invalid-request"),
+        (f"{MINT}?part=char=0,1", 405, "method-not-allowed"),
         ("/healthz", 405, "method-not-allowed"),
     ],
 )
@@ -779,6 +805,25 @@ def test_names_that_take_no_bytes(
 ) -> None:
     with storing_nothing(site, secret):
         problem(site.put(target, LETTER, token=secret), status, code)
+
+
+@pytest.mark.parametrize(
+    "question", ["?part=char=0,1", "%23char=0,1", "?t=1", "?quote=To", "?cite", "?region=dk"]
+)
+def test_a_part_or_a_view_takes_no_bytes(site: Deployment, secret: str, question: str) -> None:
+    """All ways to ask for a part are equal (ruling fragment-transport)."""
+    name = minted(site, secret)
+    with storing_nothing(site, secret):
+        answer = site.put(f"/{name}{question}", b"x", token=secret)
+        problem(answer, 405, "method-not-allowed")
+    assert site.get(f"/{name}").body == LETTER
+    receipt(site.put(f"/{name}?utm_source=a", b"x", token=secret))  # comes with a shared link
+
+
+def test_a_question_that_is_not_known(site: Deployment, secret: str) -> None:
+    name = minted(site, secret)
+    found = problem(site.put(f"/{name}?info", b"x", token=secret), 400, "invalid-request")
+    assert found["reason"] == "known are ?metadata"
 
 
 CRLF = "\r\nSet-Cookie: a=b"

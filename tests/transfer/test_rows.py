@@ -30,7 +30,13 @@ DAY = f"pdi://{SERIES}/1997/09/01"
 
 @pytest.fixture
 def terms(place: Path) -> Terms:
-    return Terms(now=NOW, today="2026/11/21", incoming=str(place), files=str(place / "files"))
+    return Terms(
+        now=NOW,
+        today="2026/11/21",
+        incoming=str(place),
+        files=str(place / "files"),
+        series=(SERIES,),
+    )
 
 
 def row(fields: dict[str, Any], terms: Terms, number: int = 1) -> Row:
@@ -90,6 +96,25 @@ def test_a_name_that_nothing_can_be_said_of(
     for line in (Plain(id=name, locations=("https://a",)), Line(id=name)):
         with pytest.raises(error):
             row_of(line, 1, terms)
+
+
+def test_a_line_leaves_numbers_to_mint_today(terms: Terms) -> None:
+    """A day has 86,400 seconds; nobody mints ten thousand names in each of them."""
+    today = f"pdi://{SERIES}/2026/11/21"
+    for line in (
+        Plain(id=f"{today}/1000000000", locations=("https://a",)),
+        Line(id=f"{today}/1" + 17 * "9"),
+    ):
+        with pytest.raises(InvalidRequest, match="go up to 999999999"):
+            row_of(line, 1, terms)
+    for uid in ("864000000", "memo"):
+        row_of(Line(id=f"{today}/{uid}"), 1, terms)
+    row_of(Line(id=f"{DAY}/1000000000"), 1, terms)
+
+
+@pytest.mark.parametrize("day", ["2026/11/21", "2026/11/22", "10000/01/01"])
+def test_the_days_and_numbers_of_others_are_their_own(terms: Terms, day: str) -> None:
+    row_of(Plain(id=f"pdi://gpo.gov.us/{day}/1000000000", locations=("https://a",)), 1, terms)
 
 
 def test_a_name_of_today_or_earlier_is_taken(terms: Terms) -> None:

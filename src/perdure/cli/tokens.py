@@ -9,7 +9,6 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import Group, here
-from perdure.errors import NotFound
 
 if TYPE_CHECKING:
     from perdure.model import Token
@@ -141,11 +140,12 @@ def revoke(name: str) -> None:
 
     from perdure.model import SaveToken
     from perdure.registrar import timestamp, utc_now
+    from perdure.rights import NoSuchToken
 
     with here().registry() as registry:
         found = registry.records.token_named(name)
         if found is None:
-            raise NotFound(identifier=name)
+            raise NoSuchToken(identifier=name)
         if not found.revoked:
             found = msgspec.structs.replace(found, revoked=timestamp(utc_now()))
             registry.door.execute(SaveToken(token=found))
@@ -159,11 +159,12 @@ def history(name: str) -> None:
     import json
 
     from perdure.revisions import changes
+    from perdure.rights import NoSuchToken
 
     with here().registry() as registry:
         past = registry.records.token_history(name)
     if not past:
-        raise NotFound(identifier=name)
+        raise NoSuchToken(identifier=name)
     for at, by, before, after in past:
         changed = changes(json.loads(before) if before else {}, json.loads(after))
         lines = [f"{at} by {by}"]

@@ -27,8 +27,10 @@ def bearer(service: Service, request: Request) -> Token:
         return request.signer
     scheme, _, secret = request.text(b"authorization").partition(" ")
     secret = secret.strip()
-    if scheme.lower() != "bearer" or not tokens.is_token(secret):
+    if scheme.lower() != "bearer":
         raise Unauthenticated(reason="no bearer token was sent")
+    if not tokens.is_token(secret):
+        raise Unauthenticated(reason="what was sent is not spelled like a token of perdure")
     return known(service, tokens.digest(secret))
 
 
@@ -49,10 +51,13 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
     """The same for a name that will be made, under today's date."""
     moment = now(service)
     day = moment[:10]
-    name = ""
     if authority in service.settings.series:
-        name = f"pdi://{authority}/{day.replace('-', '/')}/"
-    _check(service, token, "mint", rights.Object(authority, name, day), moment)
+        what = rights.Object(authority, f"pdi://{authority}/{day.replace('-', '/')}/", day)
+    elif authority in service.settings.shoulders:
+        what = rights.Object(authority, day=day)
+    else:
+        what = rights.Object(authority.lower(), day=day, folded=True)
+    _check(service, token, "mint", what, moment)
 
 
 def _check(

@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from perdure import rights, tokens
-from perdure.errors import InvalidRequest, NotFound
+from perdure.errors import InvalidRequest
 from perdure.model import SaveToken, Token
 from perdure.server import auth, problems
 from perdure.server.answers import Answer, plain, uri
@@ -132,7 +132,7 @@ async def _revoke(service: Service, caller: Token, name: str) -> Answer:
 def _managed(service: Service, caller: Token, name: str) -> Token:
     found = service.registry.records.token_named(name)
     if found is None or not rights.manages(caller, found):
-        raise NotFound(identifier=f"token {name}")
+        raise rights.NoSuchToken(identifier=name)
     return found
 
 

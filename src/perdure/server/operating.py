@@ -5,8 +5,9 @@ shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdra
 entry of a table: the shape of its body, and how that becomes a command for the write door. The
 shape is checked by msgspec, what it means by `perdure.rules`.
 
-What must stay true: the operation that a token must cover is the one in the URL; an unknown
-identifier is 404 before the token is looked at.
+What must stay true: the operation that a token must cover is the one in the URL, and it must cover
+every name of ours that the operation says something about; an unknown identifier is 404 before the
+token is looked at.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import Callable
 from typing import TypeGuard, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from perdure import naming
 from perdure.decide import decide
 from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
+from perdure.handles.names import home
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import (
@@ -36,7 +39,8 @@ from perdure.model import (
     Want,
     Withdraw,
 )
-from perdure.server import auth, digests, problems
+from perdure.rights import about, covers
+from perdure.server import auth, problems
 from perdure.server.answers import Answer
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -44,10 +48,13 @@ from perdure.server.targets import identify, read_question
 from perdure.server.writing import (
     ALLOW_PATTERN,
     announced_length,
+    check_new,
     expected_revision,
     minting_authority,
     once,
+    promised_digests,
     receipt_answer,
+    unless_repeated,
 )
 from perdure.transfer.lines import Place
 
@@ -153,15 +160,34 @@ async def _operate(
 ) -> Answer:
     token = auth.bearer(service, request)
     auth.check(service, token, verb, identifier)
-    expect = expected_revision(request, str(identifier), record)
+    expect = _expected(request, identifier, record)
     shape, make = _KNOWN[verb]
     body = _read(await whole_body(request), shape)
-    return await submit(service, request, verb, make(token.name, identifier, body, expect))
+    command = make(token.name, identifier, body, expect)
+    if isinstance(command, Alias) and _is_ours(service, command.other):
+        auth.check(service, token, verb, command.other)  # both names are told of each other
+    return await submit(service, request, verb, replace(command, once=once(request)))
+
+
+def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+    return unless_repeated(request, lambda: expected_revision(request, str(identifier), record))
+
+
+def _is_ours(service: Service, identifier: Identifier) -> bool:
+    """Whether an identifier is registered here, or lies where names are given out from here."""
+    settings, what = service.settings, about(identifier)
+    given_out = (*settings.series, *settings.shoulders, *settings.naming_authorities)
+    return (
+        any(covers(authority, what) for authority in given_out)
+        or home(identifier) in settings.handle_prefixes
+        or service.record(identifier) is not None
+    )
 
 
 async def _mint(service: Service, request: Request, authority: str) -> Answer:
     token = auth.bearer(service, request)
     auth.check_minting(service, token, authority)
+    check_new(request)
     body = _read(await whole_body(request), _MintBody)
     command = Mint(
         by=token.name,
@@ -178,12 +204,20 @@ async def _mint(service: Service, request: Request, authority: str) -> Answer:
 async def _register(service: Service, request: Request, identifier: Identifier) -> Answer:
     token: Token = auth.bearer(service, request)
     auth.check(service, token, "register", identifier)
+    record = service.record(identifier)
+    if record is None:
+        check_new(request)
+        expect = None
+    else:
+        expect = _expected(request, identifier, record)
     body = _read(await whole_body(request), _RegisterBody)
     command = Register(
         by=token.name,
         identifier=identifier,
         locations=_locations(body.locations),
         metadata=body.metadata,
+        expect=expect,
+        once=once(request),
     )
     return await submit(service, request, "register", command)
 
@@ -212,7 +246,7 @@ async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
         more = message["more_body"]
         if len(found) > limit:
             raise TooLarge(what="the body", limit=limit)
-    for algorithm, promised in digests.promised(request):
+    for algorithm, promised in promised_digests(request):
         received = hashlib.new(algorithm.replace("-", ""), found).digest()
         if received != promised:
             raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=received.hex())

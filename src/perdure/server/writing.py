@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Set
+from collections.abc import Callable, Set
 from functools import lru_cache, partial
 from http import HTTPStatus
 
@@ -52,7 +52,7 @@ from perdure.server.answers import Answer, plain, uri
 from perdure.server.conditions import etag
 from perdure.server.request import Request
 from perdure.server.service import Service
-from perdure.server.targets import identify, path_of, read_question, uri_of
+from perdure.server.targets import Question, identify, path_of, read_question, uri_of
 from perdure.settings import Settings
 
 LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
@@ -70,27 +70,23 @@ ALLOW_PATTERN = b"GET, HEAD, OPTIONS, TRACE"
 
 async def put(service: Service, request: Request) -> Answer:
     """The answer to PUT of what is no page."""
-    read_question(request.target.question, verbs=())
+    question = read_question(request.target.question, verbs=("metadata",))
     authority = minting_authority(request.target.text, service.settings)
     if authority is not None:
+        if question != Question():
+            return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
         token = auth.bearer(service, request)
         auth.check_minting(service, token, authority)
+        check_new(request)
         content = await _content(service, request, None)
         return await _mint(service, request, token, authority, content)
     identifier = identify(request.target.text)
     record = existing(service, identifier)
-    if record is None:
+    if record is None or question != Question():  # of a part, or a view, there are no versions
         return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
     token = auth.bearer(service, request)
     auth.check(service, token, "commit", identifier)
-    try:
-        expect = _expected(request, identifier, record)
-    except PreconditionFailed:
-        if once(request) is None:
-            raise
-        # It may be a repetition of the very request that brought the record into another state:
-        # whether the key was used is known behind the write door only.
-        expect = _NO_REVISION
+    expect = unless_repeated(request, lambda: _expected(request, identifier, record))
     content = await _content(service, request, naming.wanted(identifier)[1])
     return await _commit(service, request, token, identifier, record, content, expect)
 
@@ -236,6 +232,31 @@ def once(request: Request) -> str | None:
     return field
 
 
+def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int | None:
+    """The revision that a condition asks for.
+
+    Raises PreconditionFailed, unless this may be a repetition of the very request that brought the
+    record into another state: whether its key was used is known behind the write door only.
+    """
+    try:
+        return expected()
+    except PreconditionFailed:
+        if once(request) is None:
+            raise
+        return _NO_REVISION
+
+
+def check_new(request: Request) -> None:
+    """Raises PreconditionFailed where a state is asked for of what is to be made: there is none
+    yet (RFC 9110 section 13.1.1)."""
+    if b"if-match" in request.fields:
+        raise PreconditionFailed(
+            identifier=request.target.text,
+            reason="If-Match asks for a state, and what is minted has none yet",
+            current=None,
+        )
+
+
 def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
     """The revision that must still be the current one when the command is carried out.
 
@@ -295,7 +316,7 @@ async def _content(service: Service, request: Request, named: str | None) -> Con
     declared = declared_type(request.text(b"content-type"))
     language = declared_language(request.text(b"content-language"))
     announced = _length(request, service.settings)
-    promised = digests.promised(request)
+    promised = promised_digests(request)
     sampler = None if declared is not None and not needs_look(declared) else Sampler()
     with service.registry.spool() as spool:
         await _fill(request, spool, sampler, announced)
@@ -357,6 +378,20 @@ def _length(request: Request, settings: Settings) -> int | None:
     if length is not None and length > settings.largest_upload:
         raise TooLarge(what="the upload", limit=settings.largest_upload)
     return length
+
+
+def promised_digests(request: Request) -> list[tuple[str, bytes]]:
+    """What `Content-Digest` and `Repr-Digest` promise. Raises InvalidRequest, also where one of
+    them is to follow the body: trailers are not read, and a promise is never passed over."""
+    if announced_length(request) is None:  # chunked: nothing else has trailers
+        for name in request.text(b"trailer").lower().split(","):
+            if name.strip() in ("content-digest", "repr-digest"):
+                raise InvalidRequest(
+                    what=f"trailer {name.strip()}",
+                    reason="trailers are not read: send it in the header",
+                    rule="RFC 9110 section 6.5.1",
+                )
+    return digests.promised(request)
 
 
 def announced_length(request: Request) -> int | None:

@@ -79,6 +79,7 @@ def import_lines(
         today=now.strftime("%Y/%m/%d"),
         incoming=str(registry.root / "incoming"),
         files=str(source.files),
+        series=registry.settings.series,
     )
     if atomic:
         return _all_or_nothing(registry, source, terms, processes)

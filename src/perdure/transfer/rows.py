@@ -34,6 +34,10 @@ from perdure.transfer.contents import Said, settle, take_in
 from perdure.transfer.lines import Held, Line, Plain, bad_line
 
 BY = "local"  # as all commands of this machine
+HIGHEST_TODAY = 999_999_999
+"""Serial number of today that a line can have: after it there must be more to mint than a day can
+use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
+"""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -47,28 +51,22 @@ class Terms(msgspec.Struct, frozen=True):
     """Directory of the registry where long content waits."""
     files: str
     """Directory in which the paths of lines lie."""
+    series: tuple[str, ...] = ()
+    """Those that are minted here."""
 
 
 def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
     """The row of a line. Raises PerdureError for whatever is wrong with it."""
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
-        _check_day(identifier, terms)
+        if identifier.series in terms.series:
+            rules.check_day(identifier, terms.today)
+            rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
         if isinstance(line, Plain) and _is_usual(identifier):
             return _usual_row(identifier, line.locations[0], number, terms)
     if isinstance(line, Plain):
         line = Line(id=line.id, locations=line.locations)
     return _full_row(naming.bindable(identifier), line, number, terms)
-
-
-def _check_day(identifier: Pdi, terms: Terms) -> None:
-    date = identifier.date
-    if date is not None and (date > terms.today or len(date) > len("YYYY/MM/DD")):
-        raise InvalidRequest(
-            what=str(identifier)[:200],
-            reason="its day has not come yet, and names are minted on their day",
-            rule="section 2.3",
-        )
 
 
 # The short way
