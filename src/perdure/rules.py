@@ -13,6 +13,7 @@ returns a record with fewer versions, fewer representations or other digests tha
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 import msgspec
@@ -190,14 +191,14 @@ def version_meant(record: Record, number: int | None, contents: tuple[Content, .
     return number
 
 
-def check_format_named(named: str | None, contents: tuple[Content, ...]) -> None:
-    """Raises InvalidRequest where a name says a format that none of the contents has."""
-    if named is None or any(same_format(one.format, named) for one in contents):
+def check_format_named(named: str | None, found: Iterable[str]) -> None:
+    """Raises InvalidRequest where a name says a format that is none of those of the bytes."""
+    if named is None or any(same_format(one, named) for one in found):
         return
-    found = ", ".join(one.format for one in contents)
+    others = ", ".join(found)
     raise InvalidRequest(
         what=f"format {quote(named)}",
-        reason=f"the bytes are declared or found to be {found}: leave the format out or mend it",
+        reason=f"the bytes are declared or found to be {others}: leave the format out or mend it",
         rule="rulings pdi-token, pdi-charset",
     )
 

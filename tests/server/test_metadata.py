@@ -318,6 +318,19 @@ def test_if_match_keeps_two_writers_apart(site: Deployment, blank: str) -> None:
     problem(answer, 412, "precondition-failed")
 
 
+def test_a_repeated_description_is_written_once(site: Deployment, blank: str) -> None:
+    """Whatever its conditions say by then."""
+    body, secret = RECORD.format(title="Once").encode(), site.token("repeats")
+    more = ('If-Match: "r1"', "Idempotency-Key: the-first")
+    first, again = (put(site, blank, body, TYPES["datacite"], *more, token=secret) for _ in "12")
+    assert (first.status, again.status) == (200, 200)
+    told = [json.loads(one.body) for one in (first, again)]
+    assert [one["replayed"] for one in told] == [False, True]
+    assert [one["revision"] for one in told] == [2, 2]
+    other = RECORD.format(title="Other").encode()
+    problem(put(site, blank, other, TYPES["datacite"], *more, token=secret), 400, "invalid-request")
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "status", "code"),
     [

@@ -156,6 +156,6 @@ def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, 
     from perdure import naming, rules
 
     number, format = naming.wanted(identifier)
-    rules.check_format_named(format, contents)
+    rules.check_format_named(format, [one.format for one in contents])
     record = registry.resolver.record(identifier)
     return None if record is None else rules.version_meant(record, number, contents)

@@ -319,12 +319,16 @@ async def _describe(service: Service, request: Request) -> Answer:
     record = _known(service, identifier)
     token = auth.bearer(service, request)
     auth.check(service, token, "describe", identifier)
-    expect = writing.expected_revision(request, str(identifier), record)
+    expect = writing.unless_repeated(
+        request, lambda: writing.expected_revision(request, str(identifier), record)
+    )
     name = _declared(request, question)
     data = await operating.whole_body(request, LARGEST)
     url = f"{request.base}/{path_of(identifier)}"
     command = await service.cut(_command, identifier, record, name, data, url)
-    command = msgspec.structs.replace(command, by=token.name, expect=expect)
+    command = msgspec.structs.replace(
+        command, by=token.name, expect=expect, once=writing.once(request)
+    )
     return await operating.submit(service, request, "describe", command)
 
 

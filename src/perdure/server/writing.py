@@ -20,7 +20,7 @@ from http import HTTPStatus
 import msgspec
 from werkzeug.http import parse_etags
 
-from perdure import detect, formats, naming
+from perdure import detect, formats, naming, rules
 from perdure.blobs.spool import Spool
 from perdure.decide import decide
 from perdure.detect import Sampler
@@ -160,15 +160,11 @@ async def _commit(
     expect: int | None,
 ) -> Answer:
     number, _ = naming.wanted(identifier)
-    version = record.version(number) if number is not None else None
-    there = version.find(content.format) if version else None
-    if there is not None and there.sha512 != content.sha512:
-        number = None  # the name of what exists asks for the next version
     command = Commit(
         by=token.name,
         identifier=identifier,
         contents=(content,),
-        version=number,
+        version=rules.version_meant(record, number, (content,)),
         expect=expect,
         once=once(request),
     )
@@ -448,12 +444,7 @@ def _kind(
 
 def _agreed(format: str, named: str | None) -> str:
     """The format, which the name must not contradict. Raises InvalidRequest."""
-    if named is None or naming.same_format(format, named):
-        return format
-    if formats.media_type(named) is None and format == formats.token(OCTETS):
+    if named and formats.media_type(named) is None and format == formats.token(OCTETS):
         return named  # a format of its own, which no registry knows
-    raise InvalidRequest(
-        what=f"format {quote(named)}",
-        reason=f"the bytes are declared or found to be {format}: leave the format out or mend it",
-        rule="rulings pdi-token, pdi-charset",
-    )
+    rules.check_format_named(named, [format])
+    return format
