@@ -12,11 +12,13 @@ import hashlib
 import http.client
 import os
 import random
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import Answer
+from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import Deployment, deployed, resource, text
 
 from perdure.blobs.segments import segment_path
@@ -238,6 +240,31 @@ def test_a_stream_outlives_no_client(site: Deployment, large: str) -> None:
             assert wire.recv(1000).startswith(b"HTTP/1.1 200")
     assert both_ways(site, large).body == LARGE
     assert open_files(site) <= before + 4
+
+
+def test_a_file_is_sent_to_who_has_closed_the_sending_side(site: Deployment, large: str) -> None:
+    with site.connect() as wire:
+        wire.sendall(f"GET /{large} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        wire.shutdown(socket.SHUT_WR)
+        [answer] = parse_answers(received(wire))
+    assert (answer.status, answer.body) == (200, LARGE)
+
+
+def test_who_closed_one_side_and_then_left_holds_no_connection(
+    site: Deployment, large: str
+) -> None:
+    before = open_files(site)
+    many = 8  # more than the kernel takes of it
+    for _ in range(3):
+        with site.connect() as wire:
+            wire.sendall(f"GET /{large} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * many)
+            wire.shutdown(socket.SHUT_WR)
+            assert wire.recv(1000).startswith(b"HTTP/1.1 200")
+            time.sleep(0.1)
+    deadline = time.monotonic() + 10
+    while open_files(site) > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_streams_and_small_answers_on_one_connection(

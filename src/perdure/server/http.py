@@ -22,6 +22,9 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
    answers later. And llhttp is not asked again about header fields that it has just
    read on the same connection, since what it is fed is these and a constant; of such a PUT the
    length may be another.
+6. A client may close its sending side and read on (`_Ending`). What it asked for before is
+   answered, and then the connection is closed. Of a body that breaks off the application is told
+   as if the client had left, and yet it can say what is wrong.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
 checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
@@ -139,11 +142,51 @@ class _Outlet:
         self.close = close
 
 
+class _Ending:
+    """What a protocol does when its client closes the sending side: it may still read.
+
+    Whoever leaves altogether looks the same until something is written; then the transport finds
+    out, and the connection is lost.
+    """
+
+    transport: asyncio.Transport
+    cycle: Any
+    config: Config
+    _ended = False  # the client sends no more
+    _broken_off = False  # and its last message has no end
+
+    def eof_received(self) -> bool:
+        """Called by the transport, perhaps more than once; whether that is to stay open."""
+        self._ended = True
+        self._close_when_done()
+        return self.transport.can_write_eof()  # TLS closes both sides
+
+    def _close_when_done(self) -> None:
+        """Close behind the client's end, once nothing is owed any more."""
+        raise NotImplementedError
+
+    def _break_off(self) -> None:
+        """Tell the application that what it has is all that comes of a body."""
+        self._broken_off = True
+        self.cycle.message_event.set()
+
+    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+        """The application, with a `receive` that ends where the body breaks off."""
+        cycle = self.cycle
+
+        async def receive_until_then() -> Any:
+            if self._broken_off and not cycle.body:
+                return {"type": "http.disconnect"}
+            return await receive()
+
+        await self.config.loaded_app(scope, receive_until_then, send)
+
+
 class _UnexpectedMessage(Exception):
     """llhttp began a message where none was fed."""
 
 
-class RawTargetProtocol(HttpToolsProtocol):
+class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uvicorn gives None
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
@@ -495,7 +538,7 @@ class RawTargetProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         limit = self.limit_concurrency
         crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
-        self._start_asgi_task(self.cycle, service_unavailable if crowded else self.app)
+        self._start_asgi_task(self.cycle, service_unavailable if crowded else self._run)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -504,6 +547,19 @@ class RawTargetProtocol(HttpToolsProtocol):
             self._close_in(self.timeout_keep_alive)
             self.flow.resume_reading()
             self._proceed()
+            self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if not self._ended:
+            return
+        waiting = self._rest and self.flow.write_paused
+        if self._deaf or not (self._answering or waiting):
+            self.transport.close()
+        elif self._body_left and self.cycle.response_started:
+            self._refuse(Refusal(400, "the body breaks off"))
+        elif self._body_left:
+            self._body_left = 0
+            self._break_off()
 
     def _end(self) -> None:
         """End the connection behind an answer, be it to a message that is still being sent."""
@@ -520,6 +576,7 @@ class RawTargetProtocol(HttpToolsProtocol):
         if not self._answering and not self.transport.is_closing():
             self.flow.resume_reading()
             self._proceed()
+            self._close_when_done()
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer what cannot be read, where an answer is owed, and end the connection."""
@@ -631,7 +688,7 @@ class _TargetKeepingConnection(h11.Connection):
         raise h11.RemoteProtocolError(detail, error_status_hint=status)
 
 
-class RawTargetH11Protocol(H11Protocol):
+class RawTargetH11Protocol(_Ending, H11Protocol):  # type: ignore[misc]  # as above
     """uvicorn's h11 protocol, with raw request targets (see the module)."""
 
     head_seconds: ClassVar[float] = 10.0
@@ -644,6 +701,7 @@ class RawTargetH11Protocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.app = self._run
         self.conn: _TargetKeepingConnection = _TargetKeepingConnection(h11.SERVER, LONGEST_HEAD)
         self._deaf = False
         self._asked = False  # a whole head has been read
@@ -667,6 +725,18 @@ class RawTargetH11Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._time_head()
+        self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if not self._ended:
+            return
+        answering = self._asked and not self.cycle.response_complete
+        if self._deaf or not answering:
+            self.transport.close()
+        elif self.conn.their_state is h11.SEND_BODY and self.cycle.response_started:
+            self._refuse(Refusal(400, "the body breaks off"))
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._break_off()
 
     def _time_head(self) -> None:
         """Have the timer run while a part of a head is waited for, and then only."""
