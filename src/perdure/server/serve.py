@@ -6,7 +6,8 @@ itself; which of them writes, the write door decides. Once a minute the one that
 complete segments.
 
 What must stay true: on SIGTERM or SIGINT a worker takes no more connections, finishes what it has
-begun, and only then closes the door; a worker that cannot start says so and stops the whole.
+begun (what takes longer than it is given is answered 503), and only then closes the door; a worker
+that cannot start says so and stops the whole.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from perdure.server.routes import Application
 from perdure.server.sendfile import offering
 from perdure.server.service import Service
 
-GRACE = 30  # seconds that requests under way are given when the server stops
+GRACE = 30  # seconds
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
@@ -149,8 +150,11 @@ def run(
     workers: int | None = None,
     parser: str | None = None,
     log_level: str | None = None,
+    grace: int = GRACE,
 ) -> None:
     """Serve a registry until a signal stops it; what is not given is taken from its settings.
+
+    `grace`, in seconds, is what requests under way are given when the server stops.
 
     Raises BadSettings for a directory that is no registry or an address that cannot be listened on.
     """
@@ -171,7 +175,7 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=grace,
     )
     # uvicorn stops gracefully on SIGTERM and raises it again when done: here that ends nothing
     signal.signal(signal.SIGTERM, lambda *_: None)
@@ -191,14 +195,17 @@ def run(
 
 
 def _listen(config: uvicorn.Config) -> Any:
+    """The socket that all workers share: from now on clients wait for one to be there."""
     try:
-        return config.bind_socket()
-    except SystemExit:  # uvicorn has logged why
+        listener = config.bind_socket()
+        listener.listen(config.backlog)
+    except (OSError, SystemExit):  # of the latter uvicorn has logged why
         raise BadSettings(
             setting="host, port",
             value=f"{config.host}, {config.port}",
             reason="this address cannot be listened on",
         ) from None
+    return listener
 
 
 @contextlib.contextmanager
