@@ -96,6 +96,52 @@ def test_refusal_reaches_a_client_that_is_still_sending(targets_server: Running)
     assert statuses(answers) == [400]
 
 
+# the host: RFC 9112 section 3.2, RFC 3986 section 3.2
+# ----------------------------------------------------
+
+HOSTS = {
+    "": True,
+    "a": True,
+    "a.example:8080": True,
+    "a.example:": True,
+    ":80": True,
+    "127.0.0.1:80": True,
+    "[::1]": True,
+    "[2001:db8::7]:80": True,
+    "[v1.fe80::a+en1]": True,
+    "a_b.example": True,
+    "a%20b": True,
+    "sub!$&'()*+,;=delims~": True,
+    "a/b c": False,
+    "a b": False,
+    "a/b": False,
+    "a:b": False,
+    "a:80:80": False,
+    "user@a": False,
+    "http://a": False,
+    "[::1": False,
+    "::1": False,
+    "[::g]": False,
+    "a%2": False,
+    "a?b": False,
+    "a#b": False,
+    'a"b': False,
+    "a<b>": False,
+    "m\xfcnchen": False,
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("host", "good"), HOSTS.items())
+def test_hosts(protocol: type[Protocol], host: str, *, good: bool) -> None:
+    """A server "MUST respond with a 400 … to any request message that contains … a Host header
+    field with an invalid field value"; 1.0 need not have one, and yet no bad one."""
+    for version in (b"1.1", b"1.0"):
+        head = b"GET /x HTTP/%s\r\nA: b\r\nHOST: \t%s \r\nC: d\r\n\r\n"
+        [answer] = drive(protocol, [head % (version, host.encode("latin-1"))])
+        assert answer.status == (200 if good else 400)
+
+
 # time
 # ----
 

@@ -27,9 +27,9 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
    as if the client had left, and yet it can say what is wrong.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
-checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
-waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for their turn
-exceed uvicorn's high-water mark by no more than one read.
+checks around it only ever refuse more (a second Host or a bad one, any coding but chunked). A head
+is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
+their turn exceed uvicorn's high-water mark by no more than one read.
 
 `RawTargetH11Protocol` is the fallback on h11, which keeps targets as they are and frames messages
 by its own rules. It is slower, gives no fast answers, and takes a bare LF for the end of a line, as
@@ -56,6 +56,8 @@ from uvicorn.server import ServerState
 from perdure.errors import BadSettings
 from perdure.server.head import (
     EMPTY_LINES,
+    HOST,
+    HOST_FIELD,
     LONGEST_HEAD,
     LONGEST_TARGET,
     REQUEST_LINE,
@@ -88,6 +90,8 @@ EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
 
 LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
+
+_BAD_HOST = Refusal(400, "the Host field is no host with or without a port (RFC 9112 section 3.2)")
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
@@ -321,6 +325,8 @@ class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uv
         hosts = fields.lower().count(b"\nhost:")
         if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
             return Refusal(400, f"one Host field is needed, there are {hosts}")
+        if hosts and HOST_FIELD.search(fields) is None:
+            return _BAD_HOST
         if minor == b"0":
             self._persistent = False  # as uvicorn has it, and no loss
         elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
@@ -683,6 +689,8 @@ class _TargetKeepingConnection(h11.Connection):
             self._refuse(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
         if coded and (b"content-length" in names or request.http_version == b"1.0"):
             self._refuse(400, "a transfer coding in HTTP/1.0, or beside a Content-Length")
+        if not all(HOST.fullmatch(value) for name, value in request.headers if name == b"host"):
+            self._refuse(_BAD_HOST.status, _BAD_HOST.detail)
 
     def _refuse(self, status: int, detail: str) -> NoReturn:
         raise h11.RemoteProtocolError(detail, error_status_hint=status)
