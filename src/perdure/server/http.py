@@ -161,8 +161,9 @@ class _Ending:
 
     def eof_received(self) -> bool:
         """Called by the transport, perhaps more than once; whether that is to stay open."""
-        self._ended = True
-        self._close_when_done()
+        if not self._ended:
+            self._ended = True
+            self._close_when_done()
         return self.transport.can_write_eof()  # TLS closes both sides
 
     def _close_when_done(self) -> None:
