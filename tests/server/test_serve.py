@@ -40,6 +40,16 @@ def test_who_finds_it_listening_is_answered(tmp_path: Path) -> None:
         assert process.wait(60) == 0
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -> None:
+    initialise(tmp_path / "registry", series=(SERIES,))
+    process, port = start(tmp_path / "registry", workers=workers)
+    while b'"event": "listening"' not in (tmp_path / f"{port}.log").read_bytes():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
 @BOTH
 def test_a_stop_does_not_wait_for_ever(tmp_path: Path, parser: str) -> None:
     """A client that stalls is told so, as a problem like others, and the log has no traceback."""

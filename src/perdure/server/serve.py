@@ -18,8 +18,10 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import uvicorn
@@ -177,24 +179,32 @@ def run(
         server_header=False,
         timeout_graceful_shutdown=grace,
     )
-    # uvicorn stops gracefully on SIGTERM and raises it again when done: here that ends nothing
-    signal.signal(signal.SIGTERM, lambda *_: None)
     with _shared_counters(number):
         listener = _listen(config)
+        start = _several(config, listener) if number > 1 else _one(config, listener)
         log = logs.log()
         name, bound = listener.getsockname()[:2]
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
         try:
-            if number > 1:
-                Multiprocess(config, sockets=[listener]).run()
-            else:
-                uvicorn.Server(config).run(sockets=[listener])
+            start()
         finally:
             listener.close()
         log.info("stopped")
 
 
-def _listen(config: uvicorn.Config) -> Any:
+def _one(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+    server = uvicorn.Server(config)
+    # It asks to stop before uvicorn looks for signals itself; and afterwards, when uvicorn raises
+    # the signal again, it ends nothing any more.
+    signal.signal(signal.SIGTERM, server.handle_exit)
+    return partial(server.run, sockets=[listener])
+
+
+def _several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+    return Multiprocess(config, sockets=[listener]).run
+
+
+def _listen(config: uvicorn.Config) -> socket:
     """The socket that all workers share: from now on clients wait for one to be there."""
     try:
         listener = config.bind_socket()
