@@ -37,6 +37,7 @@ from perdure.model import (
     Token,
 )
 from perdure.rights import OPERATIONS
+from perdure.server.serve import GRACE
 from perdure.tokens import new_token
 
 SERIES = "oma.eop.gov.us"
@@ -47,7 +48,8 @@ _START = """
 import sys
 from pathlib import Path
 from perdure.server.serve import run
-run(Path(sys.argv[1]), port=int(sys.argv[2]), workers=int(sys.argv[3]), parser=sys.argv[4])
+port, workers, parser, grace = sys.argv[2:]
+run(Path(sys.argv[1]), port=int(port), workers=int(workers), parser=parser, grace=int(grace))
 """
 
 
@@ -158,9 +160,31 @@ def _rest(wire: socket.socket) -> bytes:
     return bytes(received)
 
 
+def start(
+    root: Path,
+    *,
+    workers: int = 1,
+    parser: str = "httptools",
+    grace: int = GRACE,
+    **settings: object,
+) -> tuple[subprocess.Popen[bytes], int]:
+    """A process over a registry that is there, which need not listen yet, and its port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
+    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), parser, str(grace)]
+    with (root.parent / f"{port}.log").open("wb") as log:
+        return subprocess.Popen(command, stderr=log, env=os.environ | environment), port
+
+
 @contextlib.contextmanager
 def deployed(
-    root: Path, *, workers: int = 1, parser: str = "httptools", **settings: object
+    root: Path,
+    *,
+    workers: int = 1,
+    parser: str = "httptools",
+    grace: int = GRACE,
+    **settings: object,
 ) -> Iterator[Deployment]:
     """A resolver over a registry with two series, a shoulder and a naming authority."""
     initialise(
@@ -169,12 +193,7 @@ def deployed(
         shoulders=(SHOULDER,),
         naming_authorities=(AUTHORITY,),
     )
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), parser]
-    with (root.parent / f"{port}.log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log, env=os.environ | environment)
+    process, port = start(root, workers=workers, parser=parser, grace=grace, **settings)
     deployment = Deployment(root, port, process)
     try:
         _wait_for(deployment)
@@ -189,6 +208,6 @@ def _wait_for(deployment: Deployment) -> None:
     while True:
         assert deployment.process.poll() is None, deployment.log()
         with contextlib.suppress(OSError):
-            deployment.connect().close()
+            deployment.get("/healthz")
             return
         time.sleep(0.02)

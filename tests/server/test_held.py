@@ -10,13 +10,16 @@ import base64
 import email.parser
 import hashlib
 import http.client
+import json
 import os
 import random
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import Answer
+from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import Deployment, deployed, resource, text
 
 from perdure.blobs.segments import segment_path
@@ -119,14 +122,47 @@ def test_one_range(site: Deployment, letter: str, asked: str, first: int, last: 
     assert answer.body == LETTER[first : last + 1]
 
 
-@pytest.mark.parametrize("asked", ["25-", "99-100", "25-25"])
+@pytest.mark.parametrize(
+    "asked",
+    ["25-", "99-100", "25-25", "-0", "2000-,3000-", "3000-, 2000-", "-0,25-", "9" * 30 + "-"],
+)
 def test_a_range_beyond_the_end(site: Deployment, letter: str, asked: str) -> None:
+    """Section 15.5.17; a suffix of no bytes is none that could be given (section 14.1.2)."""
     answer = both_ways(site, letter, f"Range: bytes={asked}")
     assert (answer.status, answer.headers["content-range"]) == (416, "bytes */25")
+    refused(answer, "range-not-satisfiable")
+    assert json.loads(answer.body)["length"] == 25
+
+
+@pytest.mark.parametrize("asked", ["24-,2000-", "2000-,24-24", "-1,2000-", ",24-24,,", "24-24, -0"])
+def test_one_of_several_ranges_is_there(site: Deployment, letter: str, asked: str) -> None:
+    """Section 14.1.2: satisfiable is what has at least one range that is; empty elements of a list
+    mean nothing (section 5.6.1.2)."""
+    answer = both_ways(site, letter, f"Range: bytes={asked}")
+    assert (answer.status, answer.headers["content-range"]) == (206, "bytes 24-24/25")
+
+
+def refused(answer: Answer, code: str) -> None:
+    """A problem document that no cache keeps (RFC 9111 section 3 lets one keep any status)."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["cache-control"] == "no-store"
+    problem = json.loads(answer.body)
+    assert (problem["code"], problem["status"]) == (code, answer.status)
 
 
 @pytest.mark.parametrize(
-    "field", ["bytes=5-3", "bytes=a-b", "bytes", "chapters=1-2", "bytes=1-2,x"]
+    "field",
+    [
+        *("bytes=5-3", "bytes=a-b", "bytes", "bytes=", "bytes=,", "chapters=1-2", "bytes=1-2,x"),
+        *(
+            "bytes=--1",
+            "bytes=-",
+            "bytes=+1-2",
+            "bytes=1-2-3",
+            "bytes=99-,5-3",
+            "bytes=1-" + "9" * 9999,
+        ),
+    ],
 )
 def test_a_range_that_is_none_is_ignored(site: Deployment, letter: str, field: str) -> None:
     answer = both_ways(site, letter, f"Range: {field}")
@@ -205,8 +241,13 @@ def test_conditions(site: Deployment, letter: str) -> None:
     for field, status in cases:
         answer = site.get(f"/{letter}", field)
         assert (field, answer.status) == (field, status)
-        assert answer.body == (LETTER if status == 200 else b"")
-        assert answer.headers["etag"] == tag
+        if status == 412:
+            refused(answer, "precondition-failed")
+            assert json.loads(answer.body)["current"] == f"entity tag {tag}"
+            assert site.ask("HEAD", f"/{letter}", field).status == 412
+        else:
+            assert answer.body == (LETTER if status == 200 else b"")
+            assert answer.headers["etag"] == tag
 
 
 def test_if_none_match_comes_before_if_modified_since(site: Deployment, letter: str) -> None:
@@ -238,6 +279,31 @@ def test_a_stream_outlives_no_client(site: Deployment, large: str) -> None:
             assert wire.recv(1000).startswith(b"HTTP/1.1 200")
     assert both_ways(site, large).body == LARGE
     assert open_files(site) <= before + 4
+
+
+def test_a_file_is_sent_to_who_has_closed_the_sending_side(site: Deployment, large: str) -> None:
+    with site.connect() as wire:
+        wire.sendall(f"GET /{large} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        wire.shutdown(socket.SHUT_WR)
+        [answer] = parse_answers(received(wire))
+    assert (answer.status, answer.body) == (200, LARGE)
+
+
+def test_who_closed_one_side_and_then_left_holds_no_connection(
+    site: Deployment, large: str
+) -> None:
+    before = open_files(site)
+    many = 8  # more than the kernel takes of it
+    for _ in range(3):
+        with site.connect() as wire:
+            wire.sendall(f"GET /{large} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * many)
+            wire.shutdown(socket.SHUT_WR)
+            assert wire.recv(1000).startswith(b"HTTP/1.1 200")
+            time.sleep(0.1)
+    deadline = time.monotonic() + 10
+    while open_files(site) > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def test_streams_and_small_answers_on_one_connection(

@@ -96,6 +96,52 @@ def test_refusal_reaches_a_client_that_is_still_sending(targets_server: Running)
     assert statuses(answers) == [400]
 
 
+# the host: RFC 9112 section 3.2, RFC 3986 section 3.2
+# ----------------------------------------------------
+
+HOSTS = {
+    "": True,
+    "a": True,
+    "a.example:8080": True,
+    "a.example:": True,
+    ":80": True,
+    "127.0.0.1:80": True,
+    "[::1]": True,
+    "[2001:db8::7]:80": True,
+    "[v1.fe80::a+en1]": True,
+    "a_b.example": True,
+    "a%20b": True,
+    "sub!$&'()*+,;=delims~": True,
+    "a/b c": False,
+    "a b": False,
+    "a/b": False,
+    "a:b": False,
+    "a:80:80": False,
+    "user@a": False,
+    "http://a": False,
+    "[::1": False,
+    "::1": False,
+    "[::g]": False,
+    "a%2": False,
+    "a?b": False,
+    "a#b": False,
+    'a"b': False,
+    "a<b>": False,
+    "m\xfcnchen": False,
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("host", "good"), HOSTS.items())
+def test_hosts(protocol: type[Protocol], host: str, *, good: bool) -> None:
+    """A server "MUST respond with a 400 … to any request message that contains … a Host header
+    field with an invalid field value"; 1.0 need not have one, and yet no bad one."""
+    for version in (b"1.1", b"1.0"):
+        head = b"GET /x HTTP/%s\r\nA: b\r\nHOST: \t%s \r\nC: d\r\n\r\n"
+        [answer] = drive(protocol, [head % (version, host.encode("latin-1"))])
+        assert answer.status == (200 if good else 400)
+
+
 # time
 # ----
 
@@ -573,3 +619,174 @@ def test_connect_allows_nothing(targets_server: Running) -> None:
 def test_target_is_not_guessed() -> None:
     with pytest.raises(BadSettings, match="does not hand on request targets"):
         raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})
+
+
+# the client's end
+# ----------------
+
+
+def half_closed(running: Running, sent: bytes) -> bytes:
+    """What comes for what was sent, after which the client closes its sending side."""
+    with running.connect() as wire:
+        wire.sendall(sent)
+        wire.shutdown(socket.SHUT_WR)
+        return received(wire)
+
+
+async def late(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Answers when the client's end has long been seen."""
+    await asyncio.sleep(0.05)
+    await mirror(scope, receive, send)
+
+
+async def counting(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+    """Says how many bytes of body came, with 400 where they broke off."""
+    body = b""
+    while (message := await receive())["type"] == "http.request":
+        body += message["body"]
+        if not message["more_body"]:
+            break
+    status = 200 if message["type"] == "http.request" else 400
+    headers = [LENGTH_0, (b"counted", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@BOTH
+def test_who_closes_the_sending_side_is_answered(protocol: type[Protocol]) -> None:
+    """RFC 9112 section 9.6 has such a close in both directions; neither takes the other along."""
+    put = b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab"
+    with serving(protocol, late) as running:
+        for sent in (b"GET /x" + MORE, put, PUT_CHUNKS + b"2\r\nab\r\n0\r\n\r\n"):
+            [answer] = parse_answers(half_closed(running, sent))
+            assert (answer.status, answer.seen["body"]) == (200, "ab" if b"PUT" in sent else "")
+
+
+@BOTH
+def test_all_that_were_asked_before_the_end_are_answered_in_order(
+    protocol: type[Protocol],
+) -> None:
+    """The last head is half of one, and gets nothing."""
+    sent = b"".join(b"GET /%d" % number + MORE for number in range(5)) + b"GET /x HTTP/1.1\r\nHos"
+    with serving(protocol, late) as running:
+        answers = parse_answers(half_closed(running, sent))
+    assert [answer.line[1] for answer in answers] == ["/0", "/1", "/2", "/3", "/4"]
+
+
+@BOTH
+@pytest.mark.parametrize("sent", [b"", b"GET", b"GET /x HTTP/1.1\r\nHost: a\r\n"])
+def test_half_a_head_is_just_closed(protocol: type[Protocol], sent: bytes) -> None:
+    with serving(protocol) as running:
+        assert half_closed(running, sent) == b""
+        assert half_closed(running, b"GET /x" + MORE + sent).count(b"HTTP/1.1 200 OK") == 1
+
+
+@BOTH
+@pytest.mark.parametrize("before", [b"", b"GET /x" + MORE])
+@pytest.mark.parametrize(
+    "sent", [PUT_LENGTH + b"ab", PUT_CHUNKS + b"2\r\nab\r\n", PUT_CHUNKS + b"8\r\nab", PUT_LENGTH]
+)
+def test_an_upload_that_breaks_off_can_be_answered(
+    protocol: type[Protocol], before: bytes, sent: bytes
+) -> None:
+    with serving(protocol, counting) as running:
+        answer = parse_answers(half_closed(running, before + sent))[-1]
+        assert answer.status == 400
+        assert answer.headers["counted"] == ("2" if sent[-2:] != b"\r\n" or b"ab" in sent else "0")
+        assert not running.server.server_state.connections
+
+
+@BOTH
+def test_no_100_for_who_will_send_nothing(protocol: type[Protocol]) -> None:
+    fields = b"Host: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+
+    async def patient(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await asyncio.sleep(0.05)
+        await counting(scope, receive, send)
+
+    with serving(protocol, patient) as running:
+        assert half_closed(running, b"PUT /x HTTP/1.1\r\n" + fields).startswith(b"HTTP/1.1 400")
+
+
+@BOTH
+def test_a_body_that_breaks_off_behind_its_answer_or_within(protocol: type[Protocol]) -> None:
+    """Nobody waits for the rest of it, and there is no second answer."""
+    begun = threading.Event()
+
+    async def beginner(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        headers = [(b"content-length", b"9")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        begun.set()
+        while (await receive())["type"] == "http.request":
+            pass
+
+    for app in (hasty, beginner):
+        with serving(protocol, app) as running, running.connect() as wire:
+            wire.sendall(PUT_LENGTH + b"ab")
+            answer = wire.recv(65536)
+            wire.shutdown(socket.SHUT_WR)
+            answer += received(wire)
+            assert answer.count(b"HTTP/1.1 200 OK") == answer.count(b"HTTP/1.1") == 1
+
+
+def test_fast_answers_before_the_end() -> None:
+    """Also those that wait until the client reads."""
+    many = 3000
+    with serving(protocol_class(Asked())) as running:
+        assert half_closed(running, (b"GET /fast" + MORE) * many).count(b"302 Found") == many
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol.pause_writing()
+        protocol.data_received(HEAD + HEAD)
+        assert protocol.eof_received()
+        assert not wire.closed
+        protocol.resume_writing()
+        assert statuses(parse_answers(bytes(wire.written))) == [302, 302]
+        assert wire.closed
+
+    on_wire(mirror, steps, Asked())
+
+
+def test_a_promised_answer_comes_after_the_end() -> None:
+    promised: list[Callable[[bytes], None]] = []
+
+    def fast_put(
+        target: bytes, fields: bytes, body: bytes, answer: Callable[[bytes], None]
+    ) -> bool:
+        promised.append(answer)
+        return True
+
+    async def steps(protocol: RawTargetProtocol, wire: Wire) -> None:
+        protocol._fast_put, protocol.access_log = fast_put, False
+        protocol.data_received(b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
+        assert protocol.eof_received()
+        assert not wire.closed
+        promised[0](FOUND)
+        assert statuses(parse_answers(bytes(wire.written))) == [302]
+        assert wire.closed
+
+    on_wire(mirror, steps)
+
+
+@BOTH
+def test_who_is_really_gone_is_not_answered_for_ever(protocol: type[Protocol]) -> None:
+    """The first bytes that are written tell; a stream ends then."""
+    ended = threading.Event()
+
+    async def endless(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        gone = asyncio.ensure_future(receive_to_the_end(receive))
+        while not gone.done():
+            await send({"type": "http.response.body", "body": bytes(65536), "more_body": True})
+            await asyncio.sleep(0.01)
+        ended.set()
+
+    async def receive_to_the_end(receive: ASGIReceiveCallable) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    with serving(protocol, endless) as running:
+        running.connect().close()  # before a byte
+        with running.connect() as wire:
+            wire.sendall(b"GET /x" + MORE)
+        assert ended.wait(10)

@@ -142,7 +142,9 @@ def test_the_tag_never_changes(site: Deployment, letter: str) -> None:
     assert one.headers["etag"] == again.headers["etag"] != other.headers["etag"]
     seen = site.get(f"/{letter}%23char=3,10", f"If-None-Match: {one.headers['etag']}")
     assert (seen.status, seen.body) == (304, b"")
-    assert site.get(f"/{letter}%23char=3,10", 'If-Match: "x"').status == 412
+    failed = site.get(f"/{letter}%23char=3,10", 'If-Match: "x"')
+    assert (failed.status, failed.headers["cache-control"]) == (412, "no-store")
+    assert json.loads(failed.body)["code"] == "precondition-failed"
 
 
 def test_ranges_within_a_part(site: Deployment, letter: str) -> None:
@@ -152,7 +154,10 @@ def test_ranges_within_a_part(site: Deployment, letter: str) -> None:
     assert (middle.status, middle.body) == (206, b"hom")
     assert middle.headers["content-range"] == "bytes 1-3/7"
     assert site.get(target, "Range: bytes=-2").body == b"it"
-    assert site.get(target, "Range: bytes=7-").status == 416
+    beyond = site.get(target, "Range: bytes=7-")
+    assert (beyond.status, beyond.headers["cache-control"]) == (416, "no-store")
+    assert beyond.headers["content-range"] == "bytes */7"
+    assert json.loads(beyond.body)["code"] == "range-not-satisfiable"
     several = site.get(target, "Range: bytes=0-0, 2-")
     assert several.status == 206
     head = f"Content-Type: {several.headers['content-type']}\r\n\r\n".encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +110,8 @@ def test_what_lies_behind_the_end_is_416(site: Deployment) -> None:
         answer = site.get(path(name), f"Range: bytes={len(body)}-")
         assert answer.status == 416
         assert answer.headers["content-range"] == f"bytes */{len(body)}"
+        assert answer.headers["cache-control"] == "no-store"
+        assert json.loads(answer.body)["code"] == "range-not-satisfiable"
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,4-5", "lines=1-2", "bytes=5-1", "nonsense"])
@@ -155,7 +158,9 @@ def test_conditions(site: Deployment) -> None:
     same = site.get(path("long"), f"If-None-Match: {tag}")
     assert (same.status, same.body, same.headers["etag"]) == (304, b"", tag)
     assert site.get(path("long"), 'If-None-Match: "x"').status == 200
-    assert site.get(path("long"), 'If-Match: "x"').status == 412
+    failed = site.get(path("long"), 'If-Match: "x"')
+    assert (failed.status, failed.headers["cache-control"]) == (412, "no-store")
+    assert json.loads(failed.body)["code"] == "precondition-failed"
     assert site.get(path("long"), "Range: bytes=5-9", f"If-Range: {tag}").status == 206
     assert site.get(path("long"), "Range: bytes=5-9", 'If-Range: "x"').status == 200
 

@@ -141,6 +141,7 @@ NOT_THROUGH = {
         "a method in lower case",
     },
     "varnish": {
+        "absolute form with user information",  # it makes a Host of it, which we must refuse
         "PURGE",
         "a method that nobody knows",
         "a method in lower case",

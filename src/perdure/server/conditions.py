@@ -6,12 +6,13 @@ which changes while the other stays.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
-from http import HTTPStatus
 
-from werkzeug.http import parse_date, parse_etags, parse_range_header
+from werkzeug.http import parse_date, parse_etags
 
+from perdure.errors import PreconditionFailed
 from perdure.model import Record, Representation
 from perdure.server.request import Request
 
@@ -21,6 +22,7 @@ CONDITIONS = frozenset(
 Span = tuple[int, int]
 """Bytes from the first, counted from 0, up to and without the second."""
 
+_RANGE = re.compile(r"([0-9]{1,99})-([0-9]{1,99})?|-([0-9]{1,99})", re.ASCII)
 _MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
 
 
@@ -43,25 +45,30 @@ def _moment(at: str) -> datetime:
     return datetime.fromisoformat(at).astimezone(UTC)
 
 
-def precondition(request: Request, tag: bytes, modified: datetime) -> HTTPStatus | None:
-    """304 or 412 where a condition of the request says so (RFC 9110 section 13.2.2)."""
-    name = tag.decode()[1:-1]
+def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
+    """Whether the client has it already, by the conditions of the request: that is 304.
+
+    The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
+    """
     if b"if-match" in request.fields:
         asked = parse_etags(request.text(b"if-match"))
-        if not (asked.star_tag or asked.is_strong(name)):
-            return HTTPStatus.PRECONDITION_FAILED
+        if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
+            raise _failed(request, "If-Match names another state", tag)
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.text(b"if-unmodified-since"))
         if since is not None and modified > since:
-            return HTTPStatus.PRECONDITION_FAILED
+            raise _failed(request, "it was modified since", tag)
     if b"if-none-match" in request.fields:
-        if has_already(request, tag):
-            return HTTPStatus.NOT_MODIFIED
-    elif b"if-modified-since" in request.fields:
+        return has_already(request, tag)
+    if b"if-modified-since" in request.fields:
         since = parse_date(request.text(b"if-modified-since"))
-        if since is not None and modified <= since:
-            return HTTPStatus.NOT_MODIFIED
-    return None
+        return since is not None and modified <= since
+    return False
+
+
+def _failed(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
+    current = f"entity tag {tag.decode()}"
+    return PreconditionFailed(identifier=request.target.text, reason=reason, current=current)
 
 
 def has_already(request: Request, tag: bytes) -> bool:
@@ -70,9 +77,7 @@ def has_already(request: Request, tag: bytes) -> bool:
     return asked.star_tag or asked.contains_weak(tag.decode()[1:-1])
 
 
-def ranges(
-    request: Request, length: int, tag: bytes, modified: datetime
-) -> list[tuple[int, int]] | None:
+def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:
     """The ranges asked for, as starts and ends; empty where none can be given; None: all of it.
 
     RFC 9110 section 14.2: a Range field that is malformed, of another unit, under an If-Range that
@@ -83,15 +88,31 @@ def ranges(
         since = None if condition[-1:] == b'"' else parse_date(condition.decode("latin-1"))
         if since != modified:
             return None
-    asked = parse_range_header(request.text(b"range"))
-    if asked is None or asked.units != "bytes" or len(asked.ranges) > _MOST_RANGES:
+    spans = _satisfiable(request.text(b"range"), length)
+    if spans is not None and len(spans) > 1 and sum(stop - start for start, stop in spans) > length:
+        return None
+    return spans
+
+
+def _satisfiable(field: str, length: int) -> list[Span] | None:
+    """What a Range field asks for that is there; None for a field that is none (section 14.1.2)."""
+    unit, _, listed = field.partition("=")
+    asked = [one.strip(" \t") for one in listed.split(",")]
+    asked = [one for one in asked if one]  # section 5.6.1.2: elements may be empty
+    if unit.lower() != "bytes" or not 0 < len(asked) <= _MOST_RANGES:
         return None
     spans = []
-    for start, stop in asked.ranges:
-        first = max(length + start, 0) if start < 0 else start
-        last = length if stop is None else min(stop, length)
-        if first < last:
-            spans.append((first, last))
-    if len(spans) > 1 and sum(last - first for first, last in spans) > length:
-        return None
+    for one in asked:
+        found = _RANGE.fullmatch(one)
+        if found is None:
+            return None
+        first, last, suffix = found.groups()
+        if suffix is not None:
+            start, stop = max(length - int(suffix), 0), length
+        else:
+            start, stop = int(first), int(last) + 1 if last else length
+            if last and stop <= start:
+                return None
+        if start < min(stop, length):
+            spans.append((start, min(stop, length)))
     return spans

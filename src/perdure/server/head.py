@@ -31,6 +31,14 @@ REQUEST_LINE = re.compile(
 )
 """Groups: method, target, the 0 or 1 after `HTTP/1.`."""
 
+# RFC 9112 section 3.2: Host = uri-host [ ":" port ], by the grammar of RFC 3986 section 3.2. An
+# empty one is what a target without an authority has. Of an address in brackets the characters are
+# looked at and not their order: nothing is looked up by it.
+_REG_NAME = rb"(?:[0-9A-Za-z\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*+"
+_IP_LITERAL = rb"\[(?:[0-9A-Fa-f:.]+|[Vv][0-9A-Fa-f]+\.[0-9A-Za-z\-._~!$&'()*+,;=:]+)\]"
+HOST = re.compile(rb"(?:%s|%s)(?::[0-9]*)?" % (_IP_LITERAL, _REG_NAME))
+HOST_FIELD = re.compile(rb"\r\nhost:[ \t]*+(?:%s)[ \t]*+\r\n" % HOST.pattern, re.IGNORECASE)
+
 EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
 """What old clients leave behind a body; skipped before a request line (RFC 9112 section 2.2)."""
 

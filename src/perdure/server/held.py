@@ -22,14 +22,13 @@ from perdure.blobs.segments import Segments
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import Fetch, Record, Representation
-from perdure.server import bodies, digests
+from perdure.server import bodies, digests, problems
 from perdure.server.answers import Answer, Fields, link, links, token, uri
 from perdure.server.conditions import (
-    CONDITIONS,
     Span,
     etag,
+    is_unmodified,
     last_modified,
-    precondition,
     ranges,
 )
 from perdure.server.redirects import described_by
@@ -53,17 +52,13 @@ def answer(
     """The answer to GET of a representation; of HEAD too, whose body nobody sends.
 
     It may be kept for `fresh` seconds, if not for ever. `chosen`: the format was not named in the
-    request, so another header might have had another answer.
+    request, so another header might have had another answer. Raises PreconditionFailed.
     """
     held = step.representation
     tag, modified = etag(held), last_modified(record, held)
     fields = validators(step, modified, request.base, fresh=fresh, chosen=chosen)
-    if not request.fields.keys().isdisjoint(CONDITIONS):
-        status = precondition(request, tag, modified)
-        if status == HTTPStatus.NOT_MODIFIED:
-            return Answer(status, fields)
-        if status is not None:
-            return Answer(status, [*fields, (b"content-length", b"0")])
+    if is_unmodified(request, tag, modified):
+        return Answer(HTTPStatus.NOT_MODIFIED, fields)
     fields += about(step.identifier, held, digest=digests.is_wanted(request))
     spans = None
     if b"range" in request.fields and request.method == "GET":
@@ -72,17 +67,14 @@ def answer(
         whole = (0, held.length)
         fields += span_fields(held, whole)
         return bodies.body(HTTPStatus.OK, fields, segments, held, whole)
+    if not spans:
+        return problems.answer(problems.no_such_range(held.length), request)
     return _partial(fields, segments, held, spans)
 
 
 def _partial(
     fields: Fields, segments: Segments, held: Representation, spans: Sequence[Span]
 ) -> Answer:
-    if not spans:
-        return Answer(
-            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-            [(b"content-range", b"bytes */%d" % held.length), (b"content-length", b"0")],
-        )
     if len(spans) == 1:
         fields += span_fields(held, spans[0], partial=True)
         return bodies.body(HTTPStatus.PARTIAL_CONTENT, fields, segments, held, spans[0])

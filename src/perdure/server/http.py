@@ -22,11 +22,14 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
    answers later. And llhttp is not asked again about header fields that it has just
    read on the same connection, since what it is fed is these and a constant; of such a PUT the
    length may be another.
+6. A client may close its sending side and read on (`_Ending`). What it asked for before is
+   answered, and then the connection is closed. Of a body that breaks off the application is told
+   as if the client had left, and yet it can say what is wrong.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
-checks around it only ever refuse more (a second Host, any coding but chunked). A head is neither
-waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for their turn
-exceed uvicorn's high-water mark by no more than one read.
+checks around it only ever refuse more (a second Host or a bad one, any coding but chunked). A head
+is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
+their turn exceed uvicorn's high-water mark by no more than one read.
 
 `RawTargetH11Protocol` is the fallback on h11, which keeps targets as they are and frames messages
 by its own rules. It is slower, gives no fast answers, and takes a bare LF for the end of a line, as
@@ -53,6 +56,8 @@ from uvicorn.server import ServerState
 from perdure.errors import BadSettings
 from perdure.server.head import (
     EMPTY_LINES,
+    HOST,
+    HOST_FIELD,
     LONGEST_HEAD,
     LONGEST_TARGET,
     REQUEST_LINE,
@@ -85,6 +90,8 @@ EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
 
 LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
+
+_BAD_HOST = Refusal(400, "the Host field is no host with or without a port (RFC 9112 section 3.2)")
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
@@ -139,11 +146,52 @@ class _Outlet:
         self.close = close
 
 
+class _Ending:
+    """What a protocol does when its client closes the sending side: it may still read.
+
+    Whoever leaves altogether looks the same until something is written; then the transport finds
+    out, and the connection is lost.
+    """
+
+    transport: asyncio.Transport
+    cycle: Any
+    config: Config
+    _ended = False  # the client sends no more
+    _broken_off = False  # and its last message has no end
+
+    def eof_received(self) -> bool:
+        """Called by the transport, perhaps more than once; whether that is to stay open."""
+        if not self._ended:
+            self._ended = True
+            self._close_when_done()
+        return self.transport.can_write_eof()  # TLS closes both sides
+
+    def _close_when_done(self) -> None:
+        """Close behind the client's end, once nothing is owed any more."""
+        raise NotImplementedError
+
+    def _break_off(self) -> None:
+        """Tell the application that what it has is all that comes of a body."""
+        self._broken_off = True
+        self.cycle.message_event.set()
+
+    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
+        """The application, with a `receive` that ends where the body breaks off."""
+        cycle = self.cycle
+
+        async def receive_until_then() -> Any:
+            if self._broken_off and not cycle.body:
+                return {"type": "http.disconnect"}
+            return await receive()
+
+        await self.config.loaded_app(scope, receive_until_then, send)
+
+
 class _UnexpectedMessage(Exception):
     """llhttp began a message where none was fed."""
 
 
-class RawTargetProtocol(HttpToolsProtocol):
+class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uvicorn gives None
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
@@ -278,6 +326,8 @@ class RawTargetProtocol(HttpToolsProtocol):
         hosts = fields.lower().count(b"\nhost:")
         if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
             return Refusal(400, f"one Host field is needed, there are {hosts}")
+        if hosts and HOST_FIELD.search(fields) is None:
+            return _BAD_HOST
         if minor == b"0":
             self._persistent = False  # as uvicorn has it, and no loss
         elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
@@ -495,7 +545,7 @@ class RawTargetProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         limit = self.limit_concurrency
         crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
-        self._start_asgi_task(self.cycle, service_unavailable if crowded else self.app)
+        self._start_asgi_task(self.cycle, service_unavailable if crowded else self._run)
 
     def on_response_complete(self) -> None:
         self._answering = False
@@ -504,6 +554,19 @@ class RawTargetProtocol(HttpToolsProtocol):
             self._close_in(self.timeout_keep_alive)
             self.flow.resume_reading()
             self._proceed()
+            self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if not self._ended:
+            return
+        waiting = self._rest and self.flow.write_paused
+        if self._deaf or not (self._answering or waiting):
+            self.transport.close()
+        elif self._body_left and self.cycle.response_started:
+            self._refuse(Refusal(400, "the body breaks off"))
+        elif self._body_left:
+            self._body_left = 0
+            self._break_off()
 
     def _end(self) -> None:
         """End the connection behind an answer, be it to a message that is still being sent."""
@@ -520,6 +583,7 @@ class RawTargetProtocol(HttpToolsProtocol):
         if not self._answering and not self.transport.is_closing():
             self.flow.resume_reading()
             self._proceed()
+            self._close_when_done()
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer what cannot be read, where an answer is owed, and end the connection."""
@@ -626,12 +690,14 @@ class _TargetKeepingConnection(h11.Connection):
             self._refuse(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
         if coded and (b"content-length" in names or request.http_version == b"1.0"):
             self._refuse(400, "a transfer coding in HTTP/1.0, or beside a Content-Length")
+        if not all(HOST.fullmatch(value) for name, value in request.headers if name == b"host"):
+            self._refuse(_BAD_HOST.status, _BAD_HOST.detail)
 
     def _refuse(self, status: int, detail: str) -> NoReturn:
         raise h11.RemoteProtocolError(detail, error_status_hint=status)
 
 
-class RawTargetH11Protocol(H11Protocol):
+class RawTargetH11Protocol(_Ending, H11Protocol):  # type: ignore[misc]  # as above
     """uvicorn's h11 protocol, with raw request targets (see the module)."""
 
     head_seconds: ClassVar[float] = 10.0
@@ -644,6 +710,7 @@ class RawTargetH11Protocol(H11Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self.app = self._run
         self.conn: _TargetKeepingConnection = _TargetKeepingConnection(h11.SERVER, LONGEST_HEAD)
         self._deaf = False
         self._asked = False  # a whole head has been read
@@ -667,6 +734,18 @@ class RawTargetH11Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._time_head()
+        self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if not self._ended:
+            return
+        answering = self._asked and not self.cycle.response_complete
+        if self._deaf or not answering:
+            self.transport.close()
+        elif self.conn.their_state is h11.SEND_BODY and self.cycle.response_started:
+            self._refuse(Refusal(400, "the body breaks off"))
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._break_off()
 
     def _time_head(self) -> None:
         """Have the timer run while a part of a head is waited for, and then only."""

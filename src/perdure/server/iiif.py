@@ -43,7 +43,7 @@ from perdure.model import Fetch, Gone, Query, Record
 from perdure.parts import Information, iiif
 from perdure.server import digests, held, problems
 from perdure.server.answers import Answer, Fields, empty, link, links, uri
-from perdure.server.conditions import CONDITIONS, last_modified, precondition
+from perdure.server.conditions import is_unmodified, last_modified
 from perdure.server.negotiate import choose, preferences
 from perdure.server.redirects import described_by
 from perdure.server.request import Request
@@ -229,10 +229,8 @@ def _given(
         (b"etag", tag),
         (b"cache-control", held.FOR_EVER if image.step.pinned else fresh),
     ]
-    if not request.fields.keys().isdisjoint(CONDITIONS):
-        status = precondition(request, tag, modified)
-        if status is not None:
-            return empty(status, *fields)
+    if is_unmodified(request, tag, modified):
+        return Answer(HTTPStatus.NOT_MODIFIED, fields)
     algorithm = digests.chosen(request, digests.ALGORITHMS)
     if algorithm is not None:
         of_body = digests.hasher(algorithm, body).digest()

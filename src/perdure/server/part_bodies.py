@@ -24,7 +24,7 @@ from perdure.extractors.port import Body, Part, Pieces, Source, Stream, body_chu
 from perdure.extractors.port import Span as Stored
 from perdure.model import Representation
 from perdure.parts import Selector
-from perdure.server import bodies, digests, held
+from perdure.server import bodies, digests, held, problems
 from perdure.server.answers import Answer, Fields
 from perdure.server.conditions import Span, ranges
 from perdure.server.request import Request
@@ -64,8 +64,7 @@ async def answer(service: Service, request: Request, cut: Cut, fields: Fields) -
             fields.append((b"content-length", b"%d" % length))
         return _sent(service, HTTPStatus.OK, fields, cut)
     if not spans:
-        beyond: Fields = [(b"content-range", b"bytes */%d" % length), (b"content-length", b"0")]
-        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, beyond)
+        return problems.answer(problems.no_such_range(length), request)
     if len(spans) > 1 and not isinstance(body, Stream):
         read = partial(_read, service.registry.segments, cut.representation, body)
         return held.byteranges(fields, cut.kind, length, spans, read)

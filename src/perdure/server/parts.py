@@ -31,7 +31,7 @@ from perdure.model import Choices, Fetch, Gone, Record, Redirect, Representation
 from perdure.parts import Member, Selector, pdi
 from perdure.server import asking, held, lists, members, part_bodies, problems
 from perdure.server.answers import Answer, Fields, link, links, uri
-from perdure.server.conditions import CONDITIONS, last_modified, precondition
+from perdure.server.conditions import is_unmodified, last_modified
 from perdure.server.part_bodies import Cut
 from perdure.server.pointing import is_elsewhere, written
 from perdure.server.redirects import described_by, redirect
@@ -139,11 +139,8 @@ async def _answer(
     tag = _etag(one, found.selector)
     modified = last_modified(record, one)
     fields = _validators(service, request, step, found.selector, tag)
-    if not request.fields.keys().isdisjoint(CONDITIONS):
-        status = precondition(request, tag, modified)
-        if status is not None:
-            known = status == HTTPStatus.NOT_MODIFIED
-            return Answer(status, fields if known else [*fields, (b"content-length", b"0")])
+    if is_unmodified(request, tag, modified):
+        return Answer(HTTPStatus.NOT_MODIFIED, fields)
     cut = Cut(
         found=found,
         tag=tag,

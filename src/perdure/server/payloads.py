@@ -24,9 +24,9 @@ from werkzeug.http import parse_date
 from perdure.archives.dates import whole_second
 from perdure.archives.port import ArchivedRecord, Capture
 from perdure.errors import Corrupt, OverBudget
-from perdure.server import digests
+from perdure.server import digests, problems
 from perdure.server.answers import Answer, Fields
-from perdure.server.conditions import CONDITIONS, Span, precondition, ranges
+from perdure.server.conditions import Span, is_unmodified, ranges
 from perdure.server.request import Request
 
 AT_HAND = 256 << 10  # bytes
@@ -57,7 +57,7 @@ class _Begun(msgspec.Struct, frozen=True):
 async def answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
     """The payload with these fields; of a status other than 200 without ranges and conditions.
 
-    Raises Corrupt and OverBudget; what is found out later ends the stream with them.
+    Raises Corrupt, OverBudget and PreconditionFailed; what is found out later ends the stream.
     """
     try:
         return await _answer(request, status, fields, archived)
@@ -73,14 +73,10 @@ async def _answer(request: Request, status: int, fields: Fields, archived: Archi
         return _whole(request, status, fields, record, begun)
     tag, modified = entity_tag(archived.holder), _modified(archived)
     fields = [*fields, (b"etag", tag), (b"accept-ranges", b"bytes")]
-    if not request.fields.keys().isdisjoint(CONDITIONS):
-        failed = precondition(request, tag, modified)
-        if failed is not None:
-            record.close()
-            kept = [one for one in fields if not one[0].startswith(b"content-")]
-            if failed != HTTPStatus.NOT_MODIFIED:
-                kept.append((b"content-length", b"0"))
-            return Answer(failed, kept)
+    if is_unmodified(request, tag, modified):
+        record.close()
+        kept = [one for one in fields if not one[0].startswith(b"content-")]
+        return Answer(HTTPStatus.NOT_MODIFIED, kept)
     begun = await asyncio.to_thread(_begin, record)
     if request.method != "GET" or b"range" not in request.fields:
         return _whole(request, status, fields, record, begun)
@@ -92,10 +88,7 @@ async def _answer(request: Request, status: int, fields: Fields, archived: Archi
         return _whole(request, status, fields, record, begun)
     if not spans:
         record.close()
-        unmet = (b"content-range", b"bytes */%d" % length)
-        return Answer(
-            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, [unmet, (b"content-length", b"0")]
-        )
+        return problems.answer(problems.no_such_range(length), request)
     return _partial(request, fields, record, begun, spans[0])
 
 

@@ -147,6 +147,17 @@ def no_location(identifier: Identifier) -> Problem:
     )
 
 
+def no_such_range(length: int) -> Problem:
+    """None of the ranges that were asked for lies within what is `length` bytes long."""
+    return Problem(
+        status=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        code="range-not-satisfiable",
+        detail=f"there are {length} bytes, and no range that was asked for lies among them",
+        members={"length": length},
+        fields=(_NOT_STORED, (b"content-range", b"bytes */%d" % length)),
+    )
+
+
 def no_such_page(path: str) -> Problem:
     """A path that is neither a page nor an identifier."""
     return Problem(
@@ -189,6 +200,10 @@ _OWN = {
     "no-replay": (
         HTTPStatus.NOT_FOUND,
         "Archived pages are shown on an origin of their own only, and none is set up here.",
+    ),
+    "range-not-satisfiable": (
+        HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+        "No range that was asked for lies within the bytes; Content-Range has their number.",
     ),
     "no-such-page": (HTTPStatus.NOT_FOUND, "The path is neither a page nor an identifier."),
 }

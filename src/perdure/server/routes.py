@@ -32,11 +32,12 @@ What must stay true: a handler is `async (service, request) -> Answer` and does 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from perdure.errors import Corrupt, PerdureError
+from perdure.errors import Corrupt, PerdureError, Unavailable
 from perdure.server import (
     capturing,
     cdx,
@@ -136,6 +137,9 @@ class Application:
         except Corrupt as error:
             self._log.error("corrupt", detail=str(error))
             raise
+        except asyncio.CancelledError:  # the server stops: what cannot be completed is cut off
+            self._log.warning("cut off", method=request.method, status=answer.status)
+            return
         seconds = time.perf_counter() - start
         self._service.metrics.answered(request.method, answer.status, seconds, sent)
         if logs.chatty():
@@ -160,3 +164,6 @@ class Application:
             return answer if request.method == "HEAD" else await begin(answer)
         except PerdureError as error:
             return problems.answer(problems.noted(error, request.method), request)
+        except asyncio.CancelledError:  # by uvicorn only, when the time of a graceful stop is up
+            stopped = Unavailable(what="this request", reason="the server stops")
+            return problems.answer(problems.noted(stopped, request.method), request)

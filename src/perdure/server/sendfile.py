@@ -57,9 +57,14 @@ class FileSender:
         while sent < count:
             piece = min(_PIECE, count - sent)
             await _warm(file, offset + sent, piece)
-            moved = await _Pump(socket, file, offset + sent, piece).run()
+            pump = _Pump(socket, file, offset + sent, piece)
+            moved = await pump.run()
             sent += moved
             self._cycle.expected_content_length -= moved
+            if pump.left_alone:
+                # The transport would find out when it reads or writes: it does not write now, nor
+                # read where the client had closed its sending side before.
+                self._transport.abort()
             if moved < piece:
                 break
         return sent
@@ -74,6 +79,8 @@ class _Pump:
         self._offset = offset
         self._left = count
         self._count = count
+        self.left_alone = False
+        """Whether the client left."""
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[int] = self._loop.create_future()
 
@@ -107,8 +114,8 @@ class _Pump:
                 self._left -= moved
         except BlockingIOError:
             return False
-        except ConnectionError:  # the client left
-            return True
+        except (ConnectionError, TimeoutError):
+            self.left_alone = True
         return True
 
 

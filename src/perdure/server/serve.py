@@ -6,7 +6,8 @@ itself; which of them writes, the write door decides. Once a minute the one that
 complete segments.
 
 What must stay true: on SIGTERM or SIGINT a worker takes no more connections, finishes what it has
-begun, and only then closes the door; a worker that cannot start says so and stops the whole.
+begun (what takes longer than it is given is answered 503), and only then closes the door; a worker
+that cannot start says so and stops the whole.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import gc
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import uvicorn
@@ -40,7 +43,7 @@ from perdure.server.routes import Application
 from perdure.server.sendfile import offering
 from perdure.server.service import Service
 
-GRACE = 30  # seconds that requests under way are given when the server stops
+GRACE = 30  # seconds
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
@@ -149,8 +152,11 @@ def run(
     workers: int | None = None,
     parser: str | None = None,
     log_level: str | None = None,
+    grace: int = GRACE,
 ) -> None:
     """Serve a registry until a signal stops it; what is not given is taken from its settings.
+
+    `grace`, in seconds, is what requests under way are given when the server stops.
 
     Raises BadSettings for a directory that is no registry or an address that cannot be listened on.
     """
@@ -171,34 +177,45 @@ def run(
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        timeout_graceful_shutdown=grace,
     )
-    # uvicorn stops gracefully on SIGTERM and raises it again when done: here that ends nothing
-    signal.signal(signal.SIGTERM, lambda *_: None)
     with _shared_counters(number):
         listener = _listen(config)
+        start = _several(config, listener) if number > 1 else _one(config, listener)
         log = logs.log()
         name, bound = listener.getsockname()[:2]
         log.info("listening", host=name, port=bound, workers=number, registry=str(root))
         try:
-            if number > 1:
-                Multiprocess(config, sockets=[listener]).run()
-            else:
-                uvicorn.Server(config).run(sockets=[listener])
+            start()
         finally:
             listener.close()
         log.info("stopped")
 
 
-def _listen(config: uvicorn.Config) -> Any:
+def _one(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+    server = uvicorn.Server(config)
+    # It asks to stop before uvicorn looks for signals itself; and afterwards, when uvicorn raises
+    # the signal again, it ends nothing any more.
+    signal.signal(signal.SIGTERM, server.handle_exit)
+    return partial(server.run, sockets=[listener])
+
+
+def _several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
+    return Multiprocess(config, sockets=[listener]).run
+
+
+def _listen(config: uvicorn.Config) -> socket:
+    """The socket that all workers share: from now on clients wait for one to be there."""
     try:
-        return config.bind_socket()
-    except SystemExit:  # uvicorn has logged why
+        listener = config.bind_socket()
+        listener.listen(config.backlog)
+    except (OSError, SystemExit):  # of the latter uvicorn has logged why
         raise BadSettings(
             setting="host, port",
             value=f"{config.host}, {config.port}",
             reason="this address cannot be listened on",
         ) from None
+    return listener
 
 
 @contextlib.contextmanager

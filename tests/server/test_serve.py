@@ -1,0 +1,106 @@
+"""Starting and stopping: when the server listens, and what becomes of what is under way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import parse_answers, received
+from tests.server.deployment import SERIES, Deployment, deployed, start, text
+
+from perdure.app import initialise
+
+BOTH = pytest.mark.parametrize("parser", ["httptools", "h11"])
+LETTER = b"To whom it may concern.\r\n"
+
+
+def upload(site: Deployment, token: str, *framing: str) -> bytes:
+    """The head of an upload that mints."""
+    fields = (f"Host: 127.0.0.1:{site.port}", f"Authorization: Bearer {token}", *framing)
+    return "\r\n".join([f"PUT /pdi://{SERIES}/ HTTP/1.1", *fields, "", ""]).encode()
+
+
+def test_who_finds_it_listening_is_answered(tmp_path: Path) -> None:
+    """As soon as it says so: whoever connects waits for a worker, and is not refused."""
+    initialise(tmp_path / "registry", series=(SERIES,))
+    process, port = start(tmp_path / "registry", workers=2)
+    try:
+        while b'"event": "listening"' not in (tmp_path / f"{port}.log").read_bytes():
+            assert process.poll() is None
+            time.sleep(0.005)
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
+            wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert parse_answers(received(wire))[0].status == 200
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -> None:
+    initialise(tmp_path / "registry", series=(SERIES,))
+    process, port = start(tmp_path / "registry", workers=workers)
+    while b'"event": "listening"' not in (tmp_path / f"{port}.log").read_bytes():
+        time.sleep(0.001)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
+
+
+@BOTH
+def test_a_stop_does_not_wait_for_ever(tmp_path: Path, parser: str) -> None:
+    """A client that stalls is told so, as a problem like others, and the log has no traceback."""
+    with deployed(tmp_path / "registry", parser=parser, grace=1) as site:
+        secret = site.token("writer")
+        with site.connect() as wire:
+            wire.sendall(upload(site, secret, "Content-Length: 100") + b"half")
+            time.sleep(0.5)
+            site.process.send_signal(signal.SIGTERM)
+            [answer] = parse_answers(received(wire))
+        assert site.process.wait(60) == 0
+        assert answer.status == 503
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert json.loads(answer.body)["code"] == "unavailable"
+        assert "retry-after" in answer.headers
+        assert not any("exception" in line for line in site.log())
+
+
+@BOTH
+def test_a_stop_cuts_off_who_does_not_read(tmp_path: Path, parser: str) -> None:
+    with deployed(tmp_path / "registry", parser=parser, grace=1) as site:
+        name = site.mint(text(bytes(3_000_000), "octet-stream", "application/octet-stream"))
+        with site.connect() as wire:
+            wire.sendall(f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * 8)
+            time.sleep(0.5)
+            assert site.stop() == 0
+        assert not any("exception" in line for line in site.log())
+
+
+@BOTH
+def test_an_upload_that_breaks_off_is_told_so(tmp_path: Path, parser: str) -> None:
+    """And leaves nothing; one that is complete is carried out and answered."""
+    with deployed(tmp_path / "registry", parser=parser) as site:
+        secret = site.token("writer")
+
+        def sent(framing: str, body: bytes) -> tuple[int, dict[str, object]]:
+            with site.connect() as wire:
+                wire.sendall(upload(site, secret, framing) + body)
+                wire.shutdown(socket.SHUT_WR)
+                [answer] = parse_answers(received(wire))
+            return answer.status, json.loads(answer.body)
+
+        status, problem = sent("Content-Length: 26", LETTER)
+        assert (status, problem["code"]) == (400, "incomplete")
+        assert (problem["expected"], problem["received"]) == (26, 25)
+        status, problem = sent("Transfer-Encoding: chunked", b"19\r\n" + LETTER + b"\r\n")
+        assert (status, problem["code"]) == (400, "incomplete")
+        for framing, body in (
+            ("Content-Length: 25", LETTER),
+            ("Transfer-Encoding: chunked", b"19\r\n" + LETTER + b"\r\n0\r\n\r\n"),
+        ):
+            status, receipt = sent(framing, body)
+            assert status == 201
+            assert site.get(f"/{receipt['identifier']}").body == LETTER
