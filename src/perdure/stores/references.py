@@ -13,6 +13,7 @@ than the writer leaves unmerged.
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -41,13 +42,14 @@ INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
 
+_signed = struct.Struct(">q").unpack
 Ask = Callable[[str, tuple[str | int, ...]], list[Any]]
 
 
 def reference_hash(reference: str) -> int:
     """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
-    digest = blake3.blake3(reference.encode()).digest(length=8)
-    return int.from_bytes(digest, "big", signed=True)
+    found: int = _signed(blake3.blake3(reference.encode()).digest(8))[0]
+    return found
 
 
 class Merging:
