@@ -32,9 +32,9 @@ from perdure.errors import (
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import (
+    Budgeted,
     Extent,
     Extractor,
-    Hasty,
     Lengthy,
     Outlining,
     Part,
@@ -99,7 +99,7 @@ class Extraction:
         if extractor is None:
             raise self._unsupported(source, selector)
         if _is_confined(extractor, source):
-            seconds = extractor.seconds(source) if isinstance(extractor, Hasty) else None
+            seconds = extractor.seconds(source) if isinstance(extractor, Budgeted) else None
             return self._confined.extract(place, source, selector, self._place, seconds=seconds)
         return extractor.extract(source, selector, self._indexes)
 

@@ -2,7 +2,8 @@
 
 How it works: an identifier that is registered is what it is. One that is not may be a part of one
 that is: `unfold` looks for the longest registered beginning, cut off at a delimiter of its scheme
-(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK). `apart` needs no registry: where a
+(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK, a `%23` that was meant for a `#` in
+an ARK or URN). `apart` needs no registry: where a
 scheme has no `#` in its names, one begins a part. Templates are asked in this order:
 those that lie with the record, those of the settings, and for Handles the HS_NAMESPACE values of
 the record and of its prefix. The rest of an ARK is passed through as it is, as ARKs have it.
@@ -29,6 +30,7 @@ from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
+from perdure.ids.urn import Urn
 from perdure.model import Location, Query, Record, Redirect, Value, Want
 from perdure.templates import Template
 
@@ -103,11 +105,8 @@ class Unfolding:
 
     def unfold(self, identifier: Identifier) -> Unfolded | None:
         """The longest registered beginning of an identifier that is not registered itself."""
-        delimiters = _DELIMITERS.get(type(identifier))
-        if delimiters is None:
-            return None
-        ways = templates.splits(str(identifier), delimiters)
-        if isinstance(identifier, Ark) and "%23" in str(identifier):  # meant for a `#`, perhaps
+        ways = templates.splits(str(identifier), _DELIMITERS.get(type(identifier), ""))
+        if isinstance(identifier, Ark | Urn) and "%23" in str(identifier):  # meant for a `#`
             text, _, part = identifier.written.partition("%23")  # with the hyphens of the part
             ways.insert(0, (text, "#", unquote(part)))
         for text, delimiter, part in ways:

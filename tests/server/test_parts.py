@@ -163,7 +163,8 @@ def test_ranges_within_a_part(site: Deployment, letter: str) -> None:
     head = f"Content-Type: {several.headers['content-type']}\r\n\r\n".encode()
     message = email.parser.BytesParser().parsebytes(head + several.body)
     assert message.get_content_type() == "multipart/byteranges"
-    found = [(one["content-range"], one.get_payload(decode=True)) for one in message.get_payload()]  # type: ignore[union-attr, index]
+    pieces = [one for one in message.walk() if not one.is_multipart()]
+    found = [(one["content-range"], one.get_payload(decode=True)) for one in pieces]
     assert found == [("bytes 0-0/7", b"w"), ("bytes 2-6/7", b"om it")]
     assert site.get(target, "Range: bytes=0-6, 2-3").body == b"whom it"  # more than there is
 

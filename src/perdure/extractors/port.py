@@ -319,7 +319,7 @@ class Selective(Protocol):
 
 
 @runtime_checkable
-class Hasty(Protocol):
+class Budgeted(Protocol):
     """What an extractor is besides, that evaluates what others have thought up: an expression that
     takes long is an attack, and those that take a moment do not wait behind it."""
 

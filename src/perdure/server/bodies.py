@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from perdure.blobs.segments import CHUNK, Segments
 from perdure.errors import Corrupt
@@ -60,6 +60,19 @@ async def read(segments: Segments, held: Representation, span: Span) -> AsyncIte
             piece = await loop.run_in_executor(None, file.read, length, held.offset + start)
         yield _whole(piece, held, (start, start + length))
         start += length
+
+
+def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
+    """The bytes of a span of what can only be had from its beginning."""
+    start, stop = span
+    at = 0
+    for piece in pieces:
+        wanted = piece[max(start - at, 0) : stop - at]
+        at += len(piece)
+        if wanted:
+            yield wanted
+        if at >= stop:
+            return
 
 
 def _cached(fd: int, length: int, offset: int) -> bytes | None:

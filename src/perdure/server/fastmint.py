@@ -20,7 +20,7 @@ import hashlib
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import msgspec
 
@@ -74,6 +74,14 @@ class Usual(msgspec.Struct, frozen=True):
     language: str | None
 
 
+class _Allowed(NamedTuple):
+    """Who may mint in a series, at least for this second."""
+
+    token: Token
+    series: str
+    second: datetime
+
+
 class FastMint:
     """Takes what is plain; False for everything else. See `perdure.server.http.FastPut`."""
 
@@ -83,8 +91,7 @@ class FastMint:
         self._series = {f"/pdi://{one}/".encode("ascii"): one for one in settings.series}
         self._longest = min(LARGE, settings.largest_upload)
         self._headers: dict[bytes, Usual | None] = {}
-        self._before: tuple[tuple[str, str, datetime] | None, Token | None] = None, None
-        """Who was found to be allowed last: digest, series and time, and the token."""
+        self._judged_last: _Allowed | None = None
         self.minted = 0
         """Documents minted since somebody set this to 0."""
         self.received = 0
@@ -118,12 +125,12 @@ class FastMint:
         """The token, if it may mint in this series; judged once a second, or when it changes."""
         service = self._service
         second = service.registry.clock().replace(microsecond=0)
-        before, allowed = self._before, (digest, series, second)
+        last = self._judged_last
         try:
             token = auth.known(service, digest)
-            if token is not before[1] or allowed != before[0]:
+            if last is None or token is not last.token or (series, second) != last[1:]:
                 auth.check_minting(service, token, series)
-                self._before = allowed, token
+                self._judged_last = _Allowed(token, series, second)
         except PerdureError:
             return None
         return token

@@ -147,8 +147,8 @@ def _sent(
     fields = [(b"content-type", cut.kind), *fields]
     body, one = cut.found.body, cut.representation
     if isinstance(body, Stream):
-        chunks = _made(service, body.chunks)
-        return Answer(status, fields, stream=chunks if span is None else _within(chunks, span))
+        chunks = body.chunks if span is None else bodies.within(body.chunks, span)
+        return Answer(status, fields, stream=_made(service, chunks))
     segments = service.registry.segments
     pieces = body if span is None else body_within(body, *span)
     at_hand = [piece for piece in pieces if isinstance(piece, bytes)]
@@ -175,16 +175,3 @@ async def _made(service: Service, chunks: Iterator[bytes]) -> AsyncIterator[byte
     """A body that is made while it is sent; it is no longer made when nobody takes it."""
     while chunk := await service.follow(chunks):
         yield chunk
-
-
-async def _within(chunks: AsyncIterator[bytes], span: Span) -> AsyncIterator[bytes]:
-    """The bytes of a span of a body, which is made from its beginning."""
-    start, stop = span
-    at = 0
-    async for chunk in chunks:
-        piece = chunk[max(start - at, 0) : stop - at]
-        at += len(chunk)
-        if piece:
-            yield piece
-        if at >= stop:
-            return

@@ -26,6 +26,7 @@ from perdure.archives.port import ArchivedRecord, Capture
 from perdure.errors import Corrupt, OverBudget
 from perdure.server import digests, problems
 from perdure.server.answers import Answer, Fields
+from perdure.server.bodies import within
 from perdure.server.conditions import Span, is_unmodified, ranges
 from perdure.server.request import Request
 
@@ -132,7 +133,7 @@ def _partial(
     if begun.rest is None:
         record.close()
         return Answer(HTTPStatus.PARTIAL_CONTENT, fields, body=begun.start[start:stop])
-    cut = _cut(record.payload(), span)
+    cut = within(record.payload(), span)
     return Answer(HTTPStatus.PARTIAL_CONTENT, fields, stream=_streamed(b"", cut, record))
 
 
@@ -175,19 +176,6 @@ def _measured(record: ArchivedRecord, begun: _Begun) -> _Begun:
         length += len(piece)
         sha512.update(piece)
     return _Begun(b"", iter(record.payload()), length, sha512.digest())
-
-
-def _cut(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
-    """The bytes of a span."""
-    start, stop = span
-    at = 0
-    for piece in pieces:
-        part = piece[max(start - at, 0) : stop - at]
-        at += len(piece)
-        if part:
-            yield part
-        if at >= stop:
-            return
 
 
 async def _streamed(

@@ -34,11 +34,9 @@ import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, quote
 from perdure.ids import Identifier, parse
-from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
-from perdure.ids.urn import Urn
 from perdure.parts import media
 from perdure.unfolding import apart
 
@@ -231,14 +229,7 @@ def named(
     """
     if part is not None:
         return identify(text, part), part
-    found, inside = apart(text, identify, is_known=is_known)
-    if "%23" in text and isinstance(found, Ark | Urn) and not is_known(found):
-        # as it was written, for an ARK has no hyphens, but a part does
-        whole, _, behind = text.partition("%23")
-        with suppress(MalformedIdentifier):
-            if is_known(identify(whole)) and behind:
-                return identify(whole), unquote(behind)
-    return found, inside
+    return apart(text, identify, is_known=is_known)
 
 
 def is_escaped(text: str) -> bool:

@@ -165,6 +165,10 @@ async def _n2c(service: Service, request: Request, operand: str) -> Answer:
 
 async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
     identifier, part = _single(service, operand)
+    if part is None and not service.knows(identifier):
+        inside = service.unfolding.unfold(identifier)
+        if inside is not None and inside.delimiter == "#":
+            identifier, part = inside.whole, inside.part
     if (pwid := _archived(service, identifier, part)) is not None:
         await pwids.located(service, request, pwid)  # or else nothing is known of it
     elif service.record(identifier) is None:
