@@ -34,11 +34,11 @@ from perdure.errors import BadSettings
 from perdure.server.head import LONGEST_HEAD, LONGEST_TARGET
 from perdure.server.http import (
     Fast,
-    RawTargetH11Protocol,
     RawTargetProtocol,
     protocol_class,
     raw_target,
 )
+from perdure.server.http_h11 import RawTargetH11Protocol
 
 BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from tests.server.conftest import TABLE, Answer, Protocol, Running, drive
 
 from perdure.server.head import header_fields, why_refused, why_refused_so_far
-from perdure.server.http import RawTargetH11Protocol, RawTargetProtocol
+from perdure.server.http import RawTargetProtocol
+from perdure.server.http_h11 import RawTargetH11Protocol
 
 BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 BEFORE = b"GET /before HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -87,6 +87,9 @@ class Refusal(msgspec.Struct, frozen=True):
         return b"".join([*head, b"connection: close\r\n\r\n", body])
 
 
+BAD_HOST = Refusal(400, "the Host field is no host with or without a port (RFC 9112 section 3.2)")
+
+
 def title(code: str) -> str:
     """The title of a problem, the same for all of its kind."""
     return code.replace("-", " ").capitalize()

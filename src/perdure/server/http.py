@@ -19,22 +19,19 @@ How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
    requests wait as bytes.
 5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
    given to `protocol_class`; a PUT whose body came with its head may be handed to another, which
-   answers later. And llhttp is not asked again about header fields that it has just
-   read on the same connection, since what it is fed is these and a constant; of such a PUT the
-   length may be another.
-6. A client may close its sending side and read on (`_Ending`). What it asked for before is
-   answered, and then the connection is closed. Of a body that breaks off the application is told
-   as if the client had left, and yet it can say what is wrong.
+   answers later. And llhttp is not asked again about header fields that it has just read on the
+   same connection, since what it is fed is these and a constant; of such a PUT the length may be
+   another.
+6. How a connection ends is in `perdure.server.ending`.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
 checks around it only ever refuse more (a second Host or a bad one, any coding but chunked). A head
 is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
 their turn exceed uvicorn's high-water mark by no more than one read.
 
-`RawTargetH11Protocol` is the fallback on h11, which keeps targets as they are and frames messages
-by its own rules. It is slower, gives no fast answers, and takes a bare LF for the end of a line, as
-RFC 9112 section 2.2 allows. Both subclass semi-private classes of uvicorn, whose minor version is
-therefore pinned; vectors/targets.json runs against both.
+This subclasses a semi-private class of uvicorn, as its fallback on h11 does
+(`perdure.server.http_h11`); so the minor version is pinned, and vectors/targets.json runs against
+both.
 """
 
 from __future__ import annotations
@@ -42,24 +39,22 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NoReturn, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import unquote
 
-import h11
 import httptools
 from uvicorn.config import Config
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, service_unavailable
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from perdure.errors import BadSettings
+from perdure.server.ending import Ending, close_gently
 from perdure.server.head import (
+    BAD_HOST,
     EMPTY_LINES,
-    HOST,
     HOST_FIELD,
     LONGEST_HEAD,
-    LONGEST_TARGET,
     REQUEST_LINE,
     Headers,
     Refusal,
@@ -88,10 +83,6 @@ fields may be that of an earlier message, which had the same fields otherwise.""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
-
-LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
-
-_BAD_HOST = Refusal(400, "the Host field is no host with or without a port (RFC 9112 section 3.2)")
 
 _UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
@@ -122,21 +113,6 @@ def _has_one_length(fields: bytes) -> bool:
     return fields.lower().count(b"\ncontent-length") == 1
 
 
-def _part(
-    loop: asyncio.AbstractEventLoop, transport: asyncio.Transport
-) -> asyncio.TimerHandle | None:
-    """Close, without cutting off the last bytes that were written.
-
-    Closing while the client still sends makes the kernel reset the connection, and the client may
-    lose the answer unread. So only our direction is closed at first, and what comes is dropped.
-    """
-    if not transport.can_write_eof():  # TLS
-        transport.close()
-        return None
-    transport.write_eof()
-    return loop.call_later(LINGER, transport.close)
-
-
 class _Outlet:
     """The transport as uvicorn's response cycle has it: how it is closed, the protocol decides."""
 
@@ -146,52 +122,11 @@ class _Outlet:
         self.close = close
 
 
-class _Ending:
-    """What a protocol does when its client closes the sending side: it may still read.
-
-    Whoever leaves altogether looks the same until something is written; then the transport finds
-    out, and the connection is lost.
-    """
-
-    transport: asyncio.Transport
-    cycle: Any
-    config: Config
-    _ended = False  # the client sends no more
-    _broken_off = False  # and its last message has no end
-
-    def eof_received(self) -> bool:
-        """Called by the transport, perhaps more than once; whether that is to stay open."""
-        if not self._ended:
-            self._ended = True
-            self._close_when_done()
-        return self.transport.can_write_eof()  # TLS closes both sides
-
-    def _close_when_done(self) -> None:
-        """Close behind the client's end, once nothing is owed any more."""
-        raise NotImplementedError
-
-    def _break_off(self) -> None:
-        """Tell the application that what it has is all that comes of a body."""
-        self._broken_off = True
-        self.cycle.message_event.set()
-
-    async def _run(self, scope: Any, receive: Any, send: Any) -> None:
-        """The application, with a `receive` that ends where the body breaks off."""
-        cycle = self.cycle
-
-        async def receive_until_then() -> Any:
-            if self._broken_off and not cycle.body:
-                return {"type": "http.disconnect"}
-            return await receive()
-
-        await self.config.loaded_app(scope, receive_until_then, send)
-
-
 class _UnexpectedMessage(Exception):
     """llhttp began a message where none was fed."""
 
 
-class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uvicorn gives None
+class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]  # eof_received gives more
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
@@ -327,7 +262,7 @@ class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uv
         if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
             return Refusal(400, f"one Host field is needed, there are {hosts}")
         if hosts and HOST_FIELD.search(fields) is None:
-            return _BAD_HOST
+            return BAD_HOST
         if minor == b"0":
             self._persistent = False  # as uvicorn has it, and no loss
         elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
@@ -576,7 +511,7 @@ class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uv
         self._deaf, self._rest, self._body_left = True, b"", 0
         self._unset_keepalive_if_required()
         self.flow.resume_reading()
-        self.timeout_keep_alive_task = _part(self.loop, self.transport)
+        self.timeout_keep_alive_task = close_gently(self.loop, self.transport)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -599,7 +534,7 @@ class RawTargetProtocol(_Ending, HttpToolsProtocol):  # type: ignore[misc]  # uv
             self.flow.resume_reading()
             response = refusal.response(self.server_state.default_headers)
             self.transport.write(response)
-            self.timeout_keep_alive_task = _part(self.loop, self.transport)
+            self.timeout_keep_alive_task = close_gently(self.loop, self.transport)
         else:
             self.transport.close()
 
@@ -657,138 +592,3 @@ def protocol_class(
     Configured.fast_put = fast_put
     Configured.head_seconds = head_seconds
     return Configured
-
-
-class _TargetKeepingConnection(h11.Connection):
-    """h11, noting each target and why a message was refused, and refusing a little more."""
-
-    target = b""
-    refusal = Refusal(400, "not HTTP/1.1")
-
-    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
-        try:
-            event = super().next_event()
-            if isinstance(event, h11.Request):
-                self._check(event)
-                self.target = event.target
-        except h11.RemoteProtocolError as error:
-            self.refusal = Refusal(error.error_status_hint, f"not HTTP/1.1: {error}")
-            raise
-        return event
-
-    def _check(self, request: h11.Request) -> None:
-        names = {name for name, _ in request.headers}
-        size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
-        coded = b"transfer-encoding" in names
-        if request.http_version not in (b"1.0", b"1.1"):
-            self._refuse(505, "HTTP/1.1 and HTTP/1.0 are spoken here")
-        if request.method == b"CONNECT":
-            self._refuse(405, "this is an origin server, not a proxy")
-        if len(request.target) > LONGEST_TARGET:
-            self._refuse(414, f"the request target is longer than {LONGEST_TARGET} bytes")
-        if size > LONGEST_HEAD:  # h11 measures only what arrives in parts
-            self._refuse(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
-        if coded and (b"content-length" in names or request.http_version == b"1.0"):
-            self._refuse(400, "a transfer coding in HTTP/1.0, or beside a Content-Length")
-        if not all(HOST.fullmatch(value) for name, value in request.headers if name == b"host"):
-            self._refuse(_BAD_HOST.status, _BAD_HOST.detail)
-
-    def _refuse(self, status: int, detail: str) -> NoReturn:
-        raise h11.RemoteProtocolError(detail, error_status_hint=status)
-
-
-class RawTargetH11Protocol(_Ending, H11Protocol):  # type: ignore[misc]  # as above
-    """uvicorn's h11 protocol, with raw request targets (see the module)."""
-
-    head_seconds: ClassVar[float] = 10.0
-
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        self.app = self._run
-        self.conn: _TargetKeepingConnection = _TargetKeepingConnection(h11.SERVER, LONGEST_HEAD)
-        self._deaf = False
-        self._asked = False  # a whole head has been read
-        self._head_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # the same deviation from asyncio's signature as in the class above
-        super().connection_made(transport)
-        self._time_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deaf = True
-        self._time_head()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if not self._deaf:
-            super().data_received(data)
-            self._time_head()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._time_head()
-        self._close_when_done()
-
-    def _close_when_done(self) -> None:
-        if not self._ended:
-            return
-        answering = self._asked and not self.cycle.response_complete
-        if self._deaf or not answering:
-            self.transport.close()
-        elif self.conn.their_state is h11.SEND_BODY and self.cycle.response_started:
-            self._refuse(Refusal(400, "the body breaks off"))
-        elif self.conn.their_state is h11.SEND_BODY:
-            self._break_off()
-
-    def _time_head(self) -> None:
-        """Have the timer run while a part of a head is waited for, and then only."""
-        ended = self._deaf or self.transport.is_closing()
-        waiting = self.conn.their_state is h11.IDLE and not ended
-        begun = not self._asked or bool(self.conn.trailing_data[0])
-        if waiting and begun and self._head_timer is None:
-            self._head_timer = self.loop.call_later(self.head_seconds, self._too_slow)
-        elif self._head_timer is not None and not (waiting and begun):
-            self._head_timer.cancel()
-            self._head_timer = None
-
-    def _too_slow(self) -> None:
-        if self.conn.trailing_data[0]:
-            detail = f"no whole header came within {self.head_seconds:g} seconds"
-            self._refuse(Refusal(408, detail))
-        else:
-            self.transport.close()
-
-    def _should_upgrade(self) -> bool:
-        # uvicorn asks when the scope is complete and nothing has been started: the one place to
-        # put the target in. Nothing but HTTP/1.1 is spoken here.
-        self.scope["extensions"] = {EXTENSION: {"raw": self.conn.target}}
-        self._asked = True
-        return False
-
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  (uvicorn's signature)
-        self._refuse(self.conn.refusal)
-
-    def _refuse(self, refusal: Refusal) -> None:
-        """Answer what cannot be read, where an answer is owed, and end the connection."""
-        self.logger.info("refused: %s", refusal.detail)
-        self._deaf = True
-        self._time_head()
-        self._unset_keepalive_if_required()
-        owed = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
-        if self._asked and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # the application reads this and writes no more
-            self.cycle.message_event.set()
-        if owed:
-            self.flow.resume_reading()
-            response = refusal.response(self.server_state.default_headers)
-            self.transport.write(response)
-            self.timeout_keep_alive_task = _part(self.loop, self.transport)
-        else:
-            self.transport.close()

@@ -36,7 +36,8 @@ from perdure.server import logs
 from perdure.server.bearers import Bearers
 from perdure.server.fastmint import FastMint
 from perdure.server.fastpath import FastPath
-from perdure.server.http import RawTargetH11Protocol, protocol_class
+from perdure.server.http import protocol_class
+from perdure.server.http_h11 import RawTargetH11Protocol
 from perdure.server.metrics import DIRECTORY, Metrics
 from perdure.server.request import Receive, Scope, Send
 from perdure.server.routes import Application
