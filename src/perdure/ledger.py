@@ -255,7 +255,7 @@ class Ledger:
             self.store.merge_staged()
 
     def _refer(self, key: str, record: Record) -> None:
-        self._refers.extend((reference_hash(text), key) for text in naming.references(record))
+        self._refers += [(reference_hash(text), key) for text in naming.references(record)]
 
     def _flush_records(self) -> None:
         if self._added:

@@ -18,11 +18,11 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import TypeGuard
+from typing import cast
 
 import msgspec
 
-from perdure import binding, moves, naming, private_locations, rights, rules
+from perdure import binding, moves, naming, numbering, private_locations, rights, rules
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -60,7 +60,6 @@ from perdure.model import (
     Relocate,
     SaveToken,
     Tombstone,
-    Version,
     Withdraw,
 )
 from perdure.moves import Move
@@ -151,15 +150,25 @@ class Registrar:
         self._ledger.close()
 
     def _answers(self, commands: Sequence[Command]) -> list[Answer]:
-        """One for each, in order; who reserves many names gets them all at once."""
+        """One for each, in order; mints that need nothing but numbers get them all at once."""
+        owned = self._settings.series
         answers: list[Answer] = []
-        for command, run in groupby(commands):
-            same = list(run)
-            if len(same) > 1 and self._is_reservation(command):
-                answers += self._reserve(command, len(same))
-            else:
-                answers += map(self._answer, same)
+        for common, some in groupby(commands, key=lambda one: numbering.in_common(one, owned)):
+            run = list(some)
+            answers += map(self._answer, run) if common is None else self._number(common, run)
         return answers
+
+    def _number(self, common: Mint | str, run: Sequence[Command]) -> Sequence[Answer]:
+        """The next numbers of a series, for mints that have this in common."""
+        ledger, owned, day = self._ledger, self._settings.series, self._day
+        try:
+            if isinstance(common, Mint):
+                return numbering.reserve(ledger, common, len(run), owned=owned, day=day)
+            return numbering.mint(ledger, common, cast("Sequence[Mint]", run), owned=owned, day=day)
+        except PerdureError as error:
+            if len(run) == 1:
+                return [error]
+            return [self._number(common, (one,))[0] for one in run]  # some may get a number yet
 
     def _answer(self, command: Command) -> Answer:
         try:
@@ -233,55 +242,12 @@ class Registrar:
         """The next number of a series today. It is used up only once nothing can fail any more."""
         rules.check_series(command.authority, self._settings.series)
         serials = self._ledger.serials(command.authority, self._day)
-        ((stem, key),) = serials.following()
+        ((stem, _),) = serials.following()
         format = command.contents[0].format if command.contents else command.format
-        name = f"{stem}.{naming.canonical_format(format)}.1"
-        if command.locations:
-            receipt = self._create(pdi.parse(name), command, format=format)
-        else:
-            first = self._first(stem, command) if command.contents else None
-            self._ledger.add(key, first or self._reserved(command, format))
-            receipt = Receipt(outcome=Outcome.CREATED, identifier=name, revision=1)
+        name = pdi.parse(f"{stem}.{naming.canonical_format(format)}.1")
+        receipt = self._create(name, command, format=format)
         serials.use()
         return receipt
-
-    def _is_reservation(self, command: Command) -> TypeGuard[Mint]:
-        """Whether the next number of a series is all that is asked for."""
-        return (
-            isinstance(command, Mint)
-            and command.authority in self._settings.series
-            and not (command.contents or command.locations or command.metadata)
-            and command.uid is None
-            and command.once is None
-        )
-
-    def _reserve(self, command: Mint, count: int) -> list[Answer]:
-        """What `_mint_serial` gives, so many times."""
-        series, format = command.authority, command.format
-        try:
-            rules.check_series(series, self._settings.series)
-            end = f".{naming.canonical_format(format)}.1"
-            serials = self._ledger.serials(series, self._day)
-            names = serials.following(count)
-        except PerdureError:  # which of them are refused, and why
-            return [self._answer(command) for _ in range(count)]
-        self._ledger.reserve((key for _, key in names), format, command.by)
-        serials.use(count)
-        created = Outcome.CREATED
-        return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem, _ in names]
-
-    def _first(self, stem: str, command: Mint) -> Record:
-        """A record that begins with bytes: there is nothing yet that they could contradict."""
-        ledger = self._ledger
-        contents = rules.checked_contents(stem, command.contents)
-        ledger.check_spooled(contents)
-        added = tuple(ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents)
-        version = Version(number=1, at=ledger.now, representations=added)
-        return Record(at=ledger.now, by=command.by, metadata=command.metadata, versions=(version,))
-
-    def _reserved(self, command: Mint, format: str) -> Record:
-        """A record without bytes or locations yet."""
-        return Record(at=self._ledger.now, by=command.by, minted=format, metadata=command.metadata)
 
     def _register(self, command: Register) -> Receipt:
         identifier = naming.bindable(command.identifier)

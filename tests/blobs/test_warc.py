@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import uuid
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -29,6 +32,9 @@ BLOCK = warc.Block(
 )
 
 
+head = partial(warc.head, id=next(warc.record_ids()))
+
+
 def written(path: Path, *pieces: bytes) -> Path:
     path.write_bytes(b"".join(pieces))
     return path
@@ -41,12 +47,12 @@ def read(path: Path) -> list[warc.Found]:
 
 def test_a_head_has_the_fields_that_the_standard_demands() -> None:
     """ISO 28500:2017, 5.1 to 5.6: record id, length, date and type are mandatory."""
-    text = warc.head(BLOCK).decode("ascii")
+    text = head(BLOCK).decode("ascii")
     first, *fields = text.removesuffix("\r\n\r\n").split("\r\n")
     assert first == "WARC/1.1"
     found = dict(field.split(": ", 1) for field in fields)
     assert re.fullmatch(
-        r"<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>",
+        r"<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>",
         found["WARC-Record-ID"],
     )
     assert found["WARC-Type"] == "resource"
@@ -54,11 +60,21 @@ def test_a_head_has_the_fields_that_the_standard_demands() -> None:
     assert found["Content-Length"] == "5"
     assert found["WARC-Target-URI"] == BLOCK.uri
     assert found["WARC-Block-Digest"] == f"sha512:{BLOCK.sha512}"
-    assert warc.head(BLOCK) != warc.head(BLOCK)  # a record id is given once
+
+
+def test_no_two_records_have_one_id() -> None:
+    """UUIDs of version 8: "uniqueness will be implementation specific and MUST NOT be assumed"
+    (RFC 9562 section 5.8). Here two writers draw different beginnings, and each counts."""
+    ids = [one for _ in range(100) for one in islice(warc.record_ids(), 100)]
+    assert len(set(ids)) == 10_000
+    for one in ids:
+        found = uuid.UUID(one.removeprefix("<urn:uuid:").removesuffix(">"))
+        assert found.version == 8
+        assert found.variant == uuid.RFC_4122
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.warc", *(warc.head(BLOCK), b"hello", warc.TRAILER) * 3)
+    path = written(tmp_path / "a.warc", *(head(BLOCK), b"hello", warc.TRAILER) * 3)
     found = read(path)
     assert [one.block for one in found] == [BLOCK] * 3
     data = path.read_bytes()
@@ -67,21 +83,21 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_head_is_padded_to_the_room_that_was_kept(tmp_path: Path) -> None:
-    head = warc.head(BLOCK, size=HEAD_ROOM)
-    assert len(head) == HEAD_ROOM
-    [found] = read(written(tmp_path / "a.warc", head, b"hello", warc.TRAILER))
+    padded = head(BLOCK, size=HEAD_ROOM)
+    assert len(padded) == HEAD_ROOM
+    [found] = read(written(tmp_path / "a.warc", padded, b"hello", warc.TRAILER))
     assert (found.block, found.offset) == (BLOCK, HEAD_ROOM)
 
 
 def test_the_longest_identifier_fits_into_the_room(tmp_path: Path) -> None:
     """Ruling pdi-limits: 8,192 characters."""
     long = msgspec.structs.replace(BLOCK, uri="pdi://a.us/1997/09/01/" + "x" * (LONGEST - 22))
-    assert len(warc.head(long, size=HEAD_ROOM)) == HEAD_ROOM
+    assert len(head(long, size=HEAD_ROOM)) == HEAD_ROOM
     with pytest.raises(ValueError, match="does not fit"):
-        warc.head(msgspec.structs.replace(BLOCK, media_type="x" * HEAD_ROOM), size=HEAD_ROOM)
+        head(msgspec.structs.replace(BLOCK, media_type="x" * HEAD_ROOM), size=HEAD_ROOM)
 
 
-WHOLE = b"".join((warc.head(BLOCK), b"hello", warc.TRAILER))
+WHOLE = b"".join((head(BLOCK), b"hello", warc.TRAILER))
 
 
 @given(st.integers(1, len(WHOLE) - 1))

@@ -44,6 +44,7 @@ class Appender:
         self._buffer: list[bytes] = []
         self._written = end
         self._position = end
+        self._ids = warc.record_ids()
         self._fd = -1
         if number:
             self._open(number, end)
@@ -105,7 +106,7 @@ class Appender:
 
         Raises OSError where a large batch cannot be written.
         """
-        head = warc.head(block, type=type)
+        head = warc.head(block, id=next(self._ids), type=type)
         offset = self._position + len(head)
         self._buffer += (head, data, warc.TRAILER)
         self._position = offset + len(data) + len(warc.TRAILER)
@@ -119,7 +120,7 @@ class Appender:
         target = segment_path(self._root, number)
         fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            _write_all(fd, warc.head(block, size=HEAD_ROOM), 0)
+            _write_all(fd, warc.head(block, id=next(self._ids), size=HEAD_ROOM), 0)
             _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
             with _flushing():
                 os.fsync(fd)

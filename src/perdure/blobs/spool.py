@@ -158,7 +158,7 @@ def content(
         language=language,
         length=len(data),
         sha512=hashlib.sha512(data).hexdigest(),
-        blake3=blake3.blake3(data).hexdigest(),
+        blake3=blake3.blake3(data).digest().hex(),  # faster than its own hexdigest
         data=data,
     )
 

@@ -13,7 +13,7 @@ first record that is not whole, and never invents one.
 from __future__ import annotations
 
 import os
-import random
+import uuid
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -50,11 +50,23 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     end: int
 
 
-def head(block: Block, *, type: str = "resource", size: int | None = None) -> bytes:
+def record_ids() -> Iterator[str]:
+    """Names for records, no two of them alike: UUIDs of version 8 (RFC 9562 section 5.8).
+
+    Most of each is random and drawn once, the last 48 bits count. So a record costs no random
+    numbers, and lets no other thread go first, as asking the system for them would.
+    """
+    drawn = str(uuid.uuid4())
+    fixed = f"<urn:uuid:{drawn[:14]}8{drawn[15:24]}"
+    return (f"{fixed}{number:012x}>" for number in range(1 << 48))
+
+
+def head(block: Block, *, id: str, type: str = "resource", size: int | None = None) -> bytes:
     """The head of a record, blank line included, padded to `size` bytes if given.
 
-    The caller has made sure that no field holds a line break: identifiers and media types are
-    values of our own grammars. Raises ValueError where the head is longer than `size`.
+    `id` is one of `record_ids`. The caller has made sure that no field holds a line break:
+    identifiers and media types are values of our own grammars. Raises ValueError where the head is
+    longer than `size`.
     """
     version = f"\r\nPerdure-Version: {block.version}" if block.version else ""
     format = f"\r\nPerdure-Format: {block.format}\r\nPerdure-BLAKE3: {block.blake3}"
@@ -62,7 +74,7 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
     # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
     text = (
         f"WARC/1.1\r\nWARC-Type: {type}\r\n"
-        f"WARC-Record-ID: <urn:uuid:{_random_uuid()}>\r\n"
+        f"WARC-Record-ID: {id}\r\n"
         f"WARC-Date: {block.at}\r\n"
         f"WARC-Target-URI: {block.uri}\r\n"
         f"WARC-Block-Digest: sha512:{block.sha512}\r\n"
@@ -77,13 +89,6 @@ def head(block: Block, *, type: str = "resource", size: int | None = None) -> by
     if missing < 1:
         raise ValueError(f"a head of {len(text)} bytes does not fit into {size}")
     return text + label + b"." * missing + TRAILER
-
-
-def _random_uuid() -> str:
-    """A UUID of version 4 (RFC 9562 section 5.4). It need be unique and not secret, and to ask the
-    system for each would let all other threads go first."""
-    digits = f"{random.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:]}"
 
 
 def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
