@@ -22,7 +22,6 @@ SLICES = 4
 def merges_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "MOST_RECENT", MOST)
     monkeypatch.setattr(references, "_SLICES", SLICES)
-    monkeypatch.setattr(references, "_WIDTH", (1 << 64) // SLICES)
 
 
 @pytest.fixture

@@ -3,28 +3,29 @@
 How it works: hashes come in no order, so that each new one would change another page of a large
 tree. New references are therefore written down in the order in which they come (`recent_refers`).
 When there are many they are merged into the tree (`refers`) in the order of their hashes: a slice
-of all hashes with each batch, so that no batch waits for all of them. A reader remembers the recent
-ones as far as it has read them, looks at those that came since, and then at the tree.
+of all hashes with each batch, so that no batch waits for all of them. The writer remembers what it
+wrote down until then. A reader remembers the recent ones as far as it has read them, looks at those
+that came since, and then at the tree.
 
 What must stay true: what is merged between two looks is seen twice, not never: recent ones are
-looked at before the tree, and taken away only when all slices are in it. A reader holds no more
-than the writer leaves unmerged.
+looked at before the tree, and taken away only when all slices are in it. Writer and readers hold no
+more than what is not merged yet.
 """
 
 from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import apsw
 import blake3
 
-MOST_RECENT = 16_384
-"""References that make a merge begin; a reader remembers them in a few megabytes."""
-_SLICES = 32
-_WIDTH = (1 << 64) // _SLICES  # of a slice, in hashes
+MOST_RECENT = 32_768
+"""References that make a merge begin. The more there are, the less often each page of the tree is
+written; who remembers them needs ten megabytes."""
+_SLICES = 64
 _TOO_MANY = 4  # times as many: those of a rebuild come thousands at a time, and nobody waits
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS recent_refers (
@@ -33,16 +34,22 @@ CREATE TABLE IF NOT EXISTS recent_refers (
 """
 _MERGES = "SELECT value FROM meta WHERE name='merges of references'"
 _RECENT = "SELECT number, hash, key FROM recent_refers WHERE number>? ORDER BY number"
-_MERGE = """
-INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers
-  WHERE number<=? AND hash BETWEEN ? AND ? ORDER BY hash, key
-"""
+_FIRST = "SELECT hash, key FROM recent_refers ORDER BY number LIMIT ?"
+_FORGET = "DELETE FROM recent_refers WHERE number<=?"
 _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
 """
+_MERGE_ALL = """
+INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers ORDER BY hash, key;
+DELETE FROM recent_refers
+"""
+_ALL = -1
+_HALF = 1 << 63
 
 _signed = struct.Struct(">q").unpack
+Row = tuple[int, str]
+"""The hash of a reference, and the key of a record that has it."""
 Ask = Callable[[str, tuple[str | int, ...]], list[Any]]
 
 
@@ -52,48 +59,76 @@ def reference_hash(reference: str) -> int:
     return found
 
 
+def _slices() -> list[list[Row]]:
+    return [[] for _ in range(_SLICES)]
+
+
 class Merging:
-    """Moves recent references to the tree. Belongs to the one writer, and works in its batches."""
+    """Moves recent references to the tree. Belongs to the one writer, and works in its batches.
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    `insert` adds rows to the tree.
+    """
+
+    def __init__(
+        self, connection: apsw.Connection, insert: Callable[[Sequence[Row]], None]
+    ) -> None:
         self._connection = connection
-        self._recent: int = connection.execute("SELECT count(*) FROM recent_refers").get
-        self._last = 0  # number of the last one that is being merged
-        self._slice = 0  # the next one to merge; 0: a merge has not begun
-        self._next = 0  # the same, once the batch is durable
-        self._ended = False  # in this batch
+        self._insert = insert
+        self._unread: int = connection.execute("SELECT count(*) FROM recent_refers").get
+        self._recent = _slices()  # written down since, and durable
+        self._count = 0  # of them
+        self._batch: list[Row] = []  # written down in this batch
+        self._slices: list[list[Row]] = []  # what is being merged, the next slice at the end
+        self._last = 0  # number of the last reference in them
+        self._merged = 0  # slices, in this batch; all that there is: `_ALL`
 
-    def note(self, count: int) -> None:
-        """So many more have been written down."""
-        self._recent += count
+    def note(self, rows: list[Row]) -> None:
+        """These have been written down."""
+        self._batch += rows
 
     def step(self) -> None:
         """Merges a slice, where there is one to merge. Raises apsw.Error."""
-        if not self._slice:
-            if self._recent < MOST_RECENT:
-                return
-            self._last = self._connection.execute("SELECT max(number) FROM recent_refers").get
-        slices = _SLICES if self._recent >= _TOO_MANY * MOST_RECENT else 1
-        first = self._slice
-        after = min(first + slices, _SLICES)
-        low = first * _WIDTH - (1 << 63)
-        self._connection.execute(
-            _MERGE, (self._last, low, low + (after - first) * _WIDTH - 1)
-        ).fetchall()
-        self._next, self._ended = after % _SLICES, after == _SLICES
-        if self._ended:
-            self._connection.execute("DELETE FROM recent_refers WHERE number<=?", (self._last,))
+        waiting = self._unread + self._count
+        if waiting + len(self._batch) >= _TOO_MANY * MOST_RECENT:
+            self._connection.execute(_MERGE_ALL).fetchall()
             self._connection.execute(_MERGED)
+            self._merged = _ALL
+            return
+        if not self._slices and waiting >= MOST_RECENT:
+            self._begin()
+        if self._slices:
+            self._insert(sorted(self._slices[-1]))
+            self._merged = 1
+            if len(self._slices) == 1:
+                self._connection.execute(_FORGET, (self._last,))
+                self._connection.execute(_MERGED)
+
+    def _begin(self) -> None:
+        """What is durable by now is to be merged."""
+        last: int = self._connection.execute("SELECT max(number) FROM recent_refers").get
+        self._last = last - len(self._batch)
+        if self._unread:
+            self._remember(self._connection.execute(_FIRST, (self._unread,)))
+            self._unread = 0
+        self._slices, self._recent, self._count = self._recent, _slices(), 0
+
+    def _remember(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._recent[(row[0] + _HALF) * _SLICES >> 64].append(row)
 
     def committed(self) -> None:
         """The batch holds."""
-        if self._ended:
-            self._recent = self._connection.execute("SELECT count(*) FROM recent_refers").get
-        self._slice, self._ended = self._next, False
+        if self._merged == _ALL:
+            self._unread, self._recent, self._count, self._slices = 0, _slices(), 0, []
+        else:
+            self._remember(self._batch)
+            self._count += len(self._batch)
+            del self._slices[len(self._slices) - self._merged :]
+        self._batch, self._merged = [], 0
 
     def undone(self) -> None:
         """The batch does not hold, nor do any references that it brought."""
-        self._next, self._ended = self._slice, False
+        self._batch, self._merged = [], 0
 
 
 class References:

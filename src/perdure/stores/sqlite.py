@@ -340,7 +340,7 @@ class SqliteWriter(SqliteRecords):
         super().__init__(root)
         self._only = self._connect()
         self._connections.append(self._only)
-        self._merging = Merging(self._only)
+        self._merging = Merging(self._only, self._into_tree)
         self._wal_pages = 0
         self._only.set_wal_hook(self._note_wal)
 
@@ -384,8 +384,11 @@ class SqliteWriter(SqliteRecords):
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
         waiting = list(rows)
-        self._merging.note(len(waiting))
+        self._merging.note(waiting)
         _insert(self._only, "INSERT INTO recent_refers(hash, key)", waiting)
+
+    def _into_tree(self, rows: Iterable[tuple[int, str]]) -> None:
+        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
 
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
         """References of a bulk load, to be merged when it is over."""
