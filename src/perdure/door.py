@@ -15,9 +15,8 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.model import Command, Receipt
@@ -71,15 +70,9 @@ class Door(abc.ABC):
         done.wait()
         return receipt(answers[0])
 
-    def submit(self, command: Command) -> Coroutine[Any, Any, Receipt]:
-        """The same for an event loop, which goes on with other work meanwhile."""
-        return self._submit(command)
-
-    async def _submit(self, command: Command) -> Receipt:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Answer] = loop.create_future()
-        self._exchange(loop).hand_in(command, partial(_settle, future))
-        return receipt(await future)
+    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+        """The same for the event loop that runs now, which goes on with other work meanwhile."""
+        return self._exchange(asyncio.get_running_loop()).submit(command)
 
     def hand_in(self, command: Command, then: Then) -> None:
         """Queues a command; `then` is called with the answer, in the event loop that runs now."""
@@ -106,8 +99,12 @@ def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
         then(answer)
 
 
-def _settle(future: asyncio.Future[Answer], answer: Answer) -> None:
-    if not future.done():  # nobody waits any more
+def _settle(future: asyncio.Future[Receipt], answer: Answer) -> None:
+    if future.done():  # nobody waits any more
+        return
+    if isinstance(answer, PerdureError):
+        future.set_exception(answer.with_traceback(None))
+    else:
         future.set_result(answer)
 
 
@@ -127,6 +124,11 @@ class _Exchange:
         if not self._turn:
             self._loop.call_soon(self._end_turn)
         self._turn.append((command, then))
+
+    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+        future: asyncio.Future[Receipt] = self._loop.create_future()
+        self.hand_in(command, partial(_settle, future))
+        return future
 
     def _end_turn(self) -> None:
         turn, self._turn = self._turn, []

@@ -35,6 +35,7 @@ from perdure.model import Content, Outcome, Receipt, Record, Representation, Tok
 from perdure.stores.references import reference_hash
 from perdure.stores.sqlite import SERIALS_END, SqliteWriter
 
+_MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _encode = msgspec.json.Encoder().encode
@@ -43,12 +44,14 @@ _encode = msgspec.json.Encoder().encode
 class Serials:
     """The serial numbers of a series on one day, used up one after the other (section 2.4)."""
 
-    __slots__ = ("_key", "_last", "_stem")
+    __slots__ = ("_before", "_last", "_stem")
 
     def __init__(self, series: str, day: str, last: int) -> None:
         """`day`: `2026/11/21`; `last`: the highest number that is taken, 0 for none."""
         self._stem = f"pdi://{series}/{day}/"
-        self._key = f"{resource_key(series, day, None)}/"
+        key = f"{resource_key(series, day, None)}/"
+        self._before = [key + counted("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
+        """What a key has before so many digits."""
         self._last = last
 
     def following(self, count: int = 1) -> list[tuple[str, str]]:
@@ -60,9 +63,9 @@ class Serials:
         if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
             raise Conflict(identifier=name, reason="no number is left after it", current=None)
-        stem, key = self._stem, self._key
+        stem, before = self._stem, self._before
         numbers = map(str, range(first, first + count))
-        return [(stem + digits, key + counted(digits)) for digits in numbers]
+        return [(stem + digits, before[len(digits)] + digits) for digits in numbers]
 
     @property
     def last(self) -> int:

@@ -19,7 +19,7 @@ from perdure.ledger import Ledger
 from perdure.model import Command, Mint, Outcome, Receipt, Record, Version
 
 
-def in_common(command: Command, owned: tuple[str, ...]) -> Mint | str | None:
+def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
     """What commands that follow each other share if they can be minted together.
 
     Those with bytes share their series. Those that only reserve a name share all that they say, so

@@ -25,7 +25,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -352,12 +352,14 @@ class SharedDoor(Door):
             return self._committer.execute(command)
         return super().execute(command)
 
-    def submit(self, command: Command) -> Coroutine[Any, Any, Receipt]:
-        return self._submit(command) if self.is_open else self._submit_then(command)
+    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+        if self.is_open:
+            return super().submit(command)
+        return asyncio.ensure_future(self._elect_and_submit(command))
 
-    async def _submit_then(self, command: Command) -> Receipt:
+    async def _elect_and_submit(self, command: Command) -> Receipt:
         await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
-        return await self._submit(command)
+        return await super().submit(command)
 
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
         while turn:

@@ -16,6 +16,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import cast
@@ -108,7 +109,7 @@ class Registrar:
             opened.pop_all()
         self._ledger = ledger
 
-    def execute(self, commands: Sequence[Command]) -> list[Answer]:
+    def execute(self, commands: Sequence[Command]) -> Sequence[Answer]:
         """Carries out commands in order; gives a receipt or an error for each.
 
         When it returns, everything that has a receipt is durable.
@@ -149,17 +150,20 @@ class Registrar:
     def close(self) -> None:
         self._ledger.close()
 
-    def _answers(self, commands: Sequence[Command]) -> list[Answer]:
+    def _answers(self, commands: Sequence[Command]) -> Sequence[Answer]:
         """One for each, in order; mints that need nothing but numbers get them all at once."""
-        owned = self._settings.series
+        in_common = partial(numbering.in_common, self._settings.series)
+        if len(commands) == commands.count(commands[0]):  # of names alone that is the usual batch
+            return self._together(in_common(commands[0]), commands)
         answers: list[Answer] = []
-        for common, some in groupby(commands, key=lambda one: numbering.in_common(one, owned)):
-            run = list(some)
-            answers += map(self._answer, run) if common is None else self._number(common, run)
+        for common, some in groupby(commands, key=in_common):
+            answers += self._together(common, list(some))
         return answers
 
-    def _number(self, common: Mint | str, run: Sequence[Command]) -> Sequence[Answer]:
-        """The next numbers of a series, for mints that have this in common."""
+    def _together(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
+        """What commands are answered that have this in common."""
+        if common is None:
+            return [self._answer(command) for command in run]
         ledger, owned, day = self._ledger, self._settings.series, self._day
         try:
             if isinstance(common, Mint):
@@ -168,7 +172,7 @@ class Registrar:
         except PerdureError as error:
             if len(run) == 1:
                 return [error]
-            return [self._number(common, (one,))[0] for one in run]  # some may get a number yet
+            return [self._together(common, (one,))[0] for one in run]  # some may get a number yet
 
     def _answer(self, command: Command) -> Answer:
         try:
