@@ -50,11 +50,11 @@ def reserve(
     rules.check_series(command.authority, owned)
     end = f".{naming.canonical_format(command.format)}.1"
     serials = ledger.serials(command.authority, day)
-    names = serials.following(count)
-    ledger.reserve((key for _, key in names), command.format, command.by)
+    stems, keys = zip(*serials.following(count), strict=True)
+    ledger.reserve(keys, command.format, command.by)
     serials.use(count)
     created = Outcome.CREATED
-    return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem, _ in names]
+    return [Receipt(outcome=created, identifier=stem + end, revision=1) for stem in stems]
 
 
 def mint(
