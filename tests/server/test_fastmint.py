@@ -86,6 +86,24 @@ def test_both_ways_give_the_same(site: Deployment, secret: str, fields: tuple[st
         assert comparable(fast) == comparable(plain)
 
 
+def test_answers_differ_in_their_numbers_alone(site: Deployment, secret: str) -> None:
+    """Which have more digits as they grow; each answer tells its own, everywhere."""
+    before = taken(site)
+    told = []
+    for _ in range(120):
+        [answer] = ask(site, put(secret, TYPE))
+        body = msgspec.json.decode(answer.body)
+        assert int(answer.headers["content-length"]) == len(answer.body)
+        assert body["url"] == f"http://a.example/{body['identifier']}" == answer.headers["location"]
+        assert answer.headers["content-location"] == body["identifier"]
+        told.append(body["identifier"])
+    assert taken(site) == before + len(told)
+    first = int(told[0].rpartition("/")[2].partition(".")[0])
+    start = f"pdi://{SERIES}/{today()}/"
+    assert told == [f"{start}{first + number}.text.1" for number in range(len(told))]
+    assert len({len(one) for one in told}) > 1
+
+
 def site_send(site: Deployment, request: bytes) -> bytes:
     with site.connect() as wire:
         wire.sendall(request)

@@ -28,6 +28,11 @@ class Bearers:
         self._named: dict[str, Token | None] = {}
         self._seen = -1
 
+    @property
+    def generation(self) -> int:
+        """While it is the same, so is every token that is found."""
+        return self._generation.count
+
     def find(self, digest: str) -> Token | None:
         """The token with this SHA-256."""
         self._refresh()
@@ -59,6 +64,6 @@ class Bearers:
         return chain
 
     def _refresh(self) -> None:
-        count = self._generation.count  # read before a token is: see `perdure.generation`
+        count = self.generation  # read before a token is: see `perdure.generation`
         if count != self._seen or len(self._known) + len(self._named) >= _MOST:
             self._known, self._named, self._seen = {}, {}, count
