@@ -199,22 +199,20 @@ def _placed(
     if not contents:
         return record
     given = {(number, one.format): one for number, one in reversed(contents)}
-
-    def place(number: int, one: Representation) -> Representation:
-        content = given.get((number, one.format))
-        if content is None or one.segment != _NOWHERE:
-            return one
-        placed = ledger.place(naming.full_name(key, record, number, one.format), number, content)
-        return replace(placed, at=one.at) if one.at else placed
-
-    versions = tuple(
-        replace(
-            version,
-            representations=tuple(place(version.number, one) for one in version.representations),
-        )
-        for version in record.versions
-    )
-    return replace(record, versions=versions)
+    versions: list[Version] = []
+    for version in record.versions:
+        number = version.number
+        held: list[Representation] = []
+        for one in version.representations:
+            content = given.get((number, one.format))
+            if content is None or one.segment != _NOWHERE:
+                held.append(one)
+                continue
+            name = naming.full_name(key, record, number, one.format)
+            placed = ledger.place(name, number, content)
+            held.append(replace(placed, at=one.at) if one.at else placed)
+        versions.append(replace(version, representations=tuple(held)))
+    return replace(record, versions=tuple(versions))
 
 
 def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:

@@ -93,7 +93,8 @@ def bindable(identifier: Identifier) -> Identifier:
     """The identifier itself. Raises InvalidRequest for what names no single whole resource."""
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         raise refused(identifier, "a pattern names many resources", "ruling pdi-wildcard")
-    if identifier != identifier.whole:
+    whole = identifier.whole
+    if whole is not identifier and whole != identifier:
         raise refused(identifier, "bytes are bound to a whole document, not to a part of it", None)
     return identifier
 

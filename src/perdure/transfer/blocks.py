@@ -170,7 +170,11 @@ def read_blocks(
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
     waiting: deque[tuple[Block, Future[bytes]]] = deque()
     try:
+        starting = [pool.submit(os.getpid) for _ in range(processes)]
         for block in chain(head, blocks):
+            if not waiting and not any(one.done() for one in starting):
+                yield block, _read(block, terms)  # rather than wait for half a second
+                continue
             waiting.append((block, pool.submit(_read_elsewhere, block, terms)))
             if len(waiting) > 2 * processes + 1:
                 yield _arrived(*waiting.popleft())
