@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tests.conftest import SERIES
 
 from perdure.model import Row
 from perdure.transfer import blocks
-from perdure.transfer.blocks import Fault, cut, read_blocks, rows_of
+from perdure.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
 from perdure.transfer.rows import Terms
 
 
@@ -76,16 +78,33 @@ def test_a_line_that_is_too_long_is_one_bad_line(
 
 def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK", 4096)
+    read_here: list[int] = []
+
+    def read(block: Block, terms: Terms) -> Reading:  # in this process, and in no other
+        read_here.append(block.first)
+        return reading_of(block, terms)
+
+    def slowly(some: Iterable[Block]) -> Iterator[Block]:
+        for block in some:
+            time.sleep(0.1)  # while the others start
+            yield block
+
+    reading_of = blocks._read
+    monkeypatch.setattr(blocks, "_read", read)
     data = b"".join(line(number) if number % 700 else b"bad\n" for number in range(1, 2000))
     here, there = (
         [
             (block.first, reading)
-            for block, reading in read_blocks(cut(io.BytesIO(data)), terms, processes=processes)
+            for block, reading in read_blocks(given, terms, processes=processes)
         ]
-        for processes in (0, 2)
+        for given, processes in (
+            (cut(io.BytesIO(data)), 0),
+            (slowly(cut(io.BytesIO(data))), 2),
+        )
     )
     assert here == there
     assert len(here) > 10
+    assert len(read_here) < 2 * len(here)
     assert [fault.line for _, reading in here for fault in reading.faults] == [700, 1400]
 
 
