@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastwarc.warc import ArchiveIterator
-from tests.conftest import StartWorker
+from tests.conftest import StartWorker, sha512
 from tests.crash.worker import SERIES, body
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
@@ -37,6 +37,34 @@ def serials(registry: Registry) -> dict[str, list[int | None]]:
         name = Pdi.from_key(key)
         days.setdefault(str(name.date), []).append(name.serial)
     return days
+
+
+def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
+    root: Path, start: StartWorker
+) -> None:
+    """Sixty-four at once, whose mints are carried out and made durable together."""
+    chance = random.Random(19940120)
+    everything: dict[str, list[dict[str, Any]]] = {}
+    for number in range(5):
+        actor = f"crowd{number}"
+        worker = start("crowd", actor, 64)
+        for _ in range(chance.randrange(500, 3000)):
+            worker.hear()
+        worker.kill()
+        everything[actor] = worker.receipts
+    with Registry(root) as registry:
+        for actor, receipts in everything.items():
+            check(registry, actor, receipts)
+            for one in receipts[::50]:
+                digest = sha512(body(actor, one["number"]))
+                assert one["identifier"] in map(str, registry.resolver.same_bytes(digest))
+        told = [one["identifier"] for receipts in everything.values() for one in receipts]
+        assert len(set(told)) == len(told) >= 5 * 500
+        for numbers in serials(registry).values():
+            assert numbers == list(range(1, len(numbers) + 1))
+        registry.door.elect()
+        found = audit.verify(registry.records, registry.segments)
+        assert [one.identifier for one in found if one.problem] == []
 
 
 def test_nothing_acknowledged_is_lost_whenever_it_is_killed(root: Path, start: StartWorker) -> None:

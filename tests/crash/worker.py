@@ -2,6 +2,8 @@
 
     python worker.py ROOT mint ACTOR COUNT [LARGE]
         mints; every fourth is a commit to the document before, every LARGE-th is large
+    python worker.py ROOT crowd ACTOR CLIENTS
+        mints, so many clients at once, until it is killed
     python worker.py ROOT commit ACTOR NAME FIRST LAST [TEXT]
         commits versions FIRST to LAST, of the text that is given or its own
 
@@ -12,6 +14,7 @@ the bytes: see `body`. The idempotency key of each command is the actor and a nu
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -69,6 +72,20 @@ def mint(registry: Registry, actor: str, count: int, large: int) -> Iterator[dic
             yield {"number": number, "identifier": names[number], "large": is_large}
 
 
+async def crowd(registry: Registry, actor: str, clients: int) -> None:
+    """Client c has the commands c, c + clients, c + 2 clients, …"""
+
+    async def client(number: int) -> None:
+        while True:
+            made = content(body(actor, number), format="text", media_type="text/plain")
+            command = Mint(authority=SERIES, contents=(made,), by=actor)
+            receipt = await registry.door.submit(command)
+            say(number=number, identifier=receipt.identifier, large=False)
+            number += clients
+
+    await asyncio.gather(*map(client, range(clients)))
+
+
 def commit(registry: Registry, actor: str, name: str, first: int, last: int, text: str) -> None:
     for version in range(first, last + 1):
         made = content(f"{text} {version}".encode(), format="text", media_type="text/plain")
@@ -89,6 +106,8 @@ def main(root: str, action: str, actor: str, *rest: str) -> None:
         if action == "mint":
             for said in mint(registry, actor, int(rest[0]), int(rest[1]) if rest[1:] else 0):
                 say(**said)
+        elif action == "crowd":
+            asyncio.run(crowd(registry, actor, int(rest[0])))
         else:
             name, first, last, *same = rest
             commit(registry, actor, name, int(first), int(last), same[0] if same else actor)
