@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import SERIES
 
+from perdure.errors import Unavailable
 from perdure.model import Row
 from perdure.transfer import blocks
 from perdure.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
@@ -106,6 +108,19 @@ def test_other_processes_read_the_same(terms: Terms, monkeypatch: pytest.MonkeyP
     assert len(here) > 10
     assert len(read_here) < 2 * len(here)
     assert [fault.line for _, reading in here for fault in reading.faults] == [700, 1400]
+
+
+def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for want of memory, before it has read anything."""
+
+    def endless() -> Iterator[Block]:
+        for first in range(1, 10_000):
+            time.sleep(0.01)
+            yield Block(line(first), 0, 1, first, 1)
+
+    monkeypatch.setattr(blocks, "_prepare", os.abort)
+    with pytest.raises(Unavailable, match="a process that reads lines"):
+        list(read_blocks(endless(), terms, processes=1))
 
 
 def test_a_block_that_names_files_is_left_to_the_caller(terms: Terms) -> None:

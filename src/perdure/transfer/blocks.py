@@ -180,15 +180,14 @@ def read_blocks(
                 yield _arrived(*waiting.popleft())
         while waiting:
             yield _arrived(*waiting.popleft())
+    except BrokenProcessPool as error:
+        raise Unavailable(what="a process that reads lines", reason=str(error)) from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 def _arrived(block: Block, future: Future[bytes]) -> tuple[Block, Reading]:
-    try:
-        return block, _decode(future.result())
-    except BrokenProcessPool as error:
-        raise Unavailable(what="a process that reads lines", reason=str(error)) from error
+    return block, _decode(future.result())
 
 
 _encode = msgspec.msgpack.Encoder().encode
