@@ -354,7 +354,7 @@ def test_an_event_loop_that_went_away_takes_nobody_along(open_registry: OpenRegi
             if number % 2:
                 waiting.cancel()
 
-    asyncio.run(impatient())  # it cancels what was not answered
+    asyncio.run(impatient())  # its loop is closed before the last answers come
     assert registry.door.execute(mint()).outcome is Outcome.CREATED
 
 

@@ -126,7 +126,8 @@ class _UnexpectedMessage(Exception):
     """llhttp began a message where none was fed."""
 
 
-class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]  # eof_received gives more
+# mypy sees that uvicorn's eof_received tells nothing; asyncio's tells whether to stay open.
+class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
     fast: ClassVar[Fast | None] = None
@@ -542,7 +543,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]  # eof
     # ----
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # the same deviation from asyncio's signature as in the class above
+        # uvicorn's own deviation from asyncio's signature: of transports it knows one kind only
         super().connection_made(transport)
         self._close_in(self.head_seconds)
 

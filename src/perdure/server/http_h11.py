@@ -58,7 +58,8 @@ class _TargetKeepingConnection(h11.Connection):
         raise h11.RemoteProtocolError(detail, error_status_hint=status)
 
 
-class RawTargetH11Protocol(Ending, H11Protocol):  # type: ignore[misc]  # eof_received gives more
+# mypy sees that uvicorn's eof_received tells nothing; asyncio's tells whether to stay open.
+class RawTargetH11Protocol(Ending, H11Protocol):  # type: ignore[misc]
     """uvicorn's h11 protocol, with raw request targets (see the module)."""
 
     head_seconds: ClassVar[float] = 10.0
@@ -78,7 +79,7 @@ class RawTargetH11Protocol(Ending, H11Protocol):  # type: ignore[misc]  # eof_re
         self._head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # the same deviation from asyncio's signature as in the class above
+        # uvicorn's own deviation from asyncio's signature: of transports it knows one kind only
         super().connection_made(transport)
         self._time_head()
 
