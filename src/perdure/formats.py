@@ -179,7 +179,6 @@ def _normal(charset: str) -> str:
 # --------
 
 
-@lru_cache(maxsize=1024)
 def charset(name: str) -> Charset | None:
     """The charset that IANA, or Python, knows under this name, in any case.
 
