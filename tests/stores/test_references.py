@@ -47,7 +47,7 @@ def asked(root: Path, statement: str) -> int:
 
 
 def unmerged(root: Path) -> int:
-    return asked(root, "SELECT count(*) FROM recent_refers")
+    return asked(root, "SELECT coalesce(sum(count), 0) FROM recent_references")
 
 
 def test_found_at_once_and_for_ever(desk: Desk, reader: SqliteRecords) -> None:
@@ -118,9 +118,28 @@ def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
     key = bind(desk, 1)
     desk.registry.close()
     connection = apsw.Connection(str(desk.root / FILE))
-    connection.execute("INSERT INTO refers SELECT hash, key FROM recent_refers").fetchall()
-    connection.execute("DROP TABLE recent_refers")
+    hash = references.reference_hash("location:https://a.example/1")
+    connection.execute("INSERT INTO refers VALUES(?,?)", (hash, key))
+    connection.execute("DROP TABLE recent_references")
     connection.close()
     with closing(SqliteRecords(desk.root)) as reader:
         assert reader.referring("location:https://a.example/1") == [key]
         assert reader.referring(f"location:https://a.example/{TODAY}") == []
+
+
+def test_what_older_releases_wrote_down_is_taken_over(desk: Desk) -> None:
+    key = bind(desk, 1)
+    desk.registry.close()
+    connection = apsw.Connection(str(desk.root / FILE))
+    connection.execute(
+        "DELETE FROM recent_references; CREATE TABLE recent_refers (number, hash, key)"
+    )
+    for number, uri in enumerate(("https://a.example/1", "https://all.example/1")):
+        hash = references.reference_hash(f"location:{uri}")
+        connection.execute("INSERT INTO recent_refers VALUES(?,?,?)", (number, hash, key))
+    connection.close()
+    desk.reopen()
+    bind(desk, 2)
+    with closing(SqliteRecords(desk.root)) as reader:
+        assert reader.referring("location:https://a.example/1") == [key]
+        assert reader.referring("location:https://all.example/1") == [key]

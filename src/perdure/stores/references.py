@@ -1,11 +1,11 @@
 """Which records name a location, a digest or an alias: found by the hash of it.
 
 How it works: hashes come in no order, so that each new one would change another page of a large
-tree. New references are therefore written down in the order in which they come (`recent_refers`).
-When there are many they are merged into the tree (`refers`) in the order of their hashes: a slice
-of all hashes with each batch, so that no batch waits for all of them. The writer remembers what it
-wrote down until then. A reader remembers the recent ones as far as it has read them, looks at those
-that came since, and then at the tree.
+tree. New references are therefore written down as they come, those of a batch in one row
+(`recent_references`). When there are many they are merged into the tree (`refers`) in the order of
+their hashes: a slice of all hashes with each batch, so that no batch waits for all of them. The
+writer remembers what it wrote down until then. A reader remembers the recent ones as far as it has
+read them, looks at those that came since, and then at the tree.
 
 What must stay true: what is merged between two looks is seen twice, not never: recent ones are
 looked at before the tree, and taken away only when all slices are in it. Writer and readers hold no
@@ -16,11 +16,13 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import apsw
 import blake3
+import msgspec
 
 MOST_RECENT = 32_768
 """References that make a merge begin. The more there are, the less often each page of the tree is
@@ -28,21 +30,19 @@ written; who remembers them needs ten megabytes."""
 _SLICES = 64
 _TOO_MANY = 4  # times as many: those of a rebuild come thousands at a time, and nobody waits
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS recent_refers (
-  number INTEGER PRIMARY KEY, hash INTEGER NOT NULL, key TEXT NOT NULL
+CREATE TABLE IF NOT EXISTS recent_references (
+  number INTEGER PRIMARY KEY, count INTEGER NOT NULL, rows BLOB NOT NULL
 );
 """
 _MERGES = "SELECT value FROM meta WHERE name='merges of references'"
-_RECENT = "SELECT number, hash, key FROM recent_refers WHERE number>? ORDER BY number"
-_FIRST = "SELECT hash, key FROM recent_refers ORDER BY number LIMIT ?"
-_FORGET = "DELETE FROM recent_refers WHERE number<=?"
+_COUNT = "SELECT coalesce(sum(count), 0) FROM recent_references"
+_WRITE = "INSERT INTO recent_references(count, rows) VALUES(?,?)"
+_RECENT = "SELECT number, rows FROM recent_references WHERE number>? ORDER BY number"
+_LAST = "SELECT max(number) FROM recent_references"
+_FORGET = "DELETE FROM recent_references WHERE number<=?"
 _MERGED = """
 INSERT INTO meta VALUES('merges of references', '1')
   ON CONFLICT(name) DO UPDATE SET value=value+1
-"""
-_MERGE_ALL = """
-INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers ORDER BY hash, key;
-DELETE FROM recent_refers
 """
 _ALL = -1
 _HALF = 1 << 63
@@ -50,6 +50,8 @@ _HALF = 1 << 63
 _signed = struct.Struct(">q").unpack
 Row = tuple[int, str]
 """The hash of a reference, and the key of a record that has it."""
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Row]).decode
 Ask = Callable[[str, tuple[str | int, ...]], list[Any]]
 
 
@@ -63,6 +65,17 @@ def _slices() -> list[list[Row]]:
     return [[] for _ in range(_SLICES)]
 
 
+def take_over(connection: apsw.Connection) -> None:
+    """Merges what the releases before 0.1 wrote down. Raises apsw.Error."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name='recent_refers'").get is None:
+        return
+    with connection:
+        connection.execute(
+            "INSERT OR IGNORE INTO refers SELECT hash, key FROM recent_refers ORDER BY hash, key;"
+            "DROP TABLE recent_refers"
+        )
+
+
 class Merging:
     """Moves recent references to the tree. Belongs to the one writer, and works in its batches.
 
@@ -74,25 +87,26 @@ class Merging:
     ) -> None:
         self._connection = connection
         self._insert = insert
-        self._unread: int = connection.execute("SELECT count(*) FROM recent_refers").get
+        self._unread: int = connection.execute(_COUNT).get  # written down by those before us
         self._recent = _slices()  # written down since, and durable
         self._count = 0  # of them
         self._batch: list[Row] = []  # written down in this batch
+        self._writes = 0  # of them, each a row of the table
         self._slices: list[list[Row]] = []  # what is being merged, the next slice at the end
-        self._last = 0  # number of the last reference in them
+        self._last = 0  # number of the last write that is in them
         self._merged = 0  # slices, in this batch; all that there is: `_ALL`
 
-    def note(self, rows: list[Row]) -> None:
-        """These have been written down."""
+    def write_down(self, rows: Sequence[Row]) -> None:
+        """Makes references findable that are not in the tree yet. Raises apsw.Error."""
+        self._connection.execute(_WRITE, (len(rows), _encode(rows)))
         self._batch += rows
+        self._writes += 1
 
     def step(self) -> None:
         """Merges a slice, where there is one to merge. Raises apsw.Error."""
         waiting = self._unread + self._count
         if waiting + len(self._batch) >= _TOO_MANY * MOST_RECENT:
-            self._connection.execute(_MERGE_ALL).fetchall()
-            self._connection.execute(_MERGED)
-            self._merged = _ALL
+            self._merge_all()
             return
         if not self._slices and waiting >= MOST_RECENT:
             self._begin()
@@ -100,16 +114,36 @@ class Merging:
             self._insert(sorted(self._slices[-1]))
             self._merged = 1
             if len(self._slices) == 1:
-                self._connection.execute(_FORGET, (self._last,))
-                self._connection.execute(_MERGED)
+                self._forget(self._last)
+
+    def _merge_all(self) -> None:
+        self._insert(sorted(chain.from_iterable(self._written())))
+        self._forget(self._number())
+        self._merged = _ALL
+
+    def _forget(self, last: int) -> None:
+        self._connection.execute(_FORGET, (last,))
+        self._connection.execute(_MERGED)
+
+    def _written(self) -> Iterator[list[Row]]:
+        """All that is written down, in the order in which it was."""
+        for _, rows in self._connection.execute(_RECENT, (0,)):
+            yield _decode(rows)
+
+    def _number(self) -> int:
+        """Of the last write."""
+        found: int = self._connection.execute(_LAST).get
+        return found
 
     def _begin(self) -> None:
         """What is durable by now is to be merged."""
-        last: int = self._connection.execute("SELECT max(number) FROM recent_refers").get
-        self._last = last - len(self._batch)
+        self._last = self._number() - self._writes
         if self._unread:
-            self._remember(self._connection.execute(_FIRST, (self._unread,)))
-            self._unread = 0
+            for rows in self._written():
+                self._remember(rows)
+                self._unread -= len(rows)
+                if not self._unread:
+                    break
         self._slices, self._recent, self._count = self._recent, _slices(), 0
 
     def _remember(self, rows: Iterable[Row]) -> None:
@@ -124,11 +158,11 @@ class Merging:
             self._remember(self._batch)
             self._count += len(self._batch)
             del self._slices[len(self._slices) - self._merged :]
-        self._batch, self._merged = [], 0
+        self._batch, self._writes, self._merged = [], 0, 0
 
     def undone(self) -> None:
         """The batch does not hold, nor do any references that it brought."""
-        self._batch, self._merged = [], 0
+        self._batch, self._writes, self._merged = [], 0, 0
 
 
 class References:
@@ -161,6 +195,7 @@ class References:
         merges = next((value for (value,) in ask(_MERGES, ())), None)
         if merges != self._merges:
             self._merges, self._last, self._keys = merges, 0, {}
-        for number, one, key in ask(_RECENT, (self._last,)):
+        for number, rows in ask(_RECENT, (self._last,)):
             self._last = number
-            self._keys.setdefault(one, []).append(key)
+            for one, key in _decode(rows):
+                self._keys.setdefault(one, []).append(key)

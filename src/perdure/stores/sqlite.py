@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -334,6 +334,7 @@ class SqliteWriter(SqliteRecords):
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
             connection.execute(references.SCHEMA + _ADDED).fetchall()
+            references.take_over(connection)
         return connection
 
     def __init__(self, root: Path) -> None:
@@ -355,9 +356,11 @@ class SqliteWriter(SqliteRecords):
     def begin(self) -> None:
         self._only.execute("BEGIN IMMEDIATE")
 
-    def commit(self) -> None:
-        """Durable when it returns."""
+    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+        """Durable when it returns, and not before `after` has made durable what it builds on."""
         self._merging.step()
+        if after is not None:
+            after()
         self._only.execute("COMMIT")
         self._merging.committed()
 
@@ -383,9 +386,7 @@ class SqliteWriter(SqliteRecords):
         self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
-        waiting = list(rows)
-        self._merging.note(waiting)
-        _insert(self._only, "INSERT INTO recent_refers(hash, key)", waiting)
+        self._merging.write_down(list(rows))
 
     def _into_tree(self, rows: Iterable[tuple[int, str]]) -> None:
         _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
