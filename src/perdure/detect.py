@@ -21,14 +21,16 @@ from __future__ import annotations
 import codecs
 import re
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import charset_normalizer
 import msgspec
 from pure_magic_rs import MagicDb
 
 from perdure import formats
 from perdure.formats import OCTETS, PLAIN_TEXT, MediaType
+
+if TYPE_CHECKING:
+    from charset_normalizer import CharsetMatch
 
 LOOK = 64 * 1024  # bytes
 _LOOK_AT_TEXT = 8 * 1024  # bytes: reaches every rule that the library has for text
@@ -282,6 +284,8 @@ def _text(sample: Sample) -> _Coding | None:
 
 def _guess(data: bytes) -> _Coding | None:
     """The coding that explains the data best, by charset-normalizer."""
+    import charset_normalizer  # takes a tenth of all our imports, for texts that are rare today
+
     if len(data) >= LOOK:  # between words, so that no character is cut in two
         data = data[: max(data.rfind(b" "), data.rfind(b"\n")) + 1] or data
     nulls = data.count(0)
@@ -308,8 +312,8 @@ def _guess(data: bytes) -> _Coding | None:
 
 
 def _stands(
-    match: charset_normalizer.CharsetMatch,
-    best: charset_normalizer.CharsetMatch,
+    match: CharsetMatch,
+    best: CharsetMatch,
     letters: int,
     *,
     basic: bool,
@@ -326,7 +330,7 @@ def _stands(
     return default and (near or (basic and same and match.coherence >= _TOLD))
 
 
-def _usual(match: charset_normalizer.CharsetMatch) -> str:
+def _usual(match: CharsetMatch) -> str:
     """The codec to name where several give the same text: a usual one, or one that has a name."""
     same = [match.encoding, *match.could_be_from_charset]
     usual = [codec for codec in _USUAL if codec in same]
