@@ -241,7 +241,7 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     monkeypatch.setattr(blocks, "BLOCK", 1000)
     path = place / "lines.jsonl"
     path.write_bytes(lines(map(bound, range(1, 200))))
-    interrupted(desk, path, 8)
+    interrupted(desk, path, 12)
     done = desk.registry.records.count()
     assert 0 < done < 199
     end, began = resumed(desk, path)
@@ -250,6 +250,22 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     assert len(listed(desk)) == 199
     assert desk.registry.resolver.named("https://a.example/1")
     assert list((desk.root / "incoming").iterdir()) == []
+
+
+def test_a_row_that_waits_while_nothing_comes_is_read_again(
+    desk: Desk, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of bad lines follow: an interruption among them must not lose the last good one."""
+    monkeypatch.setattr(blocks, "BLOCK", 1000)
+    monkeypatch.setattr(importing, "_BLOCKS", 1)
+    path = place / "lines.jsonl"
+    path.write_bytes(
+        lines(map(bound, range(1, 50))) + b"bad\n" * 2000 + lines(map(bound, range(50, 99)))
+    )
+    interrupted(desk, path, 9)
+    assert 0 < len(listed(desk)) < 49
+    resumed(desk, path)
+    assert len(listed(desk)) == 98
 
 
 def test_lines_that_had_to_wait_are_read_again(

@@ -32,6 +32,7 @@ from perdure.transfer.rows import Terms, row_of
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
 _FEW = 4  # blocks that are not worth another process
+_NICE = 5  # the one that writes comes first: the others read ahead
 _MOST_PROCESSES = 3  # reading a line costs about twice what loading it costs this one
 
 
@@ -166,7 +167,9 @@ def read_blocks(
     if not processes:
         yield from ((block, _read(block, terms)) for block in chain(head, blocks))
         return
-    context = multiprocessing.get_context("spawn")  # there are threads here, which cannot be forked
+    # There are threads here, which cannot be forked: they are, by a process that has none.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
     waiting: deque[tuple[Block, Future[bytes]]] = deque()
     try:
@@ -200,6 +203,7 @@ def _read_elsewhere(block: Block, terms: Terms) -> bytes:
 
 def _prepare() -> None:
     """Makes a process fit for reading lines."""
+    os.nice(_NICE)
     # Ctrl-C goes to all processes; the one that asked decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Thousands of rows are alive at a time, with no cycles among them to be looked for.

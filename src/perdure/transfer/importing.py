@@ -33,11 +33,13 @@ from perdure.errors import Conflict
 from perdure.load import write_rows
 from perdure.model import Content, Load, Receipt, Row
 from perdure.registrar import timestamp
+from perdure.transfer import blocks
 from perdure.transfer.blocks import Block, Fault, Reading, cut, fault, read_blocks, rows_of
 from perdure.transfer.rows import BY, Terms, discard, merged
 from perdure.transfer.sorting import Sorter, size_of
 
 _SOME = 5000  # rows of a load
+_BLOCKS = 4  # of a load
 _MOST_BYTES = 16 << 20  # of a load, about
 
 
@@ -96,11 +98,12 @@ def _one_by_one(
     checkpoint = _Checkpoint(registry.root, source)
     start, first = checkpoint.load()
     tally = _Tally(read=start)
-    run = _Run(registry.door, tally)
+    run = _Run(registry.door, tally, begun=(start, first))
     with Sorter(Path(terms.incoming)) as late, _Waiting(terms) as waiting:
-        blocks = cut(source.file, start=start, first=first)
-        for block, reading in read_blocks(blocks, terms, processes=processes):
+        parts = cut(source.file, start=start, first=first)
+        for block, reading in read_blocks(parts, terms, processes=processes):
             tally.note(*reading.faults)
+            run.enter(block)
             if run.extend(reading):
                 waiting.note(*reading.rows)
             else:
@@ -108,9 +111,10 @@ def _one_by_one(
                     waiting.note(row)
                     if not run.offer(row):
                         late.add(row)
-            run.send(kept=1)
-            if not late.count:
-                checkpoint.save(block)
+            if run.is_full:
+                run.send(kept=1)
+                if not late.count:
+                    checkpoint.save(*run.begun)
             tally.read = block.end
             yield tally.progress("reading")
         run.send()
@@ -129,15 +133,30 @@ def _one_by_one(
 
 
 class _Run:
-    """Rows in ascending order on their way into the registry. The last one waits, because the next
-    line may say more of its identifier."""
+    """Rows in ascending order on their way into the registry, those of some blocks together. The
+    last one waits, because the next line may say more of its identifier."""
 
-    def __init__(self, door: Door, tally: _Tally) -> None:
+    def __init__(self, door: Door, tally: _Tally, *, begun: tuple[int, int] = (0, 1)) -> None:
         self._door = door
         self._tally = tally
         self._rows: list[Row] = []
         self._size = 0
         self._high = ""
+        self._here = begun
+        self.begun = begun
+        """Offset and first line of the block in which the row begins that waits."""
+
+    def enter(self, block: Block) -> None:
+        """What comes now is from this block."""
+        self._here = block.start, block.first
+        self._size += block.end - block.start
+        if not self._rows:
+            self.begun = self._here
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is enough to be worth a flush of the disk."""
+        return len(self._rows) > _SOME or self._size >= _BLOCKS * blocks.BLOCK
 
     def extend(self, reading: Reading) -> bool:
         """Takes all rows of a block at once, where they are in order; whether it did."""
@@ -147,6 +166,7 @@ class _Run:
             return False
         self._rows += reading.rows
         self._high = reading.rows[-1].key
+        self.begun = self._here
         return True
 
     def offer(self, row: Row) -> bool:
@@ -161,6 +181,7 @@ class _Run:
         else:
             self._rows.append(row)
             self._high = row.key
+            self.begun = self._here
         self._size += size_of(row)
         if self._size > _MOST_BYTES:
             self.send()
@@ -325,11 +346,11 @@ class _Checkpoint:
         self._source.file.seek(start)
         return start, first
 
-    def save(self, block: Block) -> None:
-        """All lines before this block are durable."""
+    def save(self, start: int, first: int) -> None:
+        """All lines before this one are durable."""
         if self._path is not None:
             beside = self._path.with_suffix(".new")
-            beside.write_bytes(msgspec.json.encode((self._about, block.start, block.first)))
+            beside.write_bytes(msgspec.json.encode((self._about, start, first)))
             beside.replace(self._path)
 
     def clear(self) -> None:
