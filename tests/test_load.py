@@ -8,12 +8,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from perdure import audit
+from perdure import audit, stored
 from perdure.app import Registry, initialise
+from perdure.blobs import warc
 from perdure.blobs.spool import content
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
+from perdure.ledger import representation
 from perdure.load import write_rows
 from perdure.model import (
     Content,
@@ -122,6 +125,47 @@ def test_other_bytes_for_a_version_are_refused_and_the_rest_goes_on(registry: Re
     assert [line for line, _ in receipt.rejected] == [7]
     assert served(registry, "1997/09/01/1") == b"these"
     assert served(registry, "1997/09/01/2") == b"new"
+
+
+def test_documents_are_kept_the_same_whichever_form_their_rows_have(registry: Registry) -> None:
+    """The short form of a record that only holds a document has a short way to the disk."""
+    at = "2026-11-21T12:00:00Z"
+    english = content(b"yes", **PLAIN, language="en")
+    page = content(b"yes", format="html", media_type="text/html", language="en")
+    cases = [
+        (english, english),
+        (content(b"no", **PLAIN, language="en"),) * 2,
+        (content(b"ja", **PLAIN, language="de"),) * 2,
+        (content(b"<p>", format="html", media_type="text/html", charset="us-ascii"),) * 2,
+        (english, page),  # of which the record says nothing yet
+    ]
+    for first, encode in ((1, stored.encode), (11, msgspec.json.encode)):
+        rows = []
+        for number, (said, given) in enumerate(cases, first):
+            version = Version(number=1, at=at, representations=(representation(said),))
+            text = encode(Record(at=at, versions=(version,)))
+            name = f"1997/09/01/{number}"
+            rows.append(replace(row(name), record=text, contents=((1, given),)))
+        registry.door.execute(Load(rows=tuple(sorted(rows, key=lambda one: one.key))))
+    for number in range(1, len(cases)):
+        assert _unplaced(registry, number) == _unplaced(registry, number + 10)
+    assert _unplaced(registry, 3)[1] == [b"ja"]
+    held = record(registry, "1997/09/01/5").versions[0].representations
+    assert [one.format for one in held] == ["text", "html"]
+    with (registry.root / "segments" / "000001.warc").open("rb") as file:
+        blocks = [found.block for found in warc.read(file, where="")]
+    heads = {one.uri.rpartition("/")[2]: replace(one, uri="") for one in blocks}
+    for number, (_, given) in enumerate(cases, 1):
+        assert heads[f"{number}.{given.format}.1"] == heads[f"{number + 10}.{given.format}.1"]
+
+
+def _unplaced(registry: Registry, number: int) -> tuple[Record, list[bytes]]:
+    """A record as if its bytes lay at the start of a segment, and these."""
+    found = record(registry, f"1997/09/01/{number}")
+    (version,) = found.versions
+    here = tuple(replace(one, offset=0) for one in version.representations)
+    data = [registry.resolver.read(one) for one in version.representations]
+    return replace(found, versions=(replace(version, representations=here),)), data
 
 
 def test_what_was_withdrawn_is_not_added_to(registry: Registry) -> None:

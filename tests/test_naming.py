@@ -14,7 +14,7 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.load import representation
+from perdure.ledger import representation
 from perdure.model import Location, Record, Version
 
 NOW = "2026-11-21T12:00:00Z"

@@ -25,6 +25,9 @@ from tests.conftest import (
 
 from perdure import settings
 from perdure.app import initialise
+from perdure.blobs import warc
+from perdure.blobs.segments import Segments
+from perdure.blobs.spool import content
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -48,8 +51,10 @@ from perdure.model import (
     Mint,
     Outcome,
     Receipt,
+    Record,
     Redirect,
     Register,
+    Representation,
     SaveToken,
     Token,
     Withdraw,
@@ -194,6 +199,60 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
         assert one is not None
         assert other is not None
         assert (one.at, one.by, one.minted) == (other.at, other.by, other.minted)
+
+
+def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, clock: Clock) -> None:
+    german = content(b"ja", format="text", media_type="text/plain", language="de")
+    commands = [
+        Mint(authority=SERIES, contents=(text("a"),)),
+        Mint(authority=SERIES, contents=(text("bb"),)),
+        Mint(authority=SERIES, contents=(german,)),
+        Mint(authority=SERIES, contents=(text("c"),), by="some body"),
+        Mint(authority=SERIES, contents=(text("d"),), by="some body"),
+        Mint(authority=SERIES, contents=(text("e"),), metadata={"title": "E"}),
+        Mint(authority=SERIES, contents=(text("f"), german)),
+        Mint(authority=SERIES, contents=(replace(german, media_type="a\r\nb"),)),
+        Mint(authority=SERIES, contents=(replace(german, format="TEXT"),)),
+        Mint(authority=SERIES, contents=(german, html("g"))),
+        Mint(authority=SERIES, contents=(text(""),)),
+    ]
+    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+        together = registrar.execute(commands)
+        alone = [registrar.execute((command,))[0] for command in commands]
+    assert [type(one) for one in together] == [type(one) for one in alone]
+    assert sum(isinstance(one, Receipt) for one in together) == len(commands) - 2
+    with closing(SqliteRecords(root)) as records, closing(Segments(root)) as segments:
+        kept = [
+            _kept(records.record(parse(one.identifier).key), segments)
+            for one in (*together, *alone)
+            if isinstance(one, Receipt)
+        ]
+        count = len(kept) // 2
+        assert kept[:count] == kept[count:]
+        assert [data for _, held in kept[:3] for _, data in held] == [b"a", b"bb", b"ja"]
+    with (root / "segments" / "000001.warc").open("rb") as file:
+        blocks = [found.block for found in warc.read(file, where="")]
+    half = len(blocks) // 2
+    assert half == count + 1  # one brought two
+    for one, other in zip(blocks[:half], blocks[half:], strict=True):
+        assert one == replace(other, uri=one.uri)
+        assert one.uri.split(".")[-2:] == other.uri.split(".")[-2:]  # format and version
+
+
+def _kept(
+    record: Record | None, segments: Segments
+) -> tuple[Record, list[tuple[Representation, bytes]]]:
+    """A record without its bytes, and these with what is said of them but where they lie."""
+    assert record is not None
+    held = [
+        (
+            replace(one, offset=0),
+            segments.read(one.segment, one.offset, one.length),
+        )
+        for version in record.versions
+        for one in version.representations
+    ]
+    return replace(record, versions=()), held
 
 
 def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> None:

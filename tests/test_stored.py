@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from perdure import stored
 from perdure.model import Location, Record, Representation, Tombstone, Version
@@ -23,14 +24,32 @@ _locations = st.builds(
 _held = Representation(
     format="text", media_type="text/plain", length=1, sha512="ab", segment=1, offset=9
 )
+_documents = st.builds(
+    Representation,
+    format=_texts,
+    media_type=_texts | st.just("text/html; charset=utf-8"),
+    charset=st.none() | _texts,
+    language=st.none() | _texts,
+    length=st.integers(0, 10**12),
+    sha512=_texts | st.just("ab" * 64),
+    segment=st.integers(0, 10**6),
+    offset=st.integers(0, 10**12),
+    at=st.sampled_from(["", _AT]),
+)
 _records = st.builds(
     Record,
     name=st.sampled_from(["", "hdl:1/X"]),
     revision=st.integers(1, 3),
     at=st.just(_AT) | _texts,
-    by=st.sampled_from(["local", "somebody"]),
+    by=st.sampled_from(["local", "somebody", "some body", ""]),
     minted=st.sampled_from(["", "text"]),
-    versions=st.sampled_from([(), (Version(number=1, at=_AT, representations=(_held,)),)]),
+    versions=st.just(())
+    | st.builds(
+        lambda number, at, held: (Version(number=number, at=at, representations=tuple(held)),),
+        st.integers(1, 2),
+        st.just(_AT) | _texts,
+        st.lists(st.just(_held) | _documents, max_size=2),
+    ),
     locations=st.lists(_locations, max_size=2).map(tuple),
     aliases=st.sampled_from([(), ("hdl:1/y",)]),
     metadata=st.sampled_from([{}, {"title": "T"}]),
@@ -54,3 +73,30 @@ def test_one_location_is_one_line() -> None:
     record = Record(at=_AT, locations=(location,))
     assert stored.encode(record) == b"2026-11-21T05:13:46Z 2 html https://a.example/b c"
     assert stored.only("2026-11-21T05:13:46Z 2 html https://a.example/b c") == (_AT, location)
+
+
+def test_one_document_is_one_line() -> None:
+    record = Record(at=_AT, versions=(Version(number=1, at=_AT, representations=(_held,)),))
+    line = b"=2026-11-21T05:13:46Z local text - - 1 ab 1 9 text/plain"
+    assert stored.encode(record) == line
+    assert stored.split(line.decode()) is None
+    held = stored.document(line.decode())
+    assert held is not None
+    assert (held.format, held.length) == ("text", "1")
+    assert held.placed(7, 70) == "=2026-11-21T05:13:46Z local text - - 1 ab 7 70 text/plain"
+
+
+_placed = _documents.map(lambda one: replace(one, sha512="cd" * 64))
+
+
+@given(_placed, _placed, st.just(_AT) | _texts, st.sampled_from(["local", "some body"]))
+def test_documents_that_are_alike_are_stored_alike(
+    one: Representation, other: Representation, at: str, by: str
+) -> None:
+    same = replace(
+        one, length=other.length, sha512=other.sha512, segment=other.segment, offset=other.offset
+    )
+    expected = Record(at=at, by=by, versions=(Version(number=1, at=at, representations=(same,)),))
+    text = stored.alike(at, by, one)(same.length, same.sha512, same.segment, same.offset)
+    assert text == stored.encode(expected).decode()
+    assert stored.decode(text) == expected

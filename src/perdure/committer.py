@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from itertools import chain, islice
 
 from perdure.door import Arrive, Door, Turn, receipt
 from perdure.errors import PerdureError, Unavailable
@@ -73,12 +74,11 @@ class Committer(Door):
 
     def _run(self) -> None:
         while batch := self._take():
+            commands, thens = zip(*chain.from_iterable(turn for turn, _ in batch), strict=True)
             with self._at_work:
-                answers = iter(
-                    self._registrar.execute([command for turn, _ in batch for command, _ in turn])
-                )
+                answers = zip(thens, self._registrar.execute(commands), strict=True)
             for turn, arrive in batch:
-                arrive([(then, next(answers)) for _, then in turn])
+                arrive(list(islice(answers, len(turn))))
 
     def _take(self) -> list[_Waiting]:
         """All that waits, after waiting for the first; nothing at the end."""

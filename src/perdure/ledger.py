@@ -2,7 +2,8 @@
 
 How it works: between `begin` and `write`, records and bytes collect here, visible to the commands
 that follow in the same batch. `write` makes them durable in this order: content in the segment,
-`fdatasync`, transaction of the registry. `undo` takes all of it back.
+`fdatasync`, transaction of the registry. While the disk writes the content, the records are
+inserted, which nobody sees and no crash keeps. `undo` takes all of it back.
 
 What must stay true: a record never speaks of bytes that are not durable; what `undo` took back is
 as if it had never been asked; after a flush that failed nothing is accepted until a restart,
@@ -35,6 +36,8 @@ from perdure.model import Content, Outcome, Receipt, Record, Representation, Tok
 from perdure.stores.references import reference_hash
 from perdure.stores.sqlite import SERIALS_END, SqliteWriter
 
+NOWHERE = 0
+"""Segment of a representation whose bytes have not found their place yet."""
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -54,8 +57,8 @@ class Serials:
         """What a key has before so many digits."""
         self._last = last
 
-    def following(self, count: int = 1) -> list[tuple[str, str]]:
-        """Texts of the next generic resources, and their keys.
+    def following(self, count: int = 1) -> tuple[list[str], list[str]]:
+        """Texts of the next generic resources; their keys.
 
         Raises Conflict where so many are not left.
         """
@@ -64,8 +67,10 @@ class Serials:
             name = f"{self._stem}{self._last}"
             raise Conflict(identifier=name, reason="no number is left after it", current=None)
         stem, before = self._stem, self._before
-        numbers = map(str, range(first, first + count))
-        return [(stem + digits, before[len(digits)] + digits) for digits in numbers]
+        numbers = list(map(str, range(first, first + count)))
+        return [stem + digits for digits in numbers], [
+            before[len(digits)] + digits for digits in numbers
+        ]
 
     @property
     def last(self) -> int:
@@ -145,11 +150,11 @@ class Ledger:
 
     def write(self) -> None:
         """Makes the batch durable: bytes first, then the records that speak of them."""
-        self._appender.flush()
+        self._appender.send()
         for number, length in self._appender.lengths():
             self.store.save_segment(number, length, self.now, grows=number == self._appender.number)
         self._flush_records()
-        self.store.commit()
+        self.store.commit(after=self._appender.flush)
         self._appender.committed()
         if self._revised:
             self._generation.grow()
@@ -219,6 +224,11 @@ class Ledger:
         self._added[key] = stored.encode(record).decode()
         if record.locations or record.versions or record.aliases or record.values:
             self._refer(key, record)
+
+    def add_document(self, key: str, text: str, sha512: str) -> None:
+        """A new record in its stored form that says only which bytes it holds."""
+        self._added[key] = text
+        self._refers.append((reference_hash(f"sha512:{sha512}"), key))
 
     def reserve(self, keys: Iterable[str], format: str, by: str) -> None:
         """New records that say nothing but that, when and by whom their names were minted."""
@@ -310,7 +320,25 @@ class Ledger:
 
     def place(self, name: str, version: int, content: Content) -> Representation:
         """Queues bytes under their full name, and says where they will lie."""
-        block = warc.Block(
+        if content.spooled is None:
+            segment, offset = self.append(self.heads(version, content), name, content)
+        else:
+            block, source = self._block(name, version, content), self.incoming(content.spooled)
+            segment, offset = self._appender.adopt(block, source)
+        return representation(content, segment, offset)
+
+    def heads(self, version: int, content: Content) -> warc.Heads:
+        """What `append` writes before content, in this batch, of which the same is said."""
+        return warc.heads(self._block("", version, content))
+
+    def append(self, heads: warc.Heads, name: str, content: Content) -> tuple[int, int]:
+        """Queues bytes that are in memory under their full name; gives segment and offset."""
+        appender = self._growing()
+        head = heads(appender.record_id(), name, content.length, content.sha512, content.blake3)
+        return appender.append(head, content.data or b"")
+
+    def _block(self, name: str, version: int, content: Content) -> warc.Block:
+        return warc.Block(
             uri=name,
             at=self.now,
             media_type=_typed(content),
@@ -320,20 +348,6 @@ class Ledger:
             format=content.format,
             version=version,
             language=content.language,
-        )
-        if content.spooled is not None:
-            number, offset = self._appender.adopt(block, self.incoming(content.spooled))
-        else:
-            number, offset = self._append(block, content.data or b"", type="resource")
-        return Representation(
-            format=content.format,
-            media_type=content.media_type,
-            charset=content.charset,
-            language=content.language,
-            length=content.length,
-            sha512=content.sha512,
-            segment=number,
-            offset=offset,
         )
 
     def log_tombstone(
@@ -349,7 +363,8 @@ class Ledger:
             sha512=hashlib.sha512(text).hexdigest(),
             version=version or 0,
         )
-        self._append(block, text, type="metadata")
+        appender = self._growing()
+        appender.append(warc.head(block, id=appender.record_id(), type="metadata"), text)
 
     def sealable(self, now: str) -> list[int]:
         """Segments that receive no more records and are no OCFL objects yet.
@@ -363,14 +378,29 @@ class Ledger:
         loose = (self._root / "segments").glob("[0-9]*.warc")
         return sorted({int(path.stem) for path in loose} - {self._appender.number})
 
-    def _append(self, block: warc.Block, data: bytes, *, type: str) -> tuple[int, int]:
+    def _growing(self) -> Appender:
+        """What records are appended with."""
         if not self._appender.number:
             self._start_segment()
-        return self._appender.append(block, data, type=type)
+        return self._appender
 
     def _start_segment(self) -> None:
         self._appender.start_segment()
         self._segment_day = self.now[:10]
+
+
+def representation(content: Content, segment: int = NOWHERE, offset: int = 0) -> Representation:
+    """What is said of bytes that lie there."""
+    return Representation(
+        format=content.format,
+        media_type=content.media_type,
+        charset=content.charset,
+        language=content.language,
+        length=content.length,
+        sha512=content.sha512,
+        segment=segment,
+        offset=offset,
+    )
 
 
 def _of_storage(error: Exception) -> bool:

@@ -23,10 +23,11 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure import binding, naming, rules, stored
+from perdure.blobs import warc
 from perdure.errors import Conflict, InvalidRequest
 from perdure.handles import changes
 from perdure.ids import Identifier
-from perdure.ledger import Ledger
+from perdure.ledger import NOWHERE, Ledger, representation
 from perdure.model import (
     Content,
     Load,
@@ -37,13 +38,14 @@ from perdure.model import (
     Row,
     Version,
 )
-from perdure.stores.references import reference_hash
 
 _MOST_REFUSED = 1000  # told of an atomic load
-_NOWHERE = 0
-"""Segment of a representation whose bytes have not found their place yet."""
 
 
+_UNNAMED = Record()
+
+_Kinds = dict[tuple[str, str, str | None, str | None], warc.Heads]
+"""Heads of documents of which the same is said."""
 Refused = tuple[int, str]
 Check = Callable[[Record], None]
 """Raises InvalidRequest for a record that an operator forbids."""
@@ -159,12 +161,10 @@ def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers)
         return
     records = []
+    kinds: _Kinds = {}
     for row in rows:
-        text = _with_bytes(ledger, row) if _has_more(row) else row.record
-        records.append((row.key, text.decode()))
-        refers += (
-            (reference_hash(f"sha512:{content.sha512}"), row.key) for _, content in row.contents
-        )
+        text = _document(ledger, row, kinds) or _with_bytes(ledger, row)
+        records.append((row.key, text))
     ledger.add_loaded(records, refers)
 
 
@@ -173,10 +173,29 @@ def _has_more(row: Row) -> bool:
     return bool(row.contents) or b'"tombstone"' in row.record
 
 
-def _with_bytes(ledger: Ledger, row: Row) -> bytes:
+def _document(ledger: Ledger, row: Row, kinds: _Kinds) -> str | None:
+    """The stored form of a record that says only which bytes it holds, which are placed; None for
+    all others. What is said of many documents is spelled out once, in `kinds`."""
+    if len(row.contents) != 1:
+        return None
+    ((number, content),) = row.contents
+    held = stored.document(row.record.decode())
+    if number != 1 or content.spooled or held is None or held.format != content.format:
+        return None
+    said = (content.format, content.media_type, content.charset, content.language)
+    heads = kinds.get(said)
+    if heads is None:
+        heads = kinds[said] = ledger.heads(1, content)
+    name = naming.full_name(row.key, _UNNAMED, 1, content.format)
+    return held.placed(*ledger.append(heads, name, content))
+
+
+def _with_bytes(ledger: Ledger, row: Row) -> str:
+    if not _has_more(row):
+        return row.record.decode()
     record = promised(row, ledger.now)
     _log_tombstones(ledger, row.key, None, record)
-    return stored.encode(_placed(ledger, row.key, record, row.contents))
+    return stored.encode(_placed(ledger, row.key, record, row.contents)).decode()
 
 
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
@@ -205,7 +224,7 @@ def _placed(
         held: list[Representation] = []
         for one in version.representations:
             content = given.get((number, one.format))
-            if content is None or one.segment != _NOWHERE:
+            if content is None or one.segment != NOWHERE:
                 held.append(one)
                 continue
             name = naming.full_name(key, record, number, one.format)
@@ -244,20 +263,6 @@ def promised(row: Row, at: str) -> Record:
             one = representation(content)
             record = rules.with_representations(record, number, (one,), at)
     return record
-
-
-def representation(content: Content) -> Representation:
-    """What will be said of bytes that have no place yet."""
-    return Representation(
-        format=content.format,
-        media_type=content.media_type,
-        charset=content.charset,
-        language=content.language,
-        length=content.length,
-        sha512=content.sha512,
-        segment=_NOWHERE,
-        offset=0,
-    )
 
 
 # Joining

@@ -338,7 +338,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     line: int
     """In the source, for messages."""
     refers: tuple[int, ...] = ()
-    """Hashes of the references of the record, without those of `contents`."""
+    """Hashes of all that leads back to the record, its bytes among them."""
     contents: tuple[tuple[int, Content], ...] = ()
     """Each with its version. What the record says already of a representation, such as when it was
     committed, stays; its place is filled in."""

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perdure import naming, rules
+from perdure import naming, rules, stored
 from perdure.errors import PerdureError
-from perdure.ledger import Ledger
-from perdure.model import Command, Mint, Outcome, Receipt, Record, Version
+from perdure.ledger import Ledger, representation
+from perdure.model import Command, Content, Mint, Outcome, Receipt, Record, Version
+
+_Said = tuple[str, str, str, str | None, str | None]
 
 
 def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
@@ -50,7 +52,7 @@ def reserve(
     rules.check_series(command.authority, owned)
     end = f".{naming.canonical_format(command.format)}.1"
     serials = ledger.serials(command.authority, day)
-    stems, keys = zip(*serials.following(count), strict=True)
+    stems, keys = serials.following(count)
     ledger.reserve(keys, command.format, command.by)
     serials.use(count)
     created = Outcome.CREATED
@@ -67,31 +69,79 @@ def mint(
     """
     rules.check_series(series, owned)
     serials = ledger.serials(series, day)
-    names = serials.following(len(run))
+    stems, keys = serials.following(len(run))
     used = 0
+    kinds: dict[_Said, _Kind] = {}
     answers: list[Receipt | PerdureError] = []
     for command in run:
-        stem, key = names[used]
+        stem, key = stems[used], keys[used]
         try:
-            format, record = _first(ledger, stem, command)
+            kind = _kind(ledger, stem, command, kinds)
+            if kind is not None:
+                name = kind.keep(stem, key, command.contents[0])
+            else:
+                name = _keep(ledger, stem, key, command)
         except PerdureError as error:
             answers.append(error)
             continue
-        ledger.add(key, record)
         used += 1
-        name = f"{stem}.{format}.1"
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use(used)
     return answers
 
 
-def _first(ledger: Ledger, stem: str, command: Mint) -> tuple[str, Record]:
-    """The first record under a name: the format to tell, and what is kept."""
+class _Kind:
+    """Documents of which the same is said, by the same person: only their bytes differ.
+
+    What is the same is checked and spelled out once in a batch; each document is kept as it would
+    be alone.
+    """
+
+    __slots__ = ("_behind", "_heads", "_ledger", "_record")
+
+    def __init__(self, ledger: Ledger, by: str, content: Content) -> None:
+        self._ledger = ledger
+        self._behind = f".{content.format}.1"
+        self._heads = ledger.heads(1, content)
+        self._record = stored.alike(ledger.now, by, representation(content))
+
+    def keep(self, stem: str, key: str, content: Content) -> str:
+        """The name under which it is kept."""
+        ledger, name = self._ledger, stem + self._behind
+        segment, offset = ledger.append(self._heads, name, content)
+        text = self._record(content.length, content.sha512, segment, offset)
+        ledger.add_document(key, text, content.sha512)
+        return name
+
+
+def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
+    """What a mint has in common with others; None for one that brings more than a document.
+
+    Raises InvalidRequest or MalformedIdentifier, with the name that it would have.
+    """
+    if len(command.contents) != 1 or command.metadata:
+        return None
+    one = command.contents[0]
+    said = (command.by, one.format, one.media_type, one.charset, one.language)
+    try:
+        return known[said]
+    except KeyError:
+        (content,) = rules.checked_contents(stem, (one,))
+        found = known[said] = _Kind(ledger, command.by, content)
+        return found
+
+
+def _keep(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
+    """Keeps what a mint brings; the name to tell."""
     now, by, metadata = ledger.now, command.by, command.metadata
     if not command.contents:
         format = naming.canonical_format(command.format)
-        return format, Record(at=now, by=by, minted=command.format, metadata=metadata)
-    contents = rules.checked_contents(stem, command.contents)
-    held = [ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents]
-    version = Version(number=1, at=now, representations=tuple(held))
-    return held[0].format, Record(at=now, by=by, metadata=metadata, versions=(version,))
+        record = Record(at=now, by=by, minted=command.format, metadata=metadata)
+    else:
+        contents = rules.checked_contents(stem, command.contents)
+        held = [ledger.place(f"{stem}.{one.format}.1", 1, one) for one in contents]
+        format = held[0].format
+        version = Version(number=1, at=now, representations=tuple(held))
+        record = Record(at=now, by=by, metadata=metadata, versions=(version,))
+    ledger.add(key, record)
+    return f"{stem}.{format}.1"

@@ -246,7 +246,7 @@ class Registrar:
         """The next number of a series today. It is used up only once nothing can fail any more."""
         rules.check_series(command.authority, self._settings.series)
         serials = self._ledger.serials(command.authority, self._day)
-        ((stem, _),) = serials.following()
+        ((stem,), _) = serials.following()
         format = command.contents[0].format if command.contents else command.format
         name = pdi.parse(f"{stem}.{naming.canonical_format(format)}.1")
         receipt = self._create(name, command, format=format)

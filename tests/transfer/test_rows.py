@@ -74,6 +74,27 @@ def test_both_ways_make_the_same_row(name: str, terms: Terms) -> None:
     assert [one.uri for one in record(short).locations] == [uri]
 
 
+@pytest.mark.parametrize("name", [f"{DAY}/1", f"{DAY}/memo.html.1", f"{DAY}/2.html", "hdl:1/A"])
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"text": "x"},
+        {"text": "", "language": "de-CH"},
+        {"text": "ä", "type": "text/html", "charset": "iso-8859-1"},
+        {"text": "x", "type": "text/html; level=1", "charset": None},
+        {"base64": "R0lGODlhAQABAAAAADs=", "version": 1},
+        {"text": "x", "version": 2},
+        {"text": "x", "at": "1997-09-01T08:00:00Z"},
+    ],
+)
+def test_both_ways_make_the_same_row_of_a_document(
+    name: str, held: dict[str, Any], terms: Terms
+) -> None:
+    made = row({"id": name, "content": held}, terms)
+    assert made == row({"id": name, "contents": [held]}, terms)
+    assert made.record == stored.encode(record(made))
+
+
 @pytest.mark.parametrize(
     ("name", "error"),
     [

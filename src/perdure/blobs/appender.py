@@ -1,7 +1,8 @@
 """The writer's side of segments: append records, make them durable, take back what was not.
 
 How it works: records of a batch collect in memory, are written with one call (of a large batch, one
-for every 8 MiB) and flushed with one `fdatasync`. Content that came as a file becomes a segment of
+for every 8 MiB) and flushed with one `fdatasync`. The disk begins with what is written at once, so
+that the flush finds little left to wait for. Content that came as a file becomes a segment of
 its own: its head is written into the room kept in front, the file is flushed and renamed into
 place. There is one appender per registry, in the process that holds the write lock.
 
@@ -101,12 +102,15 @@ class Appender:
         self.close()
         self.number = self.end = self._written = self._position = 0
 
-    def append(self, block: warc.Block, data: bytes, *, type: str = "resource") -> tuple[int, int]:
+    def record_id(self) -> str:
+        """For the head of the next record."""
+        return next(self._ids)
+
+    def append(self, head: bytes, data: bytes) -> tuple[int, int]:
         """Queues a record; gives the segment and the offset of its first content byte.
 
         Raises OSError where a large batch cannot be written.
         """
-        head = warc.head(block, id=next(self._ids), type=type)
         offset = self._position + len(head)
         self._buffer += (head, data, warc.TRAILER)
         self._position = offset + len(data) + len(warc.TRAILER)
@@ -120,7 +124,7 @@ class Appender:
         target = segment_path(self._root, number)
         fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
         try:
-            _write_all(fd, warc.head(block, id=next(self._ids), size=HEAD_ROOM), 0)
+            _write_all(fd, warc.head(block, id=self.record_id(), size=HEAD_ROOM), 0)
             _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
             with _flushing():
                 os.fsync(fd)
@@ -132,22 +136,31 @@ class Appender:
         self._adopted[number] = HEAD_ROOM + block.length + len(warc.TRAILER)
         return number, HEAD_ROOM
 
+    def send(self) -> None:
+        """Has the disk begin with all queued records, and does not wait for it.
+
+        Raises OSError where they cannot be written (then `rewind` and go on).
+        """
+        if self._buffer:
+            self._write()
+
     def flush(self) -> None:
         """Makes all queued records durable.
 
-        Raises OSError where they cannot be written (then `rewind` and go on), FlushFailed where
-        they may be lost (then stop).
+        Raises OSError where they cannot be written, FlushFailed where they may be lost (then stop).
         """
-        if self._position == self.end:
-            return
-        self._write()
-        with _flushing():
-            os.fdatasync(self._fd)
+        self.send()
+        if self._position > self.end:
+            with _flushing():
+                os.fdatasync(self._fd)
 
     def _write(self) -> None:
         data = b"".join(self._buffer)
         self._buffer.clear()
         _write_all(self._fd, data, self._written)
+        # Linux begins to write dirty pages that are not needed, and drops only clean ones
+        # (mm/fadvise.c). What goes wrong meanwhile is told by the flush.
+        os.posix_fadvise(self._fd, self._written, len(data), os.POSIX_FADV_DONTNEED)
         self._written += len(data)
 
     def lengths(self) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import msgspec
@@ -41,6 +41,10 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     language: str | None = None
 
 
+Heads = Callable[[str, str, int, str, str], bytes]
+"""From the id of a record, its URI, length, SHA-512 and BLAKE3 to its head."""
+
+
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A record met in a segment, and where its block lies."""
 
@@ -61,34 +65,40 @@ def record_ids() -> Iterator[str]:
     return (f"{fixed}{number:012x}>" for number in range(1 << 48))
 
 
+def heads(block: Block, *, type: str = "resource") -> Heads:
+    """Makes the heads of records that say the same as this one but for what `Heads` is given.
+
+    The caller has made sure that no field holds a line break: identifiers and media types are
+    values of our own grammars.
+    """
+    version = f"\r\nPerdure-Version: {block.version}" if block.version else ""
+    format = f"\r\nPerdure-Format: {block.format}\r\nPerdure-BLAKE3: " if block.format else ""
+    language = f"\r\nPerdure-Language: {block.language}" if block.language else ""
+    before = f"WARC/1.1\r\nWARC-Type: {type}\r\nWARC-Record-ID: "
+    dated = f"\r\nWARC-Date: {block.at}\r\nWARC-Target-URI: "
+    typed = f"\r\nContent-Type: {block.media_type}\r\nContent-Length: "
+    known = version + format
+    end = f"{language}\r\n\r\n"
+    # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
+    return lambda id, uri, length, sha512, blake3: (
+        f"{before}{id}{dated}{uri}\r\nWARC-Block-Digest: sha512:{sha512}"
+        f"{typed}{length}{known}{blake3}{end}"
+    ).encode()
+
+
 def head(block: Block, *, id: str, type: str = "resource", size: int | None = None) -> bytes:
     """The head of a record, blank line included, padded to `size` bytes if given.
 
-    `id` is one of `record_ids`. The caller has made sure that no field holds a line break:
-    identifiers and media types are values of our own grammars. Raises ValueError where the head is
-    longer than `size`.
+    `id` is one of `record_ids`. Raises ValueError where the head is longer than `size`.
     """
-    version = f"\r\nPerdure-Version: {block.version}" if block.version else ""
-    format = f"\r\nPerdure-Format: {block.format}\r\nPerdure-BLAKE3: {block.blake3}"
-    language = f"\r\nPerdure-Language: {block.language}" if block.language else ""
-    # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
-    text = (
-        f"WARC/1.1\r\nWARC-Type: {type}\r\n"
-        f"WARC-Record-ID: {id}\r\n"
-        f"WARC-Date: {block.at}\r\n"
-        f"WARC-Target-URI: {block.uri}\r\n"
-        f"WARC-Block-Digest: sha512:{block.sha512}\r\n"
-        f"Content-Type: {block.media_type}\r\n"
-        f"Content-Length: {block.length}"
-        f"{version}{format if block.format else ''}{language}"
-    ).encode()
+    text = heads(block, type=type)(id, block.uri, block.length, block.sha512, block.blake3)
     if size is None:
-        return text + TRAILER
+        return text
     label = b"\r\nPerdure-Padding: "
-    missing = size - len(text) - len(label) - len(TRAILER)
+    missing = size - len(text) - len(label)
     if missing < 1:
         raise ValueError(f"a head of {len(text)} bytes does not fit into {size}")
-    return text + label + b"." * missing + TRAILER
+    return text.removesuffix(TRAILER) + label + b"." * missing + TRAILER
 
 
 def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:

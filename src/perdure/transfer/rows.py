@@ -1,8 +1,8 @@
 """From a line to a row: what the registry loads, checked and encoded.
 
-How it works: most lines of a large import bind a PDI to a URL and say nothing else. They take a
-short way; every other line is put together by the rules that `bind` and `commit` follow too. Both
-ways lead to the same record (a test compares them).
+How it works: most lines of a large import bind a PDI to a URL, or bring its first document, and say
+nothing else. They take a short way; every other line is put together by the rules that `bind` and
+`commit` follow too. Both ways lead to the same record (a test compares them).
 
 What must stay true: a function of the line, of what lies at its paths and of the time, so that it
 can run in any process; a path never leads out of the directory that was named for paths.
@@ -27,8 +27,9 @@ from perdure.handles import changes, values
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
-from perdure.load import joined, representation
-from perdure.model import Content, Location, Record, Row, Tombstone, Version
+from perdure.ledger import NOWHERE, representation
+from perdure.load import joined
+from perdure.model import Content, Location, Record, Representation, Row, Tombstone, Version
 from perdure.stores.references import reference_hash
 from perdure.transfer.contents import Said, settle, take_in
 from perdure.transfer.lines import Held, Line, Plain, bad_line
@@ -38,6 +39,10 @@ HIGHEST_TODAY = 999_999_999
 """Serial number of today that a line can have: after it there must be more to mint than a day can
 use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
 """
+
+
+_FIRST = {None, 1}
+"""What may be said of a version, so that it is the first."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -62,8 +67,11 @@ def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
         if identifier.series in terms.series:
             rules.check_day(identifier, terms.today)
             rules.check_serial(identifier, terms.today, HIGHEST_TODAY)
-        if isinstance(line, Plain) and _is_usual(identifier):
-            return _usual_row(identifier, line.locations[0], number, terms)
+        if _is_usual(identifier):
+            if isinstance(line, Plain):
+                return _usual_row(identifier, line.locations[0], number, terms)
+            if line.content is not None and _is_document(identifier, line, line.content):
+                return _document_row(identifier, line.content, number, terms)
     if isinstance(line, Plain):
         line = Line(id=line.id, locations=line.locations)
     return _full_row(naming.bindable(identifier), line, number, terms)
@@ -101,6 +109,42 @@ def _before_uri(now: str, version: int | str | None, format: str | None) -> byte
     return stored.encode(Record(at=now, by=BY, locations=(bound,)))
 
 
+def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
+    """Whether a line brings a first version, and says nothing else."""
+    return (
+        {identifier.version, held.version} <= _FIRST
+        and held.at is None
+        and line == Line(id=line.id, content=held)
+    )
+
+
+def _document_row(identifier: Pdi, held: Held, number: int, terms: Terms) -> Row:
+    one = _taken(held, identifier.format, terms)
+    record = _alike(terms.now, one.format, one.media_type, one.charset, one.language)
+    key = resource_key(identifier.series, identifier.date, identifier.uid)
+    text = record(one.length, one.sha512, NOWHERE, 0)
+    refers = (reference_hash(f"sha512:{one.sha512}"),)
+    return Row(key, text.encode(), number, refers, ((1, one),))
+
+
+@lru_cache(maxsize=1024)
+def _alike(
+    now: str, format: str, media_type: str, charset: str | None, language: str | None
+) -> stored.Alike:
+    """How documents are stored of which this is said: of many it is the same."""
+    one = Representation(
+        format=format,
+        media_type=media_type,
+        charset=charset,
+        language=language,
+        length=0,
+        sha512="",
+        segment=NOWHERE,
+        offset=0,
+    )
+    return stored.alike(now, BY, one)
+
+
 # The long way
 # ------------
 
@@ -122,9 +166,6 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         record = changes.joined(identifier, record, values.kept(line.values, terms.now))
     for other in line.aliases:
         record, _ = binding.alias(identifier, record, naming.bindable(parse(other)))
-    refers: tuple[int, ...] = ()
-    if line.locations or line.values or line.aliases:
-        refers = tuple(map(reference_hash, sorted(naming.references(record))))
     taken = [
         (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
         for held in _contents(line)
@@ -137,6 +178,7 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
             record = joined(identifier, record, Record(versions=(one,)))
     record = _buried(identifier, record, line, terms)
     contents = tuple((place, one) for place, _, one in taken)
+    refers = tuple(map(reference_hash, sorted(naming.references(record))))
     return Row(identifier.key, stored.encode(record), number, refers, contents)
 
 
