@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import io
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -340,6 +341,31 @@ def test_what_is_no_archive_is_told_so(tmp_path: Path, text: bytes) -> None:
     found = everything(path)[0]
     assert uris(found) == []
     assert bool(flaws(found)) is bool(text.strip())
+
+
+_pieces = st.sampled_from([b"\nWARC/1", b"\n", b"\r", b"x", b"xx"])
+
+
+@settings(max_examples=1000)
+@given(st.lists(_pieces, max_size=30).map(b"".join), st.integers(0, 20))
+def test_the_next_record_is_where_the_next_head_can_be_read(text: bytes, start: int) -> None:
+    """What is known of the beginnings before spares a look at each, and hides none."""
+    longest = 16
+    expected = next(
+        (
+            found.start() + 1
+            for found in re.finditer(rb"\nWARC/\d", text)
+            if found.start() + 1 >= start
+            and re.search(rb"\n\r{0,2}\n", text[found.start() + 1 :][:longest])
+        ),
+        len(text),
+    )
+    with tempfile.NamedTemporaryFile() as file, pytest.MonkeyPatch.context() as patch:
+        file.write(text)
+        file.flush()
+        patch.setattr(careful, "LONGEST_HEAD", longest)
+        with Window(file.name) as window:
+            assert careful._next_record(window, start, len(text)) == expected
 
 
 _OF_INDEXES = sorted(path for path in CORPUS.glob("*") if re.search(r"\.cdxj?(\.gz)?$", path.name))

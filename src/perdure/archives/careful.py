@@ -34,6 +34,7 @@ LONGEST_START = 8 << 10
 """Bytes of a block in which status and media type are looked for."""
 _BITE = 32
 _GAP = b"\r\n"
+_LONGEST_END = len(b"\r\n\r\n")  # of a head
 _LINE_ENDS = "its lines do not end with CRLF"
 _BEGINNING = re.compile(rb"\nWARC/\d")
 _FIRST = re.compile(rb"WARC/\d")
@@ -280,6 +281,7 @@ def _next_record(window: Window, start: int, stop: int) -> int:
     """The next place where a line begins that can begin a record."""
     overlap = 8 << 10
     at = max(start - 1, 0)
+    endless = 0  # up to here no head ends: so none does of those that begin before
     while at < stop:
         piece = window.at(at, min(4 * PIECE, stop - at))
         for found in sorted(
@@ -287,7 +289,15 @@ def _next_record(window: Window, start: int, stop: int) -> int:
             key=lambda one: one.start(),
         ):
             place = at + found.start() + 1
-            if place >= start and _headed(window.at(place, LONGEST_HEAD)):
+            if place < start:
+                continue
+            if found.re is _BEGINNING:
+                begin = max(place, endless - _LONGEST_END)
+                rest = window.at(begin, place + LONGEST_HEAD - begin)
+                if heads.end_of_head(rest) < 0:
+                    endless = begin + len(rest)
+                    continue
+            if _headed(window.at(place, LONGEST_HEAD)):
                 return place
         if at + len(piece) >= stop or len(piece) <= overlap:
             break
