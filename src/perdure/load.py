@@ -40,9 +40,7 @@ from perdure.model import (
 )
 
 _MOST_REFUSED = 1000  # told of an atomic load
-
-
-_UNNAMED = Record()
+_UNNAMED = Record()  # of which the key spells the name
 
 _Kinds = dict[tuple[str, str, str | None, str | None], warc.Heads]
 """Heads of documents of which the same is said."""

@@ -39,10 +39,7 @@ HIGHEST_TODAY = 999_999_999
 """Serial number of today that a line can have: after it there must be more to mint than a day can
 use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
 """
-
-
-_FIRST = {None, 1}
-"""What may be said of a version, so that it is the first."""
+_FIRST = {None, 1}  # what may be said of a version, so that it is the first
 
 
 class Terms(msgspec.Struct, frozen=True):
