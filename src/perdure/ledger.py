@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -230,10 +230,10 @@ class Ledger:
         self._added[key] = text
         self._refers.append((reference_hash(f"sha512:{sha512}"), key))
 
-    def reserve(self, keys: Iterable[str], format: str, by: str) -> None:
+    def reserve(self, keys: Sequence[str], format: str, by: str) -> None:
         """New records that say nothing but that, when and by whom their names were minted."""
         record = Record(at=self.now, by=by, minted=format)
-        self._added.update(dict.fromkeys(keys, stored.encode(record).decode()))
+        self.store.add_alike(keys, stored.encode(record).decode())
 
     def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
         """New records of a bulk load: keys and stored forms. Their references are staged apart."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -94,6 +94,8 @@ _REBUILD = "with no server running, 'perdure rebuild' makes the file anew from t
 
 _TOGETHER = 32
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
+_ALIKE = " VALUES" + ",".join(f"(?{number},?1)" for number in range(2, _TOGETHER + 2))
+_ADD = "INSERT INTO records(key, record)"
 _RECORD = "SELECT record FROM records WHERE key=?"
 
 _decode_token = msgspec.json.Decoder(Token).decode
@@ -371,7 +373,14 @@ class SqliteWriter(SqliteRecords):
 
     def add(self, rows: Iterable[tuple[str, str]]) -> None:
         """New records: key and stored form."""
-        _insert(self._only, "INSERT INTO records(key, record)", rows)
+        _insert(self._only, _ADD, rows)
+
+    def add_alike(self, keys: Sequence[str], text: str) -> None:
+        """New records that have the same stored form."""
+        whole = len(keys) - len(keys) % _TOGETHER
+        for at in range(0, whole, _TOGETHER):
+            self._only.execute(_ADD + _ALIKE, (text, *keys[at : at + _TOGETHER]))
+        self._only.executemany(_ADD + " VALUES(?,?)", [(key, text) for key in keys[whole:]])
 
     def put(self, key: str, record: Record) -> None:
         """A record as it is found during a rebuild, whatever was there."""
