@@ -239,6 +239,15 @@ def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, cl
         assert one.uri.split(".")[-2:] == other.uri.split(".")[-2:]  # format and version
 
 
+def test_each_batch_is_dated_with_its_own_time(desk: Desk) -> None:
+    desk.mint(text("early"))
+    desk.clock.advance(hours=1)
+    desk.mint(text("late"))
+    with (desk.root / "segments" / "000001.warc").open("rb") as file:
+        early, late = (found.block.at for found in warc.read(file, where=""))
+    assert early[11:13] != late[11:13]
+
+
 def _kept(
     record: Record | None, segments: Segments
 ) -> tuple[Record, list[tuple[Representation, bytes]]]:

@@ -72,8 +72,7 @@ class Door(abc.ABC):
 
     def submit(self, command: Command) -> asyncio.Future[Receipt]:
         """The same for the event loop that runs now, which goes on with other work meanwhile."""
-        loop = asyncio.get_running_loop()
-        return (self._exchanges.get(loop) or self._exchange(loop)).submit(command)
+        return self._exchange(asyncio.get_running_loop()).submit(command)
 
     def hand_in(self, command: Command, then: Then) -> None:
         """Queues a command; `then` is called with the answer, in the event loop that runs now."""

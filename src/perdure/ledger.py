@@ -42,6 +42,7 @@ _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 _encode = msgspec.json.Encoder().encode
+_Said = tuple[int, str, str, str | None, str | None]
 
 
 class Serials:
@@ -101,6 +102,7 @@ class Ledger:
         self._added: dict[str, str] = {}
         self._refers: list[tuple[int, str]] = []
         self._revised = False
+        self._heads: dict[_Said, warc.Heads] = {}  # of this batch, for what is said of content
         with ExitStack() as opened:
             self.store = SqliteWriter(root)
             opened.callback(self.store.close)
@@ -142,6 +144,7 @@ class Ledger:
     def begin(self, now: str) -> None:
         """Starts a batch at this time. Raises apsw.Error or OSError."""
         self.now = now
+        self._heads.clear()
         self.store.begin()
         if self._appender.end and (
             self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
@@ -321,18 +324,18 @@ class Ledger:
     def place(self, name: str, version: int, content: Content) -> Representation:
         """Queues bytes under their full name, and says where they will lie."""
         if content.spooled is None:
-            segment, offset = self.append(self.heads(version, content), name, content)
+            segment, offset = self.append(name, version, content)
         else:
             block, source = self._block(name, version, content), self.incoming(content.spooled)
             segment, offset = self._appender.adopt(block, source)
         return representation(content, segment, offset)
 
-    def heads(self, version: int, content: Content) -> warc.Heads:
-        """What `append` writes before content, in this batch, of which the same is said."""
-        return warc.heads(self._block("", version, content))
-
-    def append(self, heads: warc.Heads, name: str, content: Content) -> tuple[int, int]:
+    def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
         """Queues bytes that are in memory under their full name; gives segment and offset."""
+        said = (version, content.format, content.media_type, content.charset, content.language)
+        heads = self._heads.get(said)
+        if heads is None:
+            heads = self._heads[said] = warc.heads(self._block(name, version, content))
         appender = self._growing()
         head = heads(appender.record_id(), name, content.length, content.sha512, content.blake3)
         return appender.append(head, content.data or b"")

@@ -23,7 +23,6 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure import binding, naming, rules, stored
-from perdure.blobs import warc
 from perdure.errors import Conflict, InvalidRequest
 from perdure.handles import changes
 from perdure.ids import Identifier
@@ -42,8 +41,6 @@ from perdure.model import (
 _MOST_REFUSED = 1000  # told of an atomic load
 _UNNAMED = Record()  # of which the key spells the name
 
-_Kinds = dict[tuple[str, str, str | None, str | None], warc.Heads]
-"""Heads of documents of which the same is said."""
 Refused = tuple[int, str]
 Check = Callable[[Record], None]
 """Raises InvalidRequest for a record that an operator forbids."""
@@ -159,9 +156,8 @@ def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers)
         return
     records = []
-    kinds: _Kinds = {}
     for row in rows:
-        text = _document(ledger, row, kinds) or _with_bytes(ledger, row)
+        text = _document(ledger, row) or _with_bytes(ledger, row)
         records.append((row.key, text))
     ledger.add_loaded(records, refers)
 
@@ -171,21 +167,17 @@ def _has_more(row: Row) -> bool:
     return bool(row.contents) or b'"tombstone"' in row.record
 
 
-def _document(ledger: Ledger, row: Row, kinds: _Kinds) -> str | None:
+def _document(ledger: Ledger, row: Row) -> str | None:
     """The stored form of a record that says only which bytes it holds, which are placed; None for
-    all others. What is said of many documents is spelled out once, in `kinds`."""
+    all others."""
     if len(row.contents) != 1:
         return None
     ((number, content),) = row.contents
     held = stored.document(row.record.decode())
     if number != 1 or content.spooled or held is None or held.format != content.format:
         return None
-    said = (content.format, content.media_type, content.charset, content.language)
-    heads = kinds.get(said)
-    if heads is None:
-        heads = kinds[said] = ledger.heads(1, content)
     name = naming.full_name(row.key, _UNNAMED, 1, content.format)
-    return held.placed(*ledger.append(heads, name, content))
+    return held.placed(*ledger.append(name, 1, content))
 
 
 def _with_bytes(ledger: Ledger, row: Row) -> str:

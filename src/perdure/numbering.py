@@ -97,18 +97,17 @@ class _Kind:
     be alone.
     """
 
-    __slots__ = ("_behind", "_heads", "_ledger", "_record")
+    __slots__ = ("_behind", "_ledger", "_record")
 
     def __init__(self, ledger: Ledger, by: str, content: Content) -> None:
         self._ledger = ledger
         self._behind = f".{content.format}.1"
-        self._heads = ledger.heads(1, content)
         self._record = stored.alike(ledger.now, by, representation(content))
 
     def keep(self, stem: str, key: str, content: Content) -> str:
         """The name under which it is kept."""
         ledger, name = self._ledger, stem + self._behind
-        segment, offset = ledger.append(self._heads, name, content)
+        segment, offset = ledger.append(name, 1, content)
         text = self._record(content.length, content.sha512, segment, offset)
         ledger.add_document(key, text, content.sha512)
         return name

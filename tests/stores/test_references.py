@@ -140,6 +140,7 @@ def test_what_older_releases_wrote_down_is_taken_over(desk: Desk) -> None:
     connection.close()
     desk.reopen()
     bind(desk, 2)
+    assert asked(desk.root, "SELECT count(*) FROM sqlite_master WHERE name='recent_refers'") == 0
     with closing(SqliteRecords(desk.root)) as reader:
         assert reader.referring("location:https://a.example/1") == [key]
         assert reader.referring("location:https://all.example/1") == [key]

@@ -66,7 +66,7 @@ def _slices() -> list[list[Row]]:
 
 
 def take_over(connection: apsw.Connection) -> None:
-    """Merges what the releases before 0.1 wrote down. Raises apsw.Error."""
+    """Merges what was written down before those of a batch were one row. Raises apsw.Error."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name='recent_refers'").get is None:
         return
     with connection:

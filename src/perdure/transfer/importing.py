@@ -142,6 +142,7 @@ class _Run:
         self._rows: list[Row] = []
         self._size = 0
         self._high = ""
+        self._length = 0  # of the block from which rows come
         self._here = begun
         self.begun = begun
         """Offset and first line of the block in which the row begins that waits."""
@@ -149,7 +150,7 @@ class _Run:
     def enter(self, block: Block) -> None:
         """What comes now is from this block."""
         self._here = block.start, block.first
-        self._size += block.end - block.start
+        self._length = block.end - block.start
         if not self._rows:
             self.begun = self._here
 
@@ -167,6 +168,7 @@ class _Run:
         self._rows += reading.rows
         self._high = reading.rows[-1].key
         self.begun = self._here
+        self._size += self._length
         return True
 
     def offer(self, row: Row) -> bool:
