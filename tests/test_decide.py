@@ -24,6 +24,7 @@ from perdure.model import (
     Redirect,
     Representation,
     Tombstone,
+    Value,
     Version,
     Want,
 )
@@ -46,13 +47,16 @@ def held(format: str, language: str | None = None) -> Representation:
     )
 
 
-def version(number: int, *ones: str | Representation, gone: bool = False) -> Version:
+def version(
+    number: int, *ones: str | Representation, gone: bool = False, broken: Tombstone | None = None
+) -> Version:
     representations = tuple(held(one) if isinstance(one, str) else one for one in ones)
     return Version(
         number=number,
         at="1997-09-01T00:00:00Z",
         representations=representations,
         tombstone=GRAVE if gone else None,
+        broken=broken,
     )
 
 
@@ -164,7 +168,7 @@ def test_the_very_format_that_is_named_comes_before_its_other_names() -> None:
         (record(minted="text"), ".text.1", "Description"),
         (record(minted="text"), ".text.2", "NoSuchVersion"),
         (record(), "hdl:1/2", "Description"),
-        (record(version(1)), ".text.1", "Description"),  # its location was broken
+        (record(version(1)), ".text.1", "Description"),  # why is not known
         (record(version(1, "text"), version(2)), "", ".text.1"),
         (record(version(1, "text"), version(2)), ".text.2", "Description"),
         (record(at("a")), "hdl:1/2", "-> a"),
@@ -200,6 +204,37 @@ def test_what_was_withdrawn_is_answered_with_its_tombstone(
     assert outcome(asked, there) == answer
     assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
     assert outcome(asked, there, want=Want.NAMES) == "Description"
+
+
+@pytest.mark.parametrize(
+    ("there", "asked", "answer"),
+    [
+        (record(broken=GRAVE), "", "Gone"),
+        (record(broken=GRAVE), ".html.5", "Gone"),  # it may have been there
+        (record(broken=GRAVE, minted="text"), ".text.1", "Gone"),
+        (record(version(1, broken=GRAVE)), "", "Gone"),
+        (record(version(1, broken=GRAVE)), ".text.1", "Gone"),
+        (record(version(1, broken=GRAVE)), ".text.2", "NoSuchVersion"),
+        (record(version(1, "text"), version(2, broken=GRAVE)), "", ".text.1"),
+        (record(version(1, "text"), version(2, broken=GRAVE)), ".text.2", "Gone"),
+        # bound again
+        (record(at("a"), broken=GRAVE), "", "-> a"),
+        (record(at("a", valid_from="2999-01-01"), broken=GRAVE), "", "Description"),
+        (record(version(1, "text"), broken=GRAVE), "", ".text.1"),
+        (record(version(1, broken=GRAVE), at("a", 1)), ".text.1", "-> a"),
+        # a handle that leads nowhere still has values
+        (record(broken=GRAVE, values=(Value(index=1, type="DESC", data="x"),)), "", "Description"),
+    ],
+)
+def test_what_is_bound_to_nothing_any_more_is_answered_with_why(
+    there: Record, asked: str, answer: str
+) -> None:
+    """ "existed, nothing known now … → 410 with the tombstone"  # ruling: http-errors"""
+    for want in (Want.RESOURCE, Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
+        if answer == "Gone":
+            assert outcome(asked, there, want=want) == "Gone"
+    assert outcome(asked, there, day="2026-11-22") == answer
+    assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
 
 
 MANY = record(version(1, held("text", "en"), held("html", "en"), held("pdf", "de")))

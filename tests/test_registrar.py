@@ -706,12 +706,43 @@ def test_breaking_what_promised_nothing(desk: Desk) -> None:
     name = desk.mint(locations=(Location(uri="https://a.example/"),)).identifier
     desk.break_(name, "https://a.example/")
     for asked in (name, f"{TODAY}/1", f"{TODAY}/1.html"):
-        assert isinstance(desk.resolve(asked), Description)
+        step = desk.resolve(asked)
+        assert isinstance(step, Gone)  # ruling: http-errors ("existed, nothing known now")
+        assert step.tombstone.reason == "its location https://a.example/ was broken"
     assert desk.record(name).revision == 2
     with pytest.raises(NoSuchVersion):
         desk.resolve(f"{TODAY}/1.text.2")
     # version 1 was what the location held: other bytes are another version
     assert desk.commit(name, text("two")).identifier == f"{TODAY}/1.text.2"
+
+
+def test_what_was_broken_can_be_bound_again(desk: Desk) -> None:
+    name = desk.mint(locations=(Location(uri="https://a.example/"),)).identifier
+    desk.break_(name, "https://a.example/")
+    desk.bind(name, Location(uri="https://b.example/"))
+    assert isinstance(desk.resolve(name), Redirect)
+    assert desk.record(name).unbound(1) is None
+    desk.break_(name, "https://b.example/")
+    step = desk.resolve(name)
+    assert isinstance(step, Gone)
+    assert "b.example" in step.tombstone.reason
+    desk.commit(name, text("one"), version=1)
+    assert desk.served(name, 1) == b"one"
+
+
+def test_what_one_of_two_locations_held_is_not_gone(desk: Desk) -> None:
+    """Of a name without versions, and of each version by itself."""
+    handle = "hdl:1/2"
+    places = (Location(uri="https://a.example/"), Location(uri="https://b.example/"))
+    desk.register(handle, locations=(*places, Location(uri="https://a.example/3", version=3)))
+    desk.break_(handle, "https://a.example/3")
+    desk.break_(handle, "https://a.example/")
+    assert isinstance(desk.resolve(handle), Redirect)
+    assert desk.record(handle).broken is None
+    desk.break_(handle, "https://b.example/")
+    step = desk.resolve(handle)
+    assert isinstance(step, Gone)
+    assert "a.example/3" in step.tombstone.reason  # of the highest version there was
 
 
 def test_breaking_a_name_without_versions_finds_its_bytes(desk: Desk) -> None:

@@ -64,7 +64,7 @@ def with_plan(record: Record, plan: rules.Plan | None) -> Record:
 def break_(record: Record, uri: str, content: Any) -> Record:
     location = binding.find_location(DOCUMENT, record, uri)
     plan = binding.plan_break(DOCUMENT, record, location, content)
-    return with_plan(binding.without(record, location, NOW), plan)
+    return binding.broken(with_plan(record, plan), location, "ann", NOW)
 
 
 steps = st.one_of(

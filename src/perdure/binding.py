@@ -17,9 +17,9 @@ import msgspec
 from perdure.errors import Conflict, InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Content, Location, Outcome, Record, Version
+from perdure.model import Content, Location, Outcome, Record, Tombstone, Version
 from perdure.naming import canonical_format, refused, wanted
-from perdure.rules import Plan, check_token, held_as, plan_commit, with_representations
+from perdure.rules import Plan, check_token, held_as, plan_commit, with_version
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _LOCATING = frozenset(
@@ -209,12 +209,25 @@ def plan_break(
     )
 
 
-def without(record: Record, location: Location, at: str) -> Record:
-    """The record without one location. The version that it held stays known, if only by number."""
+def broken(record: Record, location: Location, by: str, at: str) -> Record:
+    """The record without one location and, where nothing else is bound, with how that came to be.
+
+    The version that it held stays known, if only by number.
+    """
     kept = tuple(one for one in record.locations if one != location)
-    if location.version:
-        record = with_representations(record, location.version, (), at)
-    return msgspec.structs.replace(record, locations=kept)
+    record = msgspec.structs.replace(record, locations=kept)
+    if record.is_bound(location.version):
+        return record
+    reason = f"its location {location.uri} was broken"
+    return unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
+
+
+def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
+    """The record with why a version or, for None, the whole is bound to nothing any more."""
+    if number is None:
+        return msgspec.structs.replace(record, broken=why)
+    version = record.version(number) or Version(number=number, at=why.at)
+    return with_version(record, msgspec.structs.replace(version, broken=why))
 
 
 def alias(identifier: Identifier, record: Record, other: Identifier) -> tuple[Record, Outcome]:

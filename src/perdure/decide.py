@@ -33,6 +33,7 @@ from perdure.model import (
     Representation,
     Step,
     Tombstone,
+    Version,
     Want,
 )
 from perdure.naming import qualified, same_format, wanted
@@ -108,7 +109,7 @@ def _resource(
         return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
     if fetches:
         raise _not_acceptable(query, fetches)
-    # Known by name only: it was reserved, or its locations were broken.
+    # Known by name only: nothing was bound to it yet, or not for this day.
     return Description(identifier=query.identifier, record=record)
 
 
@@ -128,7 +129,8 @@ def _location(
 def _candidates(
     query: Query, record: Record
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
-    """Representations and locations that the identifier can mean, best first."""
+    """Representations and locations that the identifier can mean, best first, or why there are none
+    any more."""
     identifier = query.identifier
     named, format = wanted(identifier)
     number = _highest(record) if named is None else named
@@ -160,6 +162,8 @@ def _candidates(
         for location in elsewhere
         if not location.format or format in (None, "*") or same_format(location.format, str(format))
     ]
+    if not (held or elsewhere) and (broken := _broken(record, version)):
+        return broken
     if len(matching) > 1:
         matching.sort(key=lambda location: _rank(location, query))
     if (held or elsewhere) and not (fetches or matching):
@@ -168,6 +172,13 @@ def _candidates(
             identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
         )
     return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
+
+
+def _broken(record: Record, version: Version | None) -> Tombstone | None:
+    """Why nothing is bound any more; None where nothing ever was, or a handle's values are left."""
+    if record.values:
+        return None
+    return (record.unbound(version.number) if version else None) or record.unbound(None)
 
 
 def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
@@ -223,9 +234,11 @@ def _highest(record: Record) -> int | None:
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:
     """Raises NoSuchVersion for one that was neither committed nor bound nor reserved, unless no
-    version is known and a location may hold any."""
+    version is known and a location may hold any, or may have held it."""
     numbers = version_numbers(record)
-    anywhere = not numbers and any(location.version is None for location in record.locations)
+    anywhere = not numbers and (
+        record.broken is not None or any(location.version is None for location in record.locations)
+    )
     reserved = number == 1 and record.minted and not record.versions
     if number not in numbers and not anywhere and not reserved:
         raise NoSuchVersion(identifier=str(identifier), version=number, versions=numbers)

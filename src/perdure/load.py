@@ -281,6 +281,7 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
         attached=(*held.attached, *(one for one in more.attached if one.format not in mine)),
         aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
         tombstone=held.tombstone or more.tombstone,
+        broken=held.broken or more.broken,
     )
 
 
@@ -301,10 +302,13 @@ def _with_version(identifier: Identifier, record: Record, more: Version) -> Reco
                 reason="it is bound to other bytes for ever",
                 current=f"sha512 {mine.sha512}",
             )
-    grown = replace(held, representations=tuple(ones), tombstone=held.tombstone or more.tombstone)
-    others = (one for one in record.versions if one.number != more.number)
-    versions = tuple(sorted((*others, grown), key=lambda one: one.number))
-    return replace(record, versions=versions)
+    grown = replace(
+        held,
+        representations=tuple(ones),
+        tombstone=held.tombstone or more.tombstone,
+        broken=held.broken or more.broken,
+    )
+    return rules.with_version(record, grown)
 
 
 def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:

@@ -32,7 +32,7 @@ class Stored(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=F
 
 
 class Tombstone(Stored, frozen=True, kw_only=True):
-    """Why bytes are no longer served. The identifier stays for ever."""
+    """Why something is no longer served. The identifier stays for ever."""
 
     reason: str
     at: str
@@ -72,6 +72,8 @@ class Version(Stored, frozen=True, kw_only=True):
     at: str
     representations: tuple[Representation, ...] = ()
     tombstone: Tombstone | None = None
+    broken: Tombstone | None = None
+    """How the last location of it was broken, when nothing else was bound to it."""
 
     def find(self, format: str) -> Representation | None:
         """The representation in exactly this format."""
@@ -145,14 +147,28 @@ class Record(Stored, frozen=True, kw_only=True):
     values: tuple[Value, ...] = ()
     """As a handle; see `perdure.handles`. Those that are locations lie in `locations`, too."""
     proposal: Proposal | None = None
+    broken: Tombstone | None = None
+    """How the last location of no certain version was broken, when nothing else was bound."""
 
     def version(self, number: int) -> Version | None:
         return next((held for held in self.versions if held.number == number), None)
 
+    def is_bound(self, number: int | None) -> bool:
+        """Whether a version or, for None, anything at all is bound to bytes or to a location."""
+        return any(
+            one.representations for one in self.versions if number in (None, one.number)
+        ) or any(number in (None, one.version) for one in self.locations)
+
+    def unbound(self, number: int | None) -> Tombstone | None:
+        """Why a version or, for None, the whole is bound to nothing any more, where that is so."""
+        one = self if number is None else self.version(number)
+        return None if one is None or self.is_bound(number) else one.broken
+
     @property
     def newest(self) -> Version | None:
-        """The highest version that was not withdrawn."""
-        return next((held for held in reversed(self.versions) if held.tombstone is None), None)
+        """The highest version of which bytes are held that were not withdrawn."""
+        held = (one for one in reversed(self.versions) if one.representations)
+        return next((one for one in held if one.tombstone is None), None)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -453,7 +469,7 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """It was withdrawn. A tombstone is an answer, not an error."""
+    """It was withdrawn, or its last location broken. To say so is an answer, not an error."""
 
     identifier: Identifier
     tombstone: Tombstone

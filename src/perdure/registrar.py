@@ -351,9 +351,10 @@ class Registrar:
         rules.check_revision(identifier, record, command.expect)
         location = binding.find_location(identifier, record, command.uri)
         plan = binding.plan_break(identifier, record, location, command.content)
-        changed = binding.without(record, location, self._ledger.now)
+        changed = record
         if plan and plan.fresh:
-            changed = self._with_bytes(identifier, changed, plan)
+            changed = self._with_bytes(identifier, record, plan)
+        changed = binding.broken(changed, location, command.by, self._ledger.now)
         return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
 
     def _alias(self, command: Alias) -> Receipt:
@@ -378,7 +379,7 @@ class Registrar:
             rules.check_unknown(identifier, command.expect)
             self._check_turn(identifier)
             empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
-            record, _ = changes.assign(identifier, empty, command.values or (), now)
+            record, _ = changes.assign(identifier, empty, command.values or (), now, command.by)
             self._ledger.recount_serials()
             self._ledger.add(identifier.key, record)
             return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
@@ -389,10 +390,12 @@ class Registrar:
                 raise changes.undeletable(identifier)
             changed, outcome = changes.deleted(identifier, record, now, command.by), Outcome.CHANGED
         elif mutable and changes.is_deleted(record):
-            changed, _ = changes.assign(identifier, changes.anew(record), command.values, now)
+            changed, _ = changes.assign(
+                identifier, changes.anew(record), command.values, now, command.by
+            )
             outcome = Outcome.CREATED
         else:
-            changed, outcome = changes.assign(identifier, record, command.values, now)
+            changed, outcome = changes.assign(identifier, record, command.values, now, command.by)
         return self._ledger.revise(identifier, record, changed, outcome, command.by)
 
     def _withdraw(self, command: Withdraw) -> Receipt:

@@ -293,7 +293,12 @@ def with_representations(
     else:
         late = tuple(msgspec.structs.replace(one, at=at) for one in added)
         version = msgspec.structs.replace(held, representations=held.representations + late)
-    others = tuple(one for one in record.versions if one.number != number)
+    return with_version(record, version)
+
+
+def with_version(record: Record, version: Version) -> Record:
+    """The record with this version, in place of the one of its number where there is one."""
+    others = (one for one in record.versions if one.number != version.number)
     versions = tuple(sorted((*others, version), key=lambda one: one.number))
     return msgspec.structs.replace(record, versions=versions)
 
@@ -366,10 +371,7 @@ def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
 def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
     """The record with a tombstone on a version, whether bytes of it are held here or not."""
     held = record.version(number) or Version(number=number, at=tombstone.at)
-    others = tuple(one for one in record.versions if one.number != number)
-    gone = msgspec.structs.replace(held, tombstone=tombstone)
-    versions = tuple(sorted((*others, gone), key=lambda one: one.number))
-    return msgspec.structs.replace(record, versions=versions)
+    return with_version(record, msgspec.structs.replace(held, tombstone=tombstone))
 
 
 # Who may

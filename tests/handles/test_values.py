@@ -15,6 +15,7 @@ from perdure.model import Location, Outcome, Record, Value
 
 HANDLE = parse("hdl:21.T14999/x")
 AT, LATER = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z"
+BY = "ann"
 INDEXES = st.integers(1, values.COMPUTED - 1)
 HOSTS = st.sampled_from([f"http://{name}.example/" for name in "abcdef"])
 TEXTS = st.text(max_size=20)
@@ -33,7 +34,7 @@ def some_values(draw: st.DrawFn) -> tuple[Value, ...]:
 
 
 def assigned(new: tuple[Value, ...], record: Record | None = None, at: str = AT) -> Record:
-    return changes.assign(HANDLE, record or Record(at=AT), new, at)[0]
+    return changes.assign(HANDLE, record or Record(at=AT), new, at, BY)[0]
 
 
 @settings(deadline=None)
@@ -65,12 +66,23 @@ def test_a_value_that_did_not_change_keeps_its_time(
     first: tuple[Value, ...], second: tuple[Value, ...]
 ) -> None:
     before = assigned(first)
-    after, outcome = changes.assign(HANDLE, before, second, LATER)
+    after, outcome = changes.assign(HANDLE, before, second, LATER, BY)
     same = {(one.index, one.type, one.data) for one in first}
     for one in values_of(after):
         assert one.at == (AT if (one.index, one.type, one.data) in same else LATER)
     unchanged = same == {(one.index, one.type, one.data) for one in second}
     assert (outcome is Outcome.UNCHANGED) == unchanged
+
+
+@settings(deadline=None)
+@given(some_values(), some_values())
+def test_a_handle_that_leads_nowhere_any_more_knows_why(
+    first: tuple[Value, ...], second: tuple[Value, ...]
+) -> None:
+    after = assigned(second, assigned(first), LATER)
+    led, leads = ({one.uri for one in record.locations} for record in (assigned(first), after))
+    assert (after.unbound(None) is None) == (not led or bool(leads))
+    assert (after.broken is None) == (not led or bool(leads))  # to move on is not to be broken
 
 
 @settings(deadline=None)

@@ -12,7 +12,7 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model import Alias, Location, Withdraw
+from perdure.model import Alias, Bind, Break, Location, Withdraw
 
 PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
 
@@ -280,6 +280,28 @@ def test_what_was_withdrawn_is_gone_and_says_why(site: Deployment, names: Names)
     assert page.status == 410
     assert b"a court said so" in page.body
     assert json.loads(site.get(f"/{names.withdrawn}?info").body)["status"] == "withdrawn"
+
+
+def test_what_is_bound_to_nothing_any_more_is_gone_and_says_why(site: Deployment) -> None:
+    """ "existed, nothing known now … → 410 with the tombstone"  # ruling: http-errors"""
+    name = site.mint(locations=(Location(uri="https://a.example/<b>"),))
+    site.do(Break(by="clerk", identifier=parse(name), uri="https://a.example/<b>"))
+    answer = site.get(f"/{name}")
+    assert answer.status == 410
+    assert "max-age" not in answer.headers.get("cache-control", "")  # it may be bound again
+    tombstone = json.loads(answer.body)["tombstone"]
+    assert tombstone["reason"] == "its location https://a.example/<b> was broken"
+    assert tombstone["by"] == "clerk"
+    shown = json.loads(site.get(f"/{name}?info").body)
+    assert shown["status"] == "broken"
+    assert shown["versions"][0]["broken"] == tombstone
+    for target in (name, f"{name}?landing"):
+        page = site.get(f"/{target}", "Accept: text/html").body
+        assert b"its location https://a.example/&lt;b&gt; was broken" in page
+    assert site.get(f"/uri-res/N2L?{name}").status == 410
+    site.do(Bind(identifier=parse(name), locations=(Location(uri="https://b.example/"),)))
+    assert site.get(f"/{name}").headers["location"] == "https://b.example/"
+    assert json.loads(site.get(f"/{name}?info").body)["versions"][0]["broken"] is None
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,13 @@ records: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
         "metadata": st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
         "aliases": st.lists(st.sampled_from(["hdl:1/A", "urn:isbn:1", "ark:1/2"]), max_size=2),
         "withdrawn": st.just([{"reason": "x", "by": "me", "at": "2002-02-02T00:00:00Z"}]),
+        "broken": st.lists(
+            st.fixed_dictionaries(
+                {"reason": st.just("moved"), "at": st.just("2002-02-02T00:00:00Z")},
+                optional={"version": st.integers(1, 3), "by": st.just("me")},
+            ),
+            max_size=2,
+        ),
     },
 )
 

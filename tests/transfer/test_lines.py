@@ -66,7 +66,7 @@ def test_what_is_written_reads_back_equal() -> None:
         metadata={"title": "Ä"},
         aliases=("hdl:1/2",),
         minted="text",
-        withdrawn=(lines.Withdrawn(reason="why"),),
+        withdrawn=(lines.Ended(reason="why"),),
     )
     text = write_line(line)
     assert text.endswith(b"}\n")
@@ -80,7 +80,7 @@ def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
         place({"uri": "https://a", "region": "e u"})
 
 
-@pytest.mark.parametrize("kind", [Line, lines.Place, Held, lines.Withdrawn])
+@pytest.mark.parametrize("kind", [Line, lines.Place, Held, lines.Ended])
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
     heading = {"Line": "A line", "Place": "A location", "Held": "Content"}
     title = heading.get(kind.__name__, "A withdrawal")

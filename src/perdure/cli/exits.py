@@ -33,7 +33,7 @@ OTHERS = {
     FINDINGS: "done, and something was found: bad lines, damaged bytes, a damaged deployment",
     USAGE: "the command line cannot be understood",
     SYSTEM: "the operating system refused (a file cannot be read or written)",
-    GONE: "`get`: it was withdrawn; the tombstone is on stderr",
+    GONE: "`get`: it was withdrawn, or its last location broken; stderr says when and why",
     ELSEWHERE: "`get`: it lies elsewhere; `--follow` goes there",
     INTERRUPTED: "interrupted with Ctrl-C",
     BROKEN_PIPE: "the reader of stdout went away",

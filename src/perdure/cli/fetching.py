@@ -89,7 +89,7 @@ class Withdrawn(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         said = self.tombstone
         reason = quote(said.get("reason", ""))
-        return f"{self.identifier} was withdrawn {said.get('at')} by {said.get('by')}: {reason}"
+        return f"{self.identifier} is gone since {said.get('at')}, says {said.get('by')}: {reason}"
 
 
 Delivery = Bytes | Elsewhere | Withdrawn

@@ -61,7 +61,7 @@ def text(step: Step, want: Want, *, base: str) -> str:
             urls = [*here, *(location.uri for location in locations)]
             return "\n".join(urls[:1] if want is Want.LOCATION else urls)
         case Gone(identifier=identifier, tombstone=tombstone):
-            return f"gone {identifier} {_tombstone(tombstone)}"
+            return f"gone {identifier} {_since(tombstone)}"
         case Description(identifier=identifier, record=record):
             return description(identifier, record)
 
@@ -74,11 +74,15 @@ def description(identifier: Identifier, record: Record) -> str:
 def _facts(record: Record) -> Iterator[str]:
     yield f"revision {record.revision} of {record.at}, by {record.by or 'nobody known'}"
     if record.tombstone:
-        yield _tombstone(record.tombstone)
+        yield f"withdrawn {_since(record.tombstone)}"
+    if why := record.unbound(None):
+        yield f"bound to nothing {_since(why)}"
     if record.minted and not record.versions and not record.locations:
         yield f"reserved as {record.minted}"
     for version in record.versions:
         yield from _version(version)
+        if why := record.unbound(version.number):
+            yield f"  bound to nothing {_since(why)}"
     yield from (f"at {_location(location)}" for location in record.locations)
     yield from (f"also {name}" for name in record.aliases)
     if record.about is not None:
@@ -90,7 +94,7 @@ def _facts(record: Record) -> Iterator[str]:
 def _version(version: Version) -> Iterator[str]:
     yield f"version {version.number} of {version.at}"
     if version.tombstone:
-        yield f"  {_tombstone(version.tombstone)}"
+        yield f"  withdrawn {_since(version.tombstone)}"
     for held in version.representations:
         yield f"  {held.format}: {_held(held)}"
 
@@ -107,5 +111,5 @@ def _location(location: Location) -> str:
     return " ".join((uri, *(f"{name}={value}" for name, value in extra.items())))
 
 
-def _tombstone(tombstone: Tombstone) -> str:
-    return f"withdrawn {tombstone.at} by {tombstone.by}: {tombstone.reason!a}"
+def _since(tombstone: Tombstone) -> str:
+    return f"since {tombstone.at}, says {tombstone.by}: {tombstone.reason!a}"

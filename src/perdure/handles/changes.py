@@ -46,13 +46,13 @@ def without(current: tuple[Value, ...], indexes: frozenset[int]) -> tuple[Value,
 
 
 def assign(
-    identifier: Identifier, record: Record, new: tuple[Value, ...], at: str
+    identifier: Identifier, record: Record, new: tuple[Value, ...], at: str, by: str
 ) -> tuple[Record, Outcome]:
     """The record with exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
     _check(new)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
-    changed = _located(identifier, record, _places(new), at)
+    changed = _located(identifier, record, _places(new), at, by)
     dated = _dated({one.index: one for one in values.values_of(record)}, new, at)
     changed = msgspec.structs.replace(changed, values=dated)
     same = changed.locations == record.locations and dated == values.values_of(record)
@@ -105,15 +105,10 @@ def _places(new: tuple[Value, ...]) -> dict[str, Location]:
 
 
 def _located(
-    identifier: Identifier, record: Record, places: dict[str, Location], at: str
+    identifier: Identifier, record: Record, places: dict[str, Location], at: str, by: str
 ) -> Record:
     """The record with locations at these places and no others."""
-    changed = record
-    for location in record.locations:
-        if location.uri not in places:
-            binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
-            changed = binding.without(changed, location, at)
-    kept = {one.uri: one for one in changed.locations}
+    kept = {one.uri: one for one in record.locations}
     bound = [
         msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
         if uri in kept and (place.weight, place.region) != (1, None)
@@ -121,8 +116,13 @@ def _located(
         for uri, place in places.items()
         if uri not in kept or (place.weight, place.region) != (1, None)
     ]
+    changed = record
     if bound:
-        changed, _ = binding.bind(identifier, changed, tuple(bound))
+        changed, _ = binding.bind(identifier, record, tuple(bound))
+    for location in record.locations:
+        if location.uri not in places:
+            binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
+            changed = binding.broken(changed, location, by, at)
     return changed
 
 

@@ -117,22 +117,32 @@ def public(
         "about": None if record.about is None else msgspec.to_builtins(record.about),
         "attached": [_attached(one) for one in record.attached],
         "aliases": list(record.aliases),
-        "versions": [_version(one, identifier, base) for one in record.versions],
+        "versions": [
+            _version(one, record.unbound(one.number), identifier, base) for one in record.versions
+        ],
         "locations": [_location(one) for one in record.locations],
         "tombstone": _tombstone(record.tombstone),
+        "broken": _tombstone(record.unbound(None)),
     }
 
 
 def status_of(record: Record) -> str:
-    """`withdrawn`, `held`, `located` or, where there is but the name, `reserved`."""
+    """`withdrawn`, `held` or `located`; `broken` where nothing is bound any more; `reserved` where
+    nothing was yet."""
     if record.tombstone:
         return "withdrawn"
     if record.newest is not None:
         return "held"
-    return "located" if record.locations else "withdrawn" if record.versions else "reserved"
+    if record.locations:
+        return "located"
+    if record.versions and record.versions[-1].tombstone:
+        return "withdrawn"
+    return "broken" if record.versions or record.unbound(None) else "reserved"
 
 
-def _version(version: Version, identifier: Identifier, base: str) -> dict[str, Any]:
+def _version(
+    version: Version, broken: Tombstone | None, identifier: Identifier, base: str
+) -> dict[str, Any]:
     return {
         "number": version.number,
         "at": version.at,
@@ -141,6 +151,7 @@ def _version(version: Version, identifier: Identifier, base: str) -> dict[str, A
             for one in version.representations
         ],
         "tombstone": _tombstone(version.tombstone),
+        "broken": _tombstone(broken),
     }
 
 

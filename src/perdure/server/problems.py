@@ -112,12 +112,12 @@ def noted(error: PerdureError, method: str) -> Problem:
 
 
 def of_tombstone(step: Gone) -> Problem:
-    """What was withdrawn: gone, with its tombstone  # ruling: http-errors"""
+    """What was withdrawn or broken: gone, with why  # ruling: http-errors"""
     tomb = step.tombstone
     return Problem(
         status=HTTPStatus.GONE,
         code="gone",
-        detail=f"{step.identifier} was withdrawn at {tomb.at}: {tomb.reason}",
+        detail=f"{step.identifier} is gone since {tomb.at}: {tomb.reason}",
         members={
             "identifier": str(step.identifier),
             "tombstone": {"reason": tomb.reason, "at": tomb.at, "by": tomb.by},
@@ -188,7 +188,10 @@ def answer(problem: Problem, request: Request) -> Answer:
 # --------------------
 
 _OWN = {
-    "gone": (HTTPStatus.GONE, "It was withdrawn. The identifier stays, and says when and why."),
+    "gone": (
+        HTTPStatus.GONE,
+        "It was withdrawn, or its last location broken. The identifier stays, and says why.",
+    ),
     "method-not-allowed": (
         HTTPStatus.METHOD_NOT_ALLOWED,
         "The method is not defined for this; the field Allow names those that are.",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,9 +23,9 @@ from perdure.blobs.segments import Segments
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model import Location, Record, Representation, Version
+from perdure.model import Location, Record, Representation, Tombstone, Version
 from perdure.naming import identify, qualified
-from perdure.transfer.lines import Held, Line, Place, Withdrawn, write_line
+from perdure.transfer.lines import Ended, Held, Line, Place, write_line
 
 LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice as much
 _PAGE = 200
@@ -69,7 +69,8 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
         about=record.about,
         attached=record.attached,
         values=record.values,
-        withdrawn=tuple(_withdrawn(record)),
+        withdrawn=_ends(record.tombstone, ((one.number, one.tombstone) for one in record.versions)),
+        broken=_ends(record.broken, ((one.number, one.broken) for one in record.versions)),
     )
 
 
@@ -80,12 +81,15 @@ def _place(location: Location) -> str | Place:
     return Place(**msgspec.structs.asdict(location))
 
 
-def _withdrawn(record: Record) -> Iterator[Withdrawn]:
-    for version in record.versions:
-        if gone := version.tombstone:
-            yield Withdrawn(version=version.number, reason=gone.reason, at=gone.at, by=gone.by)
-    if gone := record.tombstone:
-        yield Withdrawn(reason=gone.reason, at=gone.at, by=gone.by)
+def _ends(
+    whole: Tombstone | None, versions: Iterable[tuple[int, Tombstone | None]]
+) -> tuple[Ended, ...]:
+    """Why versions, and then the whole, are served no more."""
+    return tuple(
+        Ended(version=number, reason=why.reason, at=why.at, by=why.by)
+        for number, why in (*versions, (None, whole))
+        if why is not None
+    )
 
 
 def _held(

@@ -76,7 +76,7 @@ class Held(_Strict, frozen=True, kw_only=True):
     base64: bytes | None = None
 
 
-class Withdrawn(_Strict, frozen=True, kw_only=True):
+class Ended(_Strict, frozen=True, kw_only=True):
     """Why a version, or all of the resource, is served no more."""
 
     version: Number | None = None
@@ -99,7 +99,9 @@ class Line(_Strict, frozen=True, kw_only=True):
     attached: tuple[Attachment, ...] = ()
     values: tuple[Value, ...] = ()
     """As a handle. Those of type `URL` are locations too, named there or not."""
-    withdrawn: tuple[Withdrawn, ...] = ()
+    withdrawn: tuple[Ended, ...] = ()
+    broken: tuple[Ended, ...] = ()
+    """What a location, which was broken, was bound to alone."""
 
     @property
     def names_file(self) -> bool:

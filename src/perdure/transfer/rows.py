@@ -32,7 +32,7 @@ from perdure.load import joined
 from perdure.model import Content, Location, Record, Representation, Row, Tombstone, Version
 from perdure.stores.references import reference_hash
 from perdure.transfer.contents import Said, settle, take_in
-from perdure.transfer.lines import Held, Line, Plain, bad_line
+from perdure.transfer.lines import Ended, Held, Line, Plain, bad_line
 
 BY = "local"  # as all commands of this machine
 HIGHEST_TODAY = 999_999_999
@@ -173,7 +173,7 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
     else:  # a format may stand twice in one version, or a location have promised something else
         for one in versions:
             record = joined(identifier, record, Record(versions=(one,)))
-    record = _buried(identifier, record, line, terms)
+    record = _ended(identifier, record, line, terms)
     contents = tuple((place, one) for place, _, one in taken)
     refers = tuple(map(reference_hash, sorted(naming.references(record))))
     return Row(identifier.key, stored.encode(record), number, refers, contents)
@@ -232,11 +232,16 @@ def _versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
         yield Version(number=number, at=first[number], representations=(held,))
 
 
-def _buried(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
+def _ended(identifier: Identifier, record: Record, line: Line, terms: Terms) -> Record:
+    for one in line.broken:
+        record = binding.unbound(record, one.version, _why(one, terms))
     for one in line.withdrawn:
-        tombstone = Tombstone(reason=one.reason, at=_date(one.at, terms), by=one.by or BY)
-        record, _ = rules.withdraw(identifier, record, tombstone, one.version)
+        record, _ = rules.withdraw(identifier, record, _why(one, terms), one.version)
     return record
+
+
+def _why(end: Ended, terms: Terms) -> Tombstone:
+    return Tombstone(reason=end.reason, at=_date(end.at, terms), by=end.by or BY)
 
 
 # Bytes
