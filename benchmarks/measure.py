@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
+
+_WIDTH = 140
+"""Columns of a table in a file, where no terminal says how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +90,5 @@ def show(ratios: Iterable[Ratio]) -> bool:
             f"≥ {row.target:.2f}",
             "[green]ok[/]" if row.ok else "[red]missed[/]",
         )
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(table)
     return all(row.ok for row in rows)
