@@ -316,7 +316,7 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     digest: str
-    """SHA-256 of the secret, hexadecimal; of a key, of its 32 bytes."""
+    """SHA-256 of the secret, hexadecimal; of a key, of its 32 bytes behind the name."""
     operations: tuple[str, ...]
     authorities: tuple[str, ...]
     """Scopes, as `perdure.rights` has them: series, shoulders, prefixes, identifiers; `*`."""

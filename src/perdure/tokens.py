@@ -54,6 +54,9 @@ def read_key(text: str) -> bytes:
     return key
 
 
-def digest_of_key(key: bytes) -> str:
-    """What is kept in place of a secret for an Ed25519 public key, 32 bytes."""
-    return hashlib.sha256(key).hexdigest()
+def digest_of_key(name: str, key: bytes) -> str:
+    """What is kept in place of a secret for an Ed25519 public key, 32 bytes.
+
+    The name of the token is in it: a key is public, and several tokens may have the same.
+    """
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + key).hexdigest()

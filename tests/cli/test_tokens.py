@@ -83,6 +83,22 @@ def test_a_token_of_a_key_has_no_secret(shell: Shell) -> None:
     assert shell.error(*wrong, code=4)["code"] == "invalid-request"
 
 
+def test_tokens_of_one_key_stand_beside_one_another(shell: Shell) -> None:
+    """A key is public: nobody takes a token, or its revocation, away by naming its key."""
+    key = base64.b64encode(bytes(range(32))).decode()
+    for name in ("robot", "other"):
+        shell.run("token", "create", name, "--series", SERIES, "--key", key)
+    shell.run("token", "revoke", "robot")
+    shell.run("token", "create", "third", "--series", SERIES, "--key", key)
+    told = [json.loads(line) for line in shell.lines("token", "list", "--json")]
+    assert [(one["name"], bool(one["revoked"])) for one in told] == [
+        ("other", False),
+        ("robot", True),
+        ("third", False),
+    ]
+    shell.error("token", "create", "robot", "--series", SERIES, "--key", key, code=40)
+
+
 def test_what_was_done_with_a_token_is_kept(shell: Shell) -> None:
     shell.run("token", "create", "press", "--series", SERIES)
     shell.run("token", "revoke", "press")

@@ -88,7 +88,7 @@ def create(
         raise click.UsageError("--series or --authority is needed; --authority '*' for all")
     if expires and timestamp(expires) <= timestamp(utc_now()):
         raise click.UsageError("--expires is over already: nobody could use the token")
-    text, digest = new_token() if key is None else ("", digest_of_key(read_key(key)))
+    text, digest = new_token() if key is None else ("", digest_of_key(name, read_key(key)))
     made = Token(
         name=name,
         digest=digest,

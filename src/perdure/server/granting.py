@@ -76,7 +76,7 @@ async def _grant(service: Service, request: Request, caller: Token) -> Answer:
     body = await whole_body(request, _LONGEST_BODY)
     try:
         asked = msgspec.json.decode(body, type=_Grant)
-        digest, secret = _credential(asked.key)
+        digest, secret = _credential(asked.name, asked.key)
         _check_days(asked)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
         raise InvalidRequest(what="the grant", reason=str(error), rule=None) from error
@@ -102,12 +102,12 @@ async def _grant(service: Service, request: Request, caller: Token) -> Answer:
     return _answer(HTTPStatus.CREATED, shown, (b"location", place))
 
 
-def _credential(key: str) -> tuple[str, str]:
+def _credential(name: str, key: str) -> tuple[str, str]:
     """The digest to keep, and the secret to show. Raises InvalidRequest for what is no key."""
     if not key:
         secret, digest = tokens.new_token()
         return digest, secret
-    return tokens.digest_of_key(tokens.read_key(key)), ""
+    return tokens.digest_of_key(name, tokens.read_key(key)), ""
 
 
 def _check_days(asked: _Grant) -> None:

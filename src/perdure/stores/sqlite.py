@@ -447,7 +447,9 @@ class SqliteWriter(SqliteRecords):
     def save_token(self, token: Token) -> None:
         text = msgspec.json.encode(token).decode()
         self._only.execute(
-            "INSERT OR REPLACE INTO tokens VALUES(?,?,?)", (token.name, token.digest, text)
+            "INSERT INTO tokens VALUES(?,?,?) "
+            "ON CONFLICT(name) DO UPDATE SET digest=excluded.digest, token=excluded.token",
+            (token.name, token.digest, text),
         )
 
     def log_token(self, before: Token | None, after: Token, at: str, by: str) -> None:
