@@ -51,13 +51,25 @@ def test_nothing_is_lost_where_the_old_file_can_be_read(full: Desk) -> None:
     names = [f"{TODAY}/1", f"{TODAY}/2", "hdl:10.9999/x"]
     before = list(export_lines(full.registry))
     histories = [full.history(name) for name in names]
+    changes = full.registry.records.token_history("t")
+    assert len(changes) == 1
     assert problems(renewed(full)) == []
     assert list(export_lines(full.registry)) == before
     assert [full.history(name) for name in names] == histories
     assert full.names(f"{TODAY}/1") == [f"{TODAY}/1", "doi:10.9999/x"]
     assert [one.name for one in full.registry.records.tokens()] == ["t"]
+    assert full.registry.records.token_history("t") == changes
     assert full.problems() == []
     assert full.mint().identifier == f"{TODAY}/3.text.1"
+
+
+def test_a_file_from_before_tokens_had_a_history_is_no_damaged_one(full: Desk) -> None:
+    full.registry.close()
+    connection = apsw.Connection(str(full.root / FILE))
+    connection.execute("DROP TABLE token_changes")
+    connection.close()
+    assert problems(renewed(full)) == []
+    assert [one.name for one in full.registry.records.tokens()] == ["t"]
 
 
 def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> None:

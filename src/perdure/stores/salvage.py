@@ -20,8 +20,10 @@ from perdure.errors import Unavailable
 from perdure.model import Record
 from perdure.stores.sqlite import FILE, SqliteWriter
 
-_COPIED = {"history": 3, "tokens": 3, "answered": 5}
+_COPIED = {"history": 3, "tokens": 3, "answered": 5, "token_changes": 6}
 """Tables that are taken over as they are, and how many columns they have."""
+_ABSENT = "no such table: token_changes"
+"""Of a file that was last written before there was one."""
 
 
 class Salvage:
@@ -63,7 +65,7 @@ class Salvage:
             yield str(key), stored.decode(str(text))
 
     def copy_into(self, writer: SqliteWriter) -> None:
-        """Takes over history, tokens and idempotency keys. Runs in the caller's transaction."""
+        """Takes over histories, tokens and idempotency keys. Runs in the caller's transaction."""
         for table, columns in _COPIED.items():
             marks = ",".join("?" * columns)
             statement = f"INSERT OR IGNORE INTO {table} VALUES({marks})"
@@ -78,7 +80,8 @@ class Salvage:
                     raise apsw.CorruptError(f"{len(row)} columns, where there should be {columns}")
                 yield row
         except apsw.Error as error:
-            self.problems.append(f"{table}: {error}")
+            if str(error) != _ABSENT:
+                self.problems.append(f"{table}: {error}")
 
 
 def _alone(path: Path) -> apsw.Connection:
