@@ -250,8 +250,9 @@ def load(root: Path, environment: Mapping[str, str]) -> Settings:
         if not isinstance(table, dict):
             raise BadSettings(setting="perdure", value=table, reason="a table is needed")
     except FileNotFoundError:
+        way = "name the directory with -C or $PERDURE_REGISTRY, or make one with 'perdure init'"
         raise BadSettings(
-            setting="registry", value=root, reason=f"no {FILE} there; make one with 'perdure init'"
+            setting="registry", value=root, reason=f"no {FILE} there; {way}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(setting=FILE, value=path, reason=str(error)) from error

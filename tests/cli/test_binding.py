@@ -22,6 +22,7 @@ def locations(shell: Shell, name: str) -> list[dict[str, object]]:
 
 def test_any_identifier_is_bound_once_it_is_registered(shell: Shell) -> None:
     shell.error("bind", HANDLE, A, code=10)
+    assert "--register" in shell.run("bind", HANDLE, A, code=10).stderr
     shell.run("bind", "--register", HANDLE, A, B, "--weight", "3", "--role", "mirror")
     assert locations(shell, HANDLE) == [
         {"uri": A, "weight": 3, "role": "mirror"},

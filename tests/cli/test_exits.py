@@ -18,7 +18,7 @@ from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
 from perdure import errors
-from perdure.cli import Perdure, exits
+from perdure.cli import Perdure, exits, perdure
 from perdure.cli.command import Command
 from perdure.errors import MalformedIdentifier, PerdureError, StorageFailed
 
@@ -100,10 +100,25 @@ def test_a_command_line_that_cannot_be_understood_ends_with_2(
     assert shell.error(*words, code=2)["code"] == "usage"
 
 
+@pytest.mark.parametrize("words", [[], ["pwid"], ["archive"]])
+def test_a_group_without_a_command_says_which_it_has(shell: Shell, words: list[str]) -> None:
+    told = shell.run(*words, code=2).stderr
+    assert told == shell.run(*words, "--help").stdout
+    assert shell.error("--json", *words, code=2)["message"].startswith("Missing command")
+
+
+def test_the_list_of_commands_breaks_off_no_sentence(shell: Shell) -> None:
+    told = " ".join(shell.run("--help").stdout.split())
+    for name, command in perdure.commands.items():
+        first = " ".join((command.help or "").partition("\n\n")[0].split())
+        assert f" {name} {first}" in told
+
+
 def test_no_registry_is_a_clear_error(shell: Shell, place: Path) -> None:
     told = shell.error("-C", str(place / "nothing"), "list", f"pdi://{SERIES}/", code=5)
     assert told["code"] == "bad-settings"
     assert "perdure init" in told["message"]
+    assert "-C" in told["message"]
 
 
 def test_what_the_system_refuses_is_told_in_one_line(shell: Shell, letter: Path) -> None:

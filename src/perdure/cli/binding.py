@@ -61,6 +61,7 @@ def bind(
     A URL that is bound already takes what is said now. Version and format are those of IDENTIFIER
     where it names them and they are not given.
     """
+    from perdure.errors import NotFound
     from perdure.model import Bind
     from perdure.transfer.lines import place
 
@@ -72,7 +73,11 @@ def bind(
     locations = tuple(place({"uri": uri} | said) for uri in urls)
     with here().registry() as registry:
         command = Bind(identifier=identifier, locations=locations, register=register, expect=expect)
-        receipt = registry.door.execute(command)
+        try:
+            receipt = registry.door.execute(command)
+        except NotFound:
+            here().note("--register takes in what was issued elsewhere")
+            raise
     answer(receipt)
 
 

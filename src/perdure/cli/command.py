@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
 _VARIABLE = "PERDURE_REGISTRY"
+_WHOLE = 1000  # characters: longer than any sentence
 
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
@@ -50,22 +51,26 @@ def _shared() -> list[click.Option]:
     return [registry, as_json]
 
 
-class Command(click.Command):
-    """A command with the shared options."""
+class _Shared(click.Command):
+    """What commands and groups have in common."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.params += _shared()
 
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """The first sentence, which is wrapped and not broken off, however long the line is."""
+        return super().get_short_help_str(max(limit, _WHOLE))
 
-class Group(click.Group):
+
+class Command(_Shared):
+    """A command with the shared options."""
+
+
+class Group(_Shared, click.Group):
     """A group with the shared options, whose commands have them too."""
 
     command_class = Command
-
-    def __init__(self, *args: Any, **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.params += _shared()
 
 
 class Here:

@@ -6,7 +6,7 @@ to, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. 
 takes the code of the nearest class above it.
 
 What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
-an error is told in one line.
+an error is told in one line; only who names no command at all is shown those that there are.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import errno
 import json
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from perdure import errors
 from perdure.errors import PerdureError, quote
@@ -85,6 +86,11 @@ def report(error: PerdureError, *, as_json: bool) -> None:
 
 def report_usage(error: click.ClickException, *, as_json: bool) -> None:
     message = error.format_message().replace("\n", " ")
+    if isinstance(error, NoArgsIsHelpError):
+        if not as_json:
+            click.echo(error.format_message(), err=True)
+            return
+        message = "Missing command."
     path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else None
     if path:
         message = f"{message.rstrip('.')}; see '{path} --help'"
