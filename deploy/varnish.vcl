@@ -13,7 +13,7 @@ vcl 4.1;
 
 backend perdure {
     .host = "127.0.0.1";
-    .port = "8000";
+    .port = "8080";
 }
 
 sub vcl_recv {

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from tests.server.conftest import Running, serving
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
+from perdure.cli import perdure
 from perdure.errors import BadSettings, Unavailable
 from perdure.server.doctor import ECHO, PROBES, echo_answer, probe
 from perdure.server.http import EXTENSION, RawTargetProtocol
@@ -31,6 +33,16 @@ def test_nothing_is_lost_without_a_proxy(targets_server: Running) -> None:
         assert finding.ok
         assert finding.arrived == finding.sent
         assert (finding.severity, finding.advice) == ("ok", "")
+
+
+def test_a_long_request_line_does_not_flood_the_terminal(targets_server: Running) -> None:
+    words = ["doctor", f"http://127.0.0.1:{targets_server.port}"]
+    told = CliRunner().invoke(perdure, words)
+    assert told.exit_code == 0
+    assert max(map(len, told.stdout.splitlines())) < 200
+    told = CliRunner().invoke(perdure, [*words, "--json"])
+    sent = {one["name"]: one["sent"] for one in map(json.loads, told.stdout.splitlines())}
+    assert len(sent["long"]) > 8000
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")

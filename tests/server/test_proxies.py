@@ -69,7 +69,7 @@ def running(command: list[str], port: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def nginx(site: str, place: Path) -> Iterator[Proxy]:
-    """nginx with one file of its conf.d, which listens on port 80 and asks port 8000."""
+    """nginx with one file of its conf.d, which listens on port 80 and asks port 8080."""
     port = free_port()
     (place / "site.conf").write_text(re.sub(r"listen 80\b", f"listen 127.0.0.1:{port}", site))
     temporary = "".join(
@@ -112,10 +112,10 @@ def proxy(
     place = tmp_path_factory.mktemp(request.param)
     backend = str(mirror_server.port)
     if request.param == "nginx":
-        with nginx((DEPLOY / "nginx.conf").read_text().replace("8000", backend), place) as started:
+        with nginx((DEPLOY / "nginx.conf").read_text().replace("8080", backend), place) as started:
             yield started
     else:
-        with varnish((DEPLOY / "varnish.vcl").read_text().replace("8000", backend), place) as it:
+        with varnish((DEPLOY / "varnish.vcl").read_text().replace("8080", backend), place) as it:
             yield it
 
 

@@ -10,6 +10,8 @@ import click
 from perdure.cli import exits, options
 from perdure.cli.command import Command, here
 
+_SHOWN = 100  # characters of a request line; one has thousands
+
 
 @click.command(cls=Command)
 @click.argument("directory", required=False, type=click.Path(file_okay=False, path_type=Path))
@@ -110,7 +112,8 @@ def doctor(url: str, timeout: float) -> None:
     for found in probe(url, timeout=timeout):
         mark = "ok" if found.ok else found.severity
         advice = f"\n    {found.advice}" if found.advice and not found.ok else ""
-        here().answer(found, f"{mark:8} {found.name}: {found.sent}{advice}")
+        sent = found.sent if len(found.sent) <= _SHOWN else f"{found.sent[:_SHOWN]}…"
+        here().answer(found, f"{mark:8} {found.name}: {sent}{advice}")
         worst = worst or found.severity in ("error", "warning")
     if worst:
         click.get_current_context().exit(exits.FINDINGS)

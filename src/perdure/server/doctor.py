@@ -87,7 +87,7 @@ def echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], by
 _RAW = (
     "pass the request line on as it is: nginx, the map of deploy/nginx.conf with "
     "'proxy_pass http://perdure$perdure_target;'; Apache, 'AllowEncodedSlashes NoDecode' and "
-    "'ProxyPass / http://127.0.0.1:8000/ nocanon'; Varnish and HAProxy do so by themselves"
+    "'ProxyPass / http://127.0.0.1:8080/ nocanon'; Varnish and HAProxy do so by themselves"
 )
 _PLAIN_FORM = (
     "ask with '/' in front of the identifier instead, with %23 for '#': it arrives anywhere"
