@@ -176,6 +176,11 @@ def test_a_name_without_version_drifts_and_diff_says_so(
         assert (change["kind"], change["identifier"]) == ("digest changed", resource)
     shell.run("withdraw", resource, "--reason", "a court said so")
     (change,) = shell.json("collection", "diff", str(after), name, code=1)["changes"]
+    for asked in (("check", name), ("diff", str(after), name)):
+        told = shell.run("collection", *asked, "--json", code=1).stdout
+        assert told.count("\n") == 1
+        told = shell.run("collection", *asked, "--report", "json", code=1).stdout
+        assert told.endswith("\n}\n")
     assert change["kind"] == "gone"
 
 

@@ -114,6 +114,12 @@ def test_the_list_of_commands_breaks_off_no_sentence(shell: Shell) -> None:
         assert f" {name} {first}" in told
 
 
+def test_a_choice_that_is_missing_is_told_in_one_line(shell: Shell) -> None:
+    told = shell.run("completion", code=2).stderr
+    assert "Choose from: bash, zsh, fish; see" in told
+    assert told.rstrip("\n").isprintable()
+
+
 def test_no_registry_is_a_clear_error(shell: Shell, place: Path) -> None:
     told = shell.error("-C", str(place / "nothing"), "list", f"pdi://{SERIES}/", code=5)
     assert told["code"] == "bad-settings"

@@ -409,6 +409,6 @@ def _write(found: Report | Drift, form: str, output: str) -> None:
     from perdure.collection import reports
 
     with output_file(output) as into:
-        into.write(reports.write(found, form))
+        into.write(reports.write(found, form, line=here().as_json))
     if output != "-":
         here().note(reports.summary(found.counts()))

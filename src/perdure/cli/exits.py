@@ -85,7 +85,7 @@ def report(error: PerdureError, *, as_json: bool) -> None:
 
 
 def report_usage(error: click.ClickException, *, as_json: bool) -> None:
-    message = error.format_message().replace("\n", " ")
+    message = " ".join(line.strip() for line in error.format_message().splitlines())
     if isinstance(error, NoArgsIsHelpError):
         if not as_json:
             click.echo(error.format_message(), err=True)

@@ -24,11 +24,11 @@ _NOT_IN_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _decoder = msgspec.json.Decoder(Report)
 
 
-def write(found: Report | Drift, form: str) -> bytes:
-    """A report in one of `FORMS`."""
+def write(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
+    """A report in one of `FORMS`; as JSON over several lines, or on one."""
     if form == "json":
-        shown = msgspec.to_builtins(found)
-        return msgspec.json.format(msgspec.json.encode(shown | {"counts": found.counts()}))
+        shown = msgspec.json.encode(msgspec.to_builtins(found) | {"counts": found.counts()})
+        return (shown if line else msgspec.json.format(shown)) + b"\n"
     if form == "html":
         name = "check.html" if isinstance(found, Report) else "drift.html"
         return _environment().get_template(name).render(found=found, failed=FAILED).encode()
