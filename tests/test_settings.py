@@ -48,8 +48,9 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
     ("table", "reason"),
     [
         ({"sereis": []}, "no setting has this name"),
-        ({"port": "80"}, "int is needed"),
-        ({"port": True}, "int is needed"),
+        ({"port": "80"}, "a number is needed"),
+        ({"port": True}, "a number is needed"),
+        ({"closed_archives": 451}, "a text in quotation marks is needed"),
         ({"port": 65536}, "from 0 to 65535"),
         ({"workers": 0}, "from 1"),
         ({"page_size": 0}, "from 1"),
@@ -90,6 +91,8 @@ def test_a_number_in_the_environment(text: str) -> None:
     [
         ("[perdure\n", "Expected"),
         ("perdure = 3", "a table is needed"),
+        ("port = 80\n[perdure]\nhost = '::1'", r"below \[perdure\]"),
+        ("[perdure]\n[Perdure]\nport = 80", r"below \[perdure\]"),
         (b"[perdure]\nhost = '\xff'", "utf-8"),
     ],
 )

@@ -182,6 +182,11 @@ _RANGES = (
 )
 
 
+_WANTED: dict[type, str] = {
+    tuple: "a list of texts",
+    int: "a number",
+    str: "a text in quotation marks",
+}
 _ORIGIN = re.compile(r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
 
 
@@ -246,7 +251,10 @@ def load(root: Path, environment: Mapping[str, str]) -> Settings:
     """The settings of a registry directory. Raises BadSettings."""
     path = root / FILE
     try:
-        table = tomllib.loads(path.read_text("utf-8")).get("perdure", {})
+        read = tomllib.loads(path.read_text("utf-8"))
+        table = read.pop("perdure", {})
+        for name, value in read.items():
+            raise BadSettings(setting=name, value=value, reason="settings stand below [perdure]")
         if not isinstance(table, dict):
             raise BadSettings(setting="perdure", value=table, reason="a table is needed")
     except FileNotFoundError:
@@ -289,8 +297,7 @@ def _typed(name: str, value: object, default: object) -> object:
     if type(value) is not type(default) or (
         isinstance(value, tuple) and not all(isinstance(one, str) for one in value)
     ):
-        wanted = "a list of texts" if isinstance(default, tuple) else type(default).__name__
-        raise BadSettings(setting=name, value=value, reason=f"{wanted} is needed")
+        raise BadSettings(setting=name, value=value, reason=f"{_WANTED[type(default)]} is needed")
     return value
 
 
