@@ -150,6 +150,9 @@ def test_a_series_that_nobody_owns(site: Deployment, secret: str) -> None:
     found = problem(site.post("/pdi://nobody.us/?mint", {}, token=secret), 404, "unknown-authority")
     assert found["known"] == [SERIES, OTHER_SERIES]
     problem(site.post("/ark:1/x?mint", {}, token=secret), 404, "not-found")
+    found = problem(site.post("/URN:IANA:7::?mint", {}, token=secret), 404, "unknown-authority")
+    assert (found["authority"], found["known"]) == ("IANA:7", ["IANA:42117"])
+    problem(site.post("/URN:NOBODY:7::?mint", {}, token=secret), 404, "not-found")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Set
+from contextlib import suppress
 from functools import lru_cache, partial
 from http import HTTPStatus
 
@@ -27,6 +28,7 @@ from perdure.detect import Sampler
 from perdure.errors import (
     Incomplete,
     InvalidRequest,
+    MalformedIdentifier,
     NoSuchVersion,
     NotAcceptable,
     PreconditionFailed,
@@ -35,7 +37,7 @@ from perdure.errors import (
     quote,
 )
 from perdure.formats import OCTETS, MediaType
-from perdure.ids import Identifier, parse
+from perdure.ids import Identifier, parse, urn1993
 from perdure.ids.pdi import Pdi
 from perdure.model import (
     Commit,
@@ -95,7 +97,7 @@ def minting_authority(text: str, settings: Settings) -> str | None:
     """The authority under which a new name is asked for, or None where a name was given.
 
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
-    a series that is not minted here.
+    a series or a naming authority that nothing is minted under here.
     """
     if text[:6] == "pdi://" and text[6:-1] in settings.series and text[-1:] == "/":
         return text[6:-1]
@@ -104,10 +106,11 @@ def minting_authority(text: str, settings: Settings) -> str | None:
     if scheme == "ark" and rest.lstrip("/") in settings.shoulders:
         return rest.lstrip("/")
     if scheme == "urn" and text.endswith("::"):
-        asked = rest[:-2].lower()
-        found = [one for one in settings.naming_authorities if one.lower() == asked]
-        if found:
-            return found[0]
+        with suppress(MalformedIdentifier):  # it may be a URN of RFC 8141
+            found = urn1993.parse(f"{text}x:::").authority
+            if found not in settings.naming_authorities:
+                raise UnknownAuthority(authority=found, known=settings.naming_authorities)
+            return found
     if text.endswith("/") and scheme in ("pdi", "urn"):
         identifier = identify(text)
         if isinstance(identifier, Pdi) and identifier.is_interval and identifier.date is None:
