@@ -28,10 +28,22 @@ def test_every_service_of_thttp_is_documented() -> None:
     assert {one.upper() for one in documented} == set(thttp.SERVICES)
 
 
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are linked by, as GitHub makes it of their words."""
+    prose = re.sub(
+        r"^( *)```.*?^\1```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text("utf-8")):
-        assert (page.parent / target).exists(), f"{target} in {page.name}"
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists(), f"{target} in {page.name}"
+        assert not anchor or anchor in anchors(there), f"{target} in {page.name}"
 
 
 def test_every_ruling_cited_in_code_is_written_down() -> None:
