@@ -74,6 +74,25 @@ def test_what_is_written_reads_back_equal() -> None:
     assert read_line(text) == line
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"sha512": "AB"}, "128 lower-case hexadecimal digits - at `$.sha512`"),
+        ({"language": "en_GB"}, "a language tag such as en-GB"),
+        ({"region": "e u"}, "visible ASCII"),
+        ({"valid_from": "tomorrow"}, "a day such as 2026-11-21"),
+    ],
+)
+def test_what_shape_a_text_must_have_is_told_in_words(fields: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        place({"uri": "https://a"} | fields)
+    assert words in refused.value.reason
+    assert "regex" not in refused.value.reason
+    at = {"id": ID, "content": {"text": "x", "at": "tomorrow"}}
+    with pytest.raises(InvalidRequest, match="a time such as 1997-09-01T08:00:00Z"):
+        read_line(json.dumps(at).encode())
+
+
 def test_a_location_of_the_command_line_obeys_the_same_rules() -> None:
     assert place({"uri": "https://a", "format": "HTML"}).format == "html"
     with pytest.raises(InvalidRequest, match="region"):

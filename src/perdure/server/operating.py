@@ -56,7 +56,7 @@ from perdure.server.writing import (
     receipt_answer,
     unless_repeated,
 )
-from perdure.transfer.lines import Place
+from perdure.transfer.lines import Place, in_words
 
 _T = TypeVar("_T")
 _LONGEST_BODY = 1 << 20  # bytes
@@ -258,7 +258,7 @@ def _read(body: bytes, shape: type[_T]) -> _T:
         return msgspec.json.decode(body or b"{}", type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidRequest(
-            what="the body", reason=f"{error}", rule="docs/reference/http.md"
+            what="the body", reason=in_words(error), rule="docs/reference/http.md"
         ) from error
 
 

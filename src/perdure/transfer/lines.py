@@ -21,14 +21,25 @@ from perdure.naming import canonical_format
 
 RULE = "docs/reference/jsonl.md"
 
+_DIGEST = r"\A[0-9a-f]{128}\Z"
+_LANGUAGE = r"\A[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z"
+_MOMENT = r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z\Z"
+_WORD = r"\A[!-~]{1,64}\Z"
+_DAY = r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z"
+_IN_WORDS = {
+    _DIGEST: "128 lower-case hexadecimal digits",
+    _LANGUAGE: "a language tag such as en-GB",
+    _MOMENT: "a time such as 1997-09-01T08:00:00Z",
+    _WORD: "1 to 64 visible ASCII characters",
+    _DAY: "a day such as 2026-11-21",
+}
+
 Number = Annotated[int, Meta(ge=1)]
-Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{128}\Z")]
-Language = Annotated[str, Meta(pattern=r"\A[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\Z")]
-Moment = Annotated[
-    str, Meta(pattern=r"\A[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z\Z")
-]
-Word = Annotated[str, Meta(pattern=r"\A[!-~]{1,64}\Z")]
-Day = Annotated[str, Meta(pattern=r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])\Z")]
+Digest = Annotated[str, Meta(pattern=_DIGEST)]
+Language = Annotated[str, Meta(pattern=_LANGUAGE)]
+Moment = Annotated[str, Meta(pattern=_MOMENT)]
+Word = Annotated[str, Meta(pattern=_WORD)]
+Day = Annotated[str, Meta(pattern=_DAY)]
 
 
 class _Strict(
@@ -138,7 +149,15 @@ def _read_full(text: bytes) -> Line:
     try:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_line(str(error)) from None
+        raise bad_line(in_words(error)) from None
+
+
+def in_words(error: Exception) -> str:
+    """What keeps a text from being read, with words in place of regular expressions."""
+    told = str(error)
+    for pattern, words in _IN_WORDS.items():
+        told = told.replace(f"`str` matching regex {pattern!r}", words)
+    return told
 
 
 def bad_line(reason: str) -> InvalidRequest:
@@ -158,4 +177,4 @@ def place(fields: dict[str, Any]) -> Location:
     try:
         return msgspec.convert(fields, Place).location()
     except msgspec.ValidationError as error:
-        raise InvalidRequest(what="the location", reason=str(error), rule=RULE) from None
+        raise InvalidRequest(what="the location", reason=in_words(error), rule=RULE) from None
