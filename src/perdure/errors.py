@@ -105,7 +105,8 @@ class UnknownScheme(PerdureError, ValueError):
         return f"unknown scheme in {quote(self.text)}"
 
     def repair(self) -> str:
-        return f"begin with one of {', '.join(self.known)}"
+        known = sorted(self.known, key=lambda one: (len(one), one))  # the usual ones are short
+        return f"begin with one of {', '.join(known)}"
 
 
 class MalformedPart(PerdureError, ValueError):

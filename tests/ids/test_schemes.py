@@ -50,6 +50,8 @@ def test_no_prefix_no_scheme(text: str) -> None:
     with pytest.raises(UnknownScheme) as caught:
         parse(text)
     assert {"pdi:", "urn:", "ark:"} <= set(caught.value.known)
+    *_, names = str(caught.value).rpartition("begin with one of ")
+    assert names.startswith("ark:, doi:, hdl:, pdi:, urn:, pwid:, ")
 
 
 @pytest.mark.parametrize("prefix", [p for s in schemes().values() for p in s.prefixes] + [""])
