@@ -28,10 +28,18 @@ _SHOWN = 20
     help="Write the WARC there, instead of adding it to the registry's archive files.",
 )
 @click.option(
-    "--requests", type=click.IntRange(min=1), metavar="N", default=1000, help="At most so many."
+    "--requests",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1000,
+    help="At most so many requests; 1000 if not given.",
 )
 @click.option(
-    "--seconds", type=click.IntRange(min=1), metavar="N", default=900, help="At most so long."
+    "--seconds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=900,
+    help="At most so many seconds; 900 if not given.",
 )
 def capture(
     url: str, archive: str | None, output: Path | None, requests: int, seconds: int

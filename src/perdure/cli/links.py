@@ -107,7 +107,13 @@ def check_links(
 )
 @click.option("--apply", is_flag=True, help="Do it; without this it is only shown.")
 @click.option("--by", metavar="NAME", help="Who moves them; local if not given.")
-@click.option("--show", type=click.IntRange(min=0), default=20, metavar="N", help="Lines of it.")
+@click.option(
+    "--show",
+    type=click.IntRange(min=0),
+    default=20,
+    metavar="N",
+    help="Locations that are shown at most; 20 if not given.",
+)
 def relocate(
     within: str | None,
     pattern: Within | None,

@@ -22,12 +22,17 @@ _SHOWN = 100  # characters of a request line; one has thousands
     type=options.NAMING_AUTHORITY,
     help="Naming authority of the URN of 1993, such as IANA:42117.",
 )
-@click.option("--shoulder", multiple=True, type=options.SHOULDER, help="ARK shoulder: 99999/fk4.")
+@click.option(
+    "--shoulder",
+    multiple=True,
+    type=options.SHOULDER,
+    help="ARK shoulder to mint on, such as 99999/fk4.",
+)
 @click.option(
     "--handle-prefix",
     multiple=True,
     metavar="PREFIX",
-    help="Prefix of the Handle System that is homed here: 21.T14999.",
+    help="Prefix of the Handle System that is homed here, such as 21.T14999.",
 )
 def init(
     directory: Path | None,
