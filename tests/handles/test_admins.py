@@ -99,3 +99,12 @@ def test_who_is_granted_what(values: tuple[Value, ...], may: bool) -> None:
 def test_lists_that_name_each_other_end() -> None:
     ring = {"a": (listed((200, "b")),), "b": (listed((200, "a")),)}
     assert granted(USER, (admin("a", 200),), lambda handle: ring[handle]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("format", "data"),
+    [("string", "hello"), ("vlist", "5"), ("vlist", "null"), ("vlist", '"x"'), ("vlist", "[1,{}]")],
+)
+def test_what_is_no_list_names_nobody(format: str, data: str) -> None:
+    lists = (Value(index=200, type="HS_VLIST", format=format, data=data),)
+    assert granted(USER, (admin("list", 200),), lambda handle: lists) == frozenset()

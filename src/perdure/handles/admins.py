@@ -125,7 +125,13 @@ def _reference(data: str) -> Administrator | None:
 
 
 def _references(data: str) -> list[Administrator]:
-    listed = msgspec.json.decode(data)
+    """Those in a list; nobody, where a client wrote something else than a list."""
+    try:
+        listed = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return []
+    if not isinstance(listed, list):
+        return []
     found = [_as_administrator(one) for one in listed if isinstance(one, dict)]
     return [one for one in found if one is not None]
 
