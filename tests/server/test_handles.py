@@ -302,6 +302,21 @@ def test_10320_loc(api: Api) -> None:
     assert api.site.get(f"/hdl:{handle}").headers["location"] == "http://www2.example/"
 
 
+def test_what_a_10320_loc_says_no_more_holds_no_more(api: Api) -> None:
+    """A weight that is not said is 1 (technical manual section 3.2), whatever it was before."""
+    handle = f"{PREFIX}/loc-changed"
+    one, other = '<location href="http://a.example/"', '<location href="http://b.example/"'
+    before = f'<locations>{one} weight="5" country="gb"/>{other} weight="2"/></locations>'
+    after = f'<locations>{one}/>{other} weight="2"/></locations>'
+    api.put(handle, value(1, "10320/loc", before))
+    assert api.site.get(f"/hdl:{handle}").headers["location"] == "http://a.example/"
+    api.put(handle, value(1, "10320/loc", after))
+    assert api.site.get(f"/hdl:{handle}").headers["location"] == "http://b.example/"
+    api.site.bind(f"hdl:{handle}", Location(uri="http://a.example/", weight=9))
+    api.put(f"{handle}?index=2", value(2, "EMAIL", "a@a.example"))
+    assert api.site.get(f"/hdl:{handle}").headers["location"] == "http://a.example/"
+
+
 # PDIs
 # ----
 

@@ -76,7 +76,8 @@ def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> R
     new = tuple(held[index] for index in sorted(held))
     _check(new)
     known = {one.uri for one in record.locations}
-    added = tuple(place for uri, place in _places(new).items() if uri not in known)
+    places = _places(new)
+    added = tuple(place or Location(uri=uri) for uri, place in places.items() if uri not in known)
     if added:
         record, _ = binding.bind(identifier, record, added)
     return msgspec.structs.replace(record, values=new)
@@ -92,29 +93,35 @@ def _check(new: tuple[Value, ...]) -> None:
             namespace.Namespace.read(one.data)
 
 
-def _places(new: tuple[Value, ...]) -> dict[str, Location]:
-    """Where the values say that the thing lies; what a `10320/loc` says of a place counts."""
-    found: dict[str, Location] = {}
+def _places(new: tuple[Value, ...]) -> dict[str, Location | None]:
+    """Where the values say that the thing lies; what a `10320/loc` says of a place counts, and
+    None stands where there is an address only."""
+    found: dict[str, Location | None] = {}
     for one in new:
         if one.type == loc.TYPE:
             found |= {location.uri: location for location in loc.read(one.data)}
     for one in new:
         if is_url(one):
-            found.setdefault(one.data, Location(uri=one.data))
+            found.setdefault(one.data, None)
     return found
 
 
 def _located(
-    identifier: Identifier, record: Record, places: dict[str, Location], at: str, by: str
+    identifier: Identifier,
+    record: Record,
+    places: dict[str, Location | None],
+    at: str,
+    by: str,
 ) -> Record:
     """The record with locations at these places and no others."""
     kept = {one.uri: one for one in record.locations}
+    said = _places(record.values)  # what was bound since stays, where the values say the same
     bound = [
         msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
-        if uri in kept and (place.weight, place.region) != (1, None)
-        else place
+        if place is not None and uri in kept
+        else place or Location(uri=uri)
         for uri, place in places.items()
-        if uri not in kept or (place.weight, place.region) != (1, None)
+        if uri not in kept or (place is not None and place != said.get(uri))
     ]
     changed = record
     if bound:
