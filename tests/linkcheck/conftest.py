@@ -27,6 +27,7 @@ class World:
         self.most_at_host: Counter[str] = Counter()
         self.later: dict[str, int] = {}
         """How often an address still answers 429, by path."""
+        self.retry_after = "0"
         self.slow = True
         """Whether the page /slow is still on its way."""
         self.robots = ""
@@ -60,7 +61,7 @@ class World:
             return web.Response(text=self.robots, status=200 if self.robots else 404)
         if self.later.get(path, 0):
             self.later[path] -= 1
-            return web.Response(status=429, headers={"Retry-After": "0"})
+            return web.Response(status=429, headers={"Retry-After": self.retry_after})
         if path.startswith("/moved/"):
             raise web.HTTPMovedPermanently("/page/" + path.removeprefix("/moved/"))
         if path.startswith("/elsewhere/"):

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from tests.linkcheck.conftest import World
 
+from perdure.fetching import Exchange, Unreachable
 from perdure.linkcheck import Checker, Finding, Politeness, Verdict
 from perdure.linkcheck.checker import Task
+from perdure.linkcheck.politeness import Host
 from perdure.linkcheck.verdict import Expected
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -21,7 +23,10 @@ async def _here(host: str, port: int) -> list[str]:
 
 
 def checked(
-    *tasks: Task | str, networks: tuple[str, ...] = LOOPBACK, **how: Any
+    *tasks: Task | str,
+    networks: tuple[str, ...] = LOOPBACK,
+    patience: float | None = None,
+    **how: Any,
 ) -> dict[str, Finding]:
     """Findings by path."""
 
@@ -31,7 +36,7 @@ def checked(
         todo = (Task(Expected(one)) if isinstance(one, str) else one for one in tasks)
         return [finding async for finding in checker.check(iter(todo))]
 
-    found = asyncio.run(run())
+    found = asyncio.run(asyncio.wait_for(run(), patience))
     assert len(found) == len(tasks)
     return {"/" + one.uri.split("/", 3)[-1]: one for one in found}
 
@@ -153,6 +158,43 @@ class TestPoliteness:
         world.later["/page/1"] = 99
         assert verdict(world, "/page/1").verdict is Verdict.UNREACHABLE
         assert world.asked["/page/1"] == 3
+
+    def test_who_says_much_later_is_not_waited_for(self, world: World) -> None:
+        """Nor by those who wait for their turn at that moment."""
+        pages = [f"/page/{one}" for one in range(10)]
+        world.later = dict.fromkeys(pages, 99)
+        world.retry_after = "3600"
+        found = checked(*map(world.url, pages), per_host=2, patience=15)
+        assert {one.verdict for one in found.values()} == {Verdict.UNREACHABLE}
+        assert sum(world.asked[page] for page in pages) <= 4
+
+    def test_who_goes_on_saying_later_is_given_up(self) -> None:
+        """A server that is down for a week does not hold up a run for days: with pauses that
+        double, 1 + 2 + ... + 64 seconds are more than two minutes."""
+        moment = [0.0]
+        host = Host("http://a.example", connections=1, now=lambda: moment[0])
+        busy = Exchange(
+            url="http://a.example/",
+            address="192.0.2.1",
+            began="2026-11-21T01:02:03Z",
+            sent=b"",
+            received=b"",
+            head_length=0,
+            status=503,
+            reason="",
+            headers=(),
+            body=b"",
+        )
+
+        async def turns() -> None:
+            while True:
+                async with host.turn():
+                    host.answered(busy)
+                moment[0] += host.wait
+
+        with pytest.raises(Unreachable, match="later"):
+            asyncio.run(turns())
+        assert moment[0] == 127
 
     def test_what_was_well_is_asked_for_conditionally(self, world: World) -> None:
         first = verdict(world, "/page/1")

@@ -162,9 +162,6 @@ class Checker:
             host = self._host(target(url).url)
             if not (await host.robots(self._brief)).allows(url):
                 raise InvalidRequest(what=quote(url), reason=_FORBIDDEN, rule="RFC 9309")
-            if host.waits_too_long:
-                reason = "its server wants to be asked later"
-                raise Unreachable(what=quote(url), reason=reason, cause=Cause.TIME.value)
             async with host.turn(), large:
                 self.requests += 1
                 found = await fetcher.exchange(url, headers=fields)

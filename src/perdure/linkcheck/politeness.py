@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import PerdureError, Unavailable
+from perdure.errors import PerdureError, Unavailable, quote
 from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
 
 BUSY = (429, 503)
@@ -88,6 +88,7 @@ class Host:
         self._now = now
         self._not_before = 0.0
         self._pause = _FIRST_PAUSE
+        self._put_off = 0.0
         self._robots: Robots | None = None
         self._problem: PerdureError | None = None
 
@@ -107,10 +108,14 @@ class Host:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """A moment at which it may be asked."""
+        """A moment at which it may be asked. Raises Unreachable where that is not in this run: also
+        where another of its answers says so meanwhile."""
         async with self._connections:
-            while (wait := self.wait) > 0:  # noqa: ASYNC110  (others move the time on)
-                await asyncio.sleep(min(wait, _LONGEST_PAUSE))
+            while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110  (others move it on)
+                await asyncio.sleep(wait)
+            if self._is_given_up:
+                reason = "its server wants to be asked later"
+                raise Unreachable(what=quote(self._origin), reason=reason, cause=Cause.TIME.value)
             delay = self._robots.delay if self._robots is not None else 0.0
             if delay:
                 self._not_before = self._now() + delay
@@ -119,11 +124,12 @@ class Host:
     def answered(self, exchange: Exchange) -> bool:
         """Takes note of an answer; False where it says to come again later."""
         if exchange.status not in BUSY:
-            self._pause = _FIRST_PAUSE
+            self._pause, self._put_off = _FIRST_PAUSE, 0.0
             return True
         wait = retry_after(exchange.header("Retry-After"), self._now())
         if wait is None:
-            wait, self._pause = self._pause, min(self._pause * 2, _LONGEST_PAUSE)
+            wait, self._pause = self._pause, self._pause * 2
+        self._put_off += wait
         self._not_before = max(self._not_before, self._now() + wait)
         return False
 
@@ -133,9 +139,10 @@ class Host:
         return max(0.0, self._not_before - self._now())
 
     @property
-    def waits_too_long(self) -> bool:
-        """Whether it wants to be left alone for longer than a run lasts."""
-        return self.wait > _LONGEST_PAUSE
+    def _is_given_up(self) -> bool:
+        """Whether it wants to be left alone, or has put off in a row, for longer than a run waits
+        for one host."""
+        return max(self.wait, self._put_off) > _LONGEST_PAUSE
 
 
 def retry_after(field: str | None, now: float) -> float | None:
