@@ -32,6 +32,8 @@ class World:
         """Whether the page /slow is still on its way."""
         self.robots = ""
         self.pages: dict[str, bytes] = {}
+        self.coding: str | None = None
+        """In which pages are sent, whatever a request accepts."""
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
@@ -88,7 +90,9 @@ class World:
             if number.isdigit():
                 return _html(f"<h1>Page {number}</h1>" + f"<p>word{number} " * 20, ETag=tag)
         if path in self.pages:
-            return web.Response(body=self.pages[path], content_type="application/pdf")
+            coding = {"Content-Encoding": self.coding} if self.coding else None
+            body = self.pages[path]
+            return web.Response(body=body, content_type="application/pdf", headers=coding)
         return web.Response(status=404, text="no such page")
 
 

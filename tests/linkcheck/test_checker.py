@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 from typing import Any
 
@@ -113,6 +114,23 @@ class TestDrift:
         world.pages["/large.pdf"] = b"x" * 300_000
         assert verdict(world, "/large.pdf", size=300_000).verdict is Verdict.OK
         assert verdict(world, "/large.pdf", size=300_001).verdict is Verdict.DRIFT
+
+    @pytest.mark.parametrize(
+        ("coding", "sent", "size", "expected"),
+        [
+            ("gzip", gzip.compress(b"x" * 1000), 1000, Verdict.OK),
+            ("gzip", gzip.compress(b"x" * 999), 1000, Verdict.DRIFT),
+            ("gzip", gzip.compress(b"x" * 70_000), 70_000, Verdict.OK),
+            ("br", b"whatever", 1000, Verdict.OK),
+        ],
+        ids=["the same", "another", "more than is read", "not to be undone"],
+    )
+    def test_a_coding_that_nobody_asked_for_is_no_drift(
+        self, world: World, coding: str, sent: bytes, size: int, expected: Verdict
+    ) -> None:
+        """RFC 9110 section 12.5.3: a server may send one though `identity` was wanted."""
+        world.pages["/coded.pdf"], world.coding = sent, coding
+        assert verdict(world, "/coded.pdf", size=size).verdict is expected
 
 
 class TestPoliteness:

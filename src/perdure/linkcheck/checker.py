@@ -142,14 +142,19 @@ class Checker:
 
     async def _exchange(
         self, expected: Expected, before: Finding | None
-    ) -> tuple[tuple[Exchange, ...], bytes]:
-        """Where the location leads, and the content there where it must be known."""
+    ) -> tuple[tuple[Exchange, ...], bytes | None]:
+        """Where the location leads, and the content there; None where it came in a coding all the
+        same and inflates to more than is read, or cannot be undone."""
         fields = _validators(before)
         if expected.is_bound:  # a length must be that of the content itself
             fields = (*fields, ("Accept-Encoding", "identity"))
         fetcher = self._brief if expected.sha512 is None else self._thorough
         chain = await self._follow(fetcher, expected.uri, fields)
-        return chain, fetcher.content(chain[-1])
+        content = fetcher.content(chain[-1])
+        is_coded = chain[-1].header("Content-Encoding") is not None
+        if is_coded and len(content) in (0, fetcher.limits.inflated):
+            return chain, None
+        return chain, content
 
     async def _follow(self, fetcher: Fetcher, uri: str, fields: Fields) -> tuple[Exchange, ...]:
         """Asks, and goes where redirects lead, each server as it wants to be asked.

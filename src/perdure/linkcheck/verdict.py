@@ -87,9 +87,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    expected: Expected, chain: tuple[Exchange, ...], content: bytes, before: Finding | None = None
+    expected: Expected,
+    chain: tuple[Exchange, ...],
+    content: bytes | None,
+    before: Finding | None = None,
 ) -> Finding:
-    """The verdict of an answer, but for soft 404s. `content` is its entity without coding.
+    """The verdict of an answer, but for soft 404s. `content` is its entity without coding; None
+    where that is not known as a whole.
 
     `before` is the finding whose validators were sent along, where they were.
     """
@@ -151,7 +155,7 @@ def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
     )
 
 
-def _difference(expected: Expected, last: Exchange, content: bytes) -> str:
+def _difference(expected: Expected, last: Exchange, content: bytes | None) -> str:
     """How the content differs from what was bound; empty where it does not, or nobody can say."""
     if not expected.is_bound or last.truncated not in (None, "length"):
         return ""
@@ -161,6 +165,8 @@ def _difference(expected: Expected, last: Exchange, content: bytes) -> str:
         if expected.size is None or coded or not length.isdecimal():
             return ""
         return "" if int(length) == expected.size else _sizes(expected.size, int(length))
+    if content is None:
+        return ""
     if expected.size is not None and len(content) != expected.size:
         return _sizes(expected.size, len(content))
     if expected.sha512 is not None:
