@@ -68,13 +68,17 @@ def _form(text: str) -> str | None:
 
 
 def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
-    """The record with its locations moved; two that become the same are one."""
+    """The record with its locations moved; two that become the same are one, with the promise that
+    either has made."""
     found: dict[tuple[str, int | None, str | None], Location] = {}
     for location in record.locations:
         new = _target(location.uri, moves)
         if new is not None:
             location = msgspec.structs.replace(location, uri=new)
-        found.setdefault((location.uri, location.version, location.format), location)
+        place = location.uri, location.version, location.format
+        kept = found.setdefault(place, location)
+        if kept.sha512 is None:
+            found[place] = msgspec.structs.replace(kept, sha512=location.sha512)
     locations = tuple(found.values())
     if locations == record.locations:
         return record, Outcome.UNCHANGED

@@ -253,6 +253,16 @@ def test_nothing_moves_where_a_record_was_changed_meanwhile(series: Shell) -> No
     assert _places(series, "pdi://oma.eop.gov.us/1997/09/01/1") == ["https://old.example/a/0"]
 
 
+@pytest.mark.parametrize("promise_first", [False, True])
+def test_a_promise_stays_where_two_locations_become_one(*, promise_first: bool) -> None:
+    """ "a location that has promised its bytes" stays bound to them (PDI section 3.6.2)."""
+    old = Location(uri="https://old.example/a/1", sha512="0" * 128)
+    new = Location(uri="https://new.example/b/1")
+    record = Record(locations=(old, new) if promise_first else (new, old))
+    changed, _ = moved(record, (Move(source=MOVE[1], target=MOVE[3]),))
+    assert changed.locations == (Location(uri=new.uri, sha512="0" * 128),)
+
+
 def test_a_handle_keeps_the_index_of_its_url(root: Path) -> None:
     record = Record(
         locations=(Location(uri="https://old.example/1"),),
