@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,9 @@ def test_formats_that_are_written_only_are_not_read() -> None:
         metadata.find("marc")
     with pytest.raises(InvalidMetadata):
         metadata.guess(b"@misc{a}")
+
+
+@pytest.mark.parametrize("part", ["--5", "\u00b2", "9" * 5000, "-", "", 10**30, "spring"])
+def test_a_part_of_a_date_that_is_no_number_says_nothing(part: str | int) -> None:
+    data = json.dumps({"type": "book", "issued": {"date-parts": [[part]]}}).encode()
+    assert metadata.read(data, "csl").dates == ()

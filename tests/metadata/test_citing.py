@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from tests.metadata.test_formats import FULL, URL
 
 from perdure import metadata
-from perdure.description import About, Code, Text
+from perdure.description import About, Code, Text, When
 from perdure.errors import InvalidRequest
 from perdure.ids import Identifier, parse
 from perdure.metadata.citation.extents import extent
 from perdure.metadata.citing import STYLES, cite
+from perdure.metadata.csl import item
 from perdure.metadata.port import Described
 from perdure.model import Record
 from perdure.parts import Selector
@@ -160,3 +161,26 @@ def test_a_locale_that_is_none(locale: str) -> None:
 @pytest.mark.parametrize("locale", ["en-GB", "fr-CA", "fr_FR", "DE", "de-AT", "nl", "pt-BR", "ja"])
 def test_other_locales_of_csl(locale: str) -> None:
     assert URL in cite(described(), "apa", locale)
+
+
+@pytest.mark.parametrize(
+    ("date", "parts"),
+    [
+        ("2024-05-03", [2024, 5, 3]),
+        ("2024-21", [2024, 21]),
+        ("2024-13", [2024]),
+        ("2024-00-10", [2024]),
+        ("2024-12-32", [2024, 12]),
+        ("2024-99-99", [2024]),
+        ("0000-00-00", None),
+        ("uncertain", None),
+    ],
+)
+def test_a_date_is_cited_as_far_as_a_calendar_has_it(date: str, parts: list[int] | None) -> None:
+    what = described(about=About(dates=(When(value=date, kind="Issued"),)))
+    found = item(what).get("issued", {}).get("date-parts")
+    assert found == (None if parts is None else [parts])
+    for style in STYLES:
+        assert "hdl:1839/00-1" in cite(what, style)
+    is_month = parts is not None and len(parts) > 1 and parts[1] <= 12
+    assert ("month = " in cite(what, "bibtex")) == is_month

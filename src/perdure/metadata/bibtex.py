@@ -73,8 +73,8 @@ def write(described: Described) -> bytes:
     elif kind == "techreport":
         fields["institution"] = fields.pop("publisher")
     lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
-    if len(issued) > 1:
-        lines.append(f"  month = {_MONTHS[int(issued[1]) - 1]},")
+    if len(issued) > 1 and issued[1] <= len(_MONTHS):
+        lines.append(f"  month = {_MONTHS[issued[1] - 1]},")
     year = fields["year"]
     return "\n".join([f"@{kind}{{{_key(described, year)},", *lines, "}\n"]).encode()
 

@@ -40,6 +40,7 @@ Item = dict[str, Any]
 
 _NAME = "csl"
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?", re.ASCII)
+_NUMBER = re.compile("-?[0-9]{1,18}", re.ASCII)
 _ROLES = {"Editor": "editor", "Translator": "translator", "ProjectLeader": "director"}
 _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
@@ -123,14 +124,24 @@ def _name(agent: Agent) -> Item:
 
 
 def _date(text: str) -> Item:
-    """A date or an interval; nothing for what is neither."""
+    """A date or an interval, as far as a calendar has it; nothing for what is neither."""
     ends = []
     for end in text.split("/")[:2]:
         found = _DATE.match(end.strip())
         if found is None:
             break
-        ends.append([int(part) for part in found.groups() if part])
+        year, *within = (int(part) for part in found.groups() if part)
+        if not year:
+            break
+        ends.append([year, *_within_year(within)])
     return {"date-parts": ends} if ends else {}
+
+
+def _within_year(numbers: list[int]) -> list[int]:
+    """Month and day, without what is none; 21 to 24 are seasons (ISO 8601-2)."""
+    if not numbers or not (1 <= numbers[0] <= 12 or 21 <= numbers[0] <= 24):
+        return []
+    return numbers if 1 <= numbers[-1] <= 31 else numbers[:1]
 
 
 def _container(held_in: Related | None) -> Item:
@@ -271,7 +282,7 @@ def _read_date(value: Any) -> str:
     ends = (
         "-".join(f"{int(part):04}" if not at else f"{int(part):02}" for at, part in enumerate(end))
         for end in date.date_parts
-        if all(str(part).lstrip("-").isdigit() for part in end)
+        if all(_NUMBER.fullmatch(str(part)) for part in end)
     )
     return "/".join(ends)
 
