@@ -418,6 +418,30 @@ def test_turtle_is_what_rdflib_reads() -> None:
     assert (f"{terms}creator", URIRef("https://orcid.org/0000-0002-1825-0097")) in said
 
 
+@pytest.mark.parametrize(
+    ("date", "kind"),
+    [
+        ("2024", "gYear"),
+        ("2024-02", "gYearMonth"),
+        ("2024-02-29", "date"),
+        ("2024-02-31", None),
+        ("2024-00-10", None),
+        ("2024-13", None),
+        ("0000", None),
+    ],
+)
+def test_turtle_types_dates_that_are_some(date: str, kind: str | None) -> None:
+    """ "a literal is ill-typed" where its form is not that of its type (RDF 1.1 section 5.1)."""
+    what = described(About(dates=(When(value=date, kind="Issued"),)))
+    found = Graph().parse(data=metadata.write(what, "turtle"), format="turtle")
+    literal = found.value(URIRef(URL), URIRef("http://purl.org/dc/terms/issued"))
+    assert isinstance(literal, Literal)
+    assert str(literal) == date
+    assert literal.datatype == (
+        URIRef(f"http://www.w3.org/2001/XMLSchema#{kind}") if kind else None
+    )
+
+
 def test_csl_json_is_an_item_and_read_again() -> None:
     item = json.loads(metadata.write(described(FULL), "csl"))
     assert item["type"] == "dataset"

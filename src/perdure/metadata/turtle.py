@@ -10,6 +10,8 @@ identifier as it is written.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from datetime import date
 from importlib import import_module
 from typing import Any
 
@@ -146,9 +148,9 @@ class _Graph:
         self._add(_TERMS + term, self._rdf.URIRef(iri) if fits else self._rdf.Literal(iri))
 
     def date(self, term: str, value: str) -> None:
+        """A date with its type; text, where no calendar has it."""
         kinds = {4: "gYear", 7: "gYearMonth", 10: "date"}
-        is_plain = re.fullmatch("[0-9]{4}(-[0-9]{2}){0,2}", value)
-        kind = self._rdf.URIRef(_XSD + kinds[len(value)]) if is_plain else None
+        kind = self._rdf.URIRef(_XSD + kinds[len(value)]) if _is_date(value) else None
         literal = self._rdf.Literal(value, datatype=kind, normalize=False)
         self._add(_TERMS + term, literal)
 
@@ -166,6 +168,15 @@ class _Graph:
         ):
             if value:
                 self._add(_FOAF + name, self._rdf.Literal(value), node)
+
+
+def _is_date(value: str) -> bool:
+    """Whether a text is a year, a month or a day of the calendar."""
+    if re.fullmatch("[0-9]{4}(-[0-9]{2}){0,2}", value, re.ASCII) is None:
+        return False
+    with suppress(ValueError):
+        return bool(date.fromisoformat(f"{value}-01-01"[:10]))
+    return False
 
 
 def _home(code: Code) -> str:
