@@ -34,6 +34,15 @@ CASES = [
 DIFFERS = {
     ("modern-language-association", "en-US", "webpage-www-dr-dk"): "Www.Dr.Dk is no address",
     ("iso690-author-date-de", "de-DE", "webpage-a-page"): "the archive grows onto the URL",
+} | {
+    (style, "fr-FR", item): "77apr. J.-C. lacks a blank"
+    for style in (
+        "apa",
+        "modern-language-association",
+        "iso690-author-date-fr",
+        "iso690-numeric-fr",
+    )
+    for item in ("book-before-our-era", "book-of-the-first-century")
 }
 """Where we write something else, and why."""
 

@@ -172,6 +172,7 @@ def test_other_locales_of_csl(locale: str) -> None:
         ("2024-00-10", [2024]),
         ("2024-12-32", [2024, 12]),
         ("2024-99-99", [2024]),
+        ("-0043-03-15", [-44, 3, 15]),
         ("0000-00-00", None),
         ("uncertain", None),
     ],
@@ -184,3 +185,13 @@ def test_a_date_is_cited_as_far_as_a_calendar_has_it(date: str, parts: list[int]
         assert "hdl:1839/00-1" in cite(what, style)
     is_month = parts is not None and len(parts) > 1 and parts[1] <= 12
     assert ("month = " in cite(what, "bibtex")) == is_month
+
+
+def test_years_before_our_era_are_those_of_iso_8601() -> None:
+    """Which has a year 0, the year 1 BC, so that -0054 is 55 BC; CSL counts without one."""
+    read = metadata.read(b'{"type": "book", "issued": {"date-parts": [[-55]]}}', "csl")
+    assert read.date("Issued") == "-0054"
+    assert item(described(about=read))["issued"] == {"date-parts": [[-55]]}
+    assert "(55 B.C.E.)" in cite(described(about=read))
+    assert "year = {55 BC}" in cite(described(about=read), "bibtex")
+    assert "PY  - " not in cite(described(about=read), "ris")

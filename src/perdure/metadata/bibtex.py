@@ -58,7 +58,7 @@ def write(described: Described) -> bytes:
         "publisher": _text(cited.get("publisher", "")),
         "address": _text(cited.get("publisher-place", "")),
         "edition": _text(about.edition),
-        "year": str(issued[0]) if issued else "",
+        "year": _year(issued[0]) if issued else "",
         "version": _text(version(described)),
         "howpublished": _text(about.resource_kind or general) if kind == "misc" else "",
         "language": _text(about.language),
@@ -77,6 +77,10 @@ def write(described: Described) -> bytes:
         lines.append(f"  month = {_MONTHS[issued[1] - 1]},")
     year = fields["year"]
     return "\n".join([f"@{kind}{{{_key(described, year)},", *lines, "}\n"]).encode()
+
+
+def _year(number: int) -> str:
+    return str(number) if number > 0 else f"{-number} BC"
 
 
 def _note(described: Described) -> str:

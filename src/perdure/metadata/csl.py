@@ -39,7 +39,7 @@ from perdure.metadata.resource_types import from_media, from_word, row
 Item = dict[str, Any]
 
 _NAME = "csl"
-_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?", re.ASCII)
+_DATE = re.compile(r"(-?[0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?", re.ASCII)
 _NUMBER = re.compile("-?[0-9]{1,18}", re.ASCII)
 _ROLES = {"Editor": "editor", "Translator": "translator", "ProjectLeader": "director"}
 _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
@@ -124,7 +124,8 @@ def _name(agent: Agent) -> Item:
 
 
 def _date(text: str) -> Item:
-    """A date or an interval, as far as a calendar has it; nothing for what is neither."""
+    """A date or an interval, as far as a calendar has it; nothing for what is neither. The year
+    before 1 is 0 in ISO 8601 and -1 in CSL; but where 0 stands, nobody has said anything."""
     ends = []
     for end in text.split("/")[:2]:
         found = _DATE.match(end.strip())
@@ -133,7 +134,7 @@ def _date(text: str) -> Item:
         year, *within = (int(part) for part in found.groups() if part)
         if not year:
             break
-        ends.append([year, *_within_year(within)])
+        ends.append([year if year > 0 else year - 1, *_within_year(within)])
     return {"date-parts": ends} if ends else {}
 
 
@@ -280,11 +281,17 @@ def _read_date(value: Any) -> str:
     if not date.date_parts:
         return date.raw or date.literal
     ends = (
-        "-".join(f"{int(part):04}" if not at else f"{int(part):02}" for at, part in enumerate(end))
+        [int(part) for part in end]
         for end in date.date_parts
         if all(_NUMBER.fullmatch(str(part)) for part in end)
     )
-    return "/".join(ends)
+    return "/".join(_written(*end) for end in ends if end)
+
+
+def _written(year: int, *within: int) -> str:
+    """A date of CSL as ISO 8601 has it."""
+    shown = f"{year:04}" if year >= 0 else f"-{-year - 1:04}"
+    return "-".join((shown, *(f"{part:02}" for part in within)))
 
 
 def _read_container(item: Item) -> Related | None:

@@ -41,7 +41,7 @@ def _fields(described: Described) -> Iterator[tuple[str, str]]:
         yield "SP", held_in.first_page
         yield "EP", held_in.last_page
     issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]
-    if issued:
+    if issued and issued[0] > 0:  # there is no form for others
         yield "PY", f"{issued[0]:04}"
         yield "DA", "/".join([f"{issued[0]:04}", *(f"{part:02}" for part in issued[1:])])
     yield "PB", cited.get("publisher", "")

@@ -17,8 +17,10 @@ from perdure.metadata.citation.wording import affixed, cased
 
 _PARTS = ("year", "month", "day")
 _AFFIXES = ("prefix", "suffix")
+_PLAIN_FROM = 500
+"""The year from which on citeproc-js says no era."""
 Day = Sequence[int]
-"""Year, month and day, as far as they are known."""
+"""Year (negative before the year 1, without a year 0), month and day, as far as they are known."""
 
 
 class _Part(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ def _written(day: Day, part: _Part, locale: Locale) -> str:
         case "year", "short":
             text = f"{number % 100:02}"
         case "year", _:
-            text = str(number)
+            text = _year(number, locale)
         case "month", "numeric":
             text = str(number)
         case "month", "numeric-leading-zeros":
@@ -136,3 +138,12 @@ def _written(day: Day, part: _Part, locale: Locale) -> str:
     if part.case:
         text = cased(text, part.case, english=locale.name.startswith("en"))
     return affixed(text, part.prefix, part.suffix)
+
+
+def _year(number: int, locale: Locale) -> str:
+    """A year, with its era where it is not plain: before the year 1, and before 500."""
+    if number >= _PLAIN_FROM:
+        return str(number)
+    era = locale.term("bc" if number < 0 else "ad")
+    blank = "\xa0" if era[:1].isalpha() and era[:1].isascii() else ""  # others bring their own
+    return f"{abs(number)}{blank}{era}"

@@ -142,6 +142,9 @@ def _name(person: Mapping[str, str], look: Look, inverted: bool) -> str:
     given = person.get("given", "").replace("'", "’")
     if look.initialize_with is not None:
         given = initials(given, look.initialize_with, whole=look.initialize)
+    if _EAST_ASIAN.match(person["family"]):
+        blank = "" if _EAST_ASIAN.match(given) else " "
+        return affixed(f"{person['family']}{blank}{given}".rstrip(), look.prefix, look.suffix)
     suffix = person.get("suffix", "")
     if inverted:
         given = _styled(" ".join(part for part in (given, dropping) if part), "given", look)
@@ -152,6 +155,14 @@ def _name(person: Mapping[str, str], look: Look, inverted: bool) -> str:
     return affixed(text, look.prefix, look.suffix)
 
 
+_EAST_ASIAN = re.compile(
+    "[\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f"
+    "\U00020000-\U0003ffff]"
+)
+"""Han, Kana, Hangul and Yi, written without blanks: a name in them is one word, family first, and
+is never turned around (CSL 1.0.2, "Names")."""
+
+
 def _styled(text: str, part: str, look: Look) -> str:
     prefix, suffix, case = look.parts.get(part, ("", "", ""))
     if case and text:
@@ -160,6 +171,8 @@ def _styled(text: str, part: str, look: Look) -> str:
 
 
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)+", re.UNICODE)
+_WITHOUT_CASE = re.compile("[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3]")
+"""Letters of Hebrew and Arabic, which are all large."""
 
 
 def initials(given: str, mark: str, *, whole: bool) -> str:
@@ -173,13 +186,17 @@ def initials(given: str, mark: str, *, whole: bool) -> str:
     pieces: list[str] = []
     for word in given.replace(".", ". ").replace(". -", ".-").split():
         bare = word.rstrip(".")
-        if (whole and bare[:1].isupper()) or _INITIAL.fullmatch(word) or _is_initials(word):
+        if (whole and _is_large(bare[:1])) or _INITIAL.fullmatch(word) or _is_initials(word):
             halves = [half.strip(".") for half in word.split("-")]
-            letters = [half[0] for half in halves if half and half[0].isupper()]
+            letters = [half[0] for half in halves if _is_large(half[:1])]
             pieces.append(f"{mark.rstrip()}-".join(letters) + mark)
         else:
             pieces.append(f"{word} ")
     return "".join(pieces).strip()
+
+
+def _is_large(letter: str) -> bool:
+    return letter.isupper() or _WITHOUT_CASE.match(letter) is not None
 
 
 def _is_initials(word: str) -> bool:
