@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from tests.metadata.test_formats import FULL, URL
 
 from perdure import metadata
-from perdure.description import About, Code, Text, When
+from perdure.description import About, Code, Text, When, person
 from perdure.errors import InvalidRequest
 from perdure.ids import Identifier, parse
 from perdure.metadata.citation.extents import extent
@@ -195,3 +196,20 @@ def test_years_before_our_era_are_those_of_iso_8601() -> None:
     assert "(55 B.C.E.)" in cite(described(about=read))
     assert "year = {55 BC}" in cite(described(about=read), "bibtex")
     assert "PY  - " not in cite(described(about=read), "ris")
+
+
+def test_what_stands_behind_a_name_is_no_given_name() -> None:
+    """BibTeXing (1988) section 4: "von Last, Jr, First"; CSL has `suffix`."""
+    name = {"family": "King", "given": "Martin Luther", "suffix": "Jr."}
+    sent = json.dumps({"type": "book", "title": "Why we wait", "author": [name]}).encode()
+    for about in (
+        metadata.read(sent, "csl"),
+        About(creators=(person("King, Martin Luther, Jr."),)),
+    ):
+        assert about.creators[0].shown == "King, Martin Luther, Jr."
+        what = described(about=about)
+        assert item(what)["author"] == [name]
+        assert cite(what).startswith("King, M. L., Jr. (")
+        assert cite(what, "mla").startswith("King, Martin Luther, Jr. ")
+        assert "author = {King, Jr., Martin Luther}," in cite(what, "bibtex")
+        assert "AU  - King, Martin Luther, Jr.\r\n" in cite(what, "ris")

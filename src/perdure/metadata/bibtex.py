@@ -14,7 +14,7 @@ import unicodedata
 
 from perdure.description import Agent
 from perdure.ids.pwid import Pwid
-from perdure.metadata.csl import item
+from perdure.metadata.csl import given_and_suffix, item
 from perdure.metadata.datacite import version
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
@@ -105,13 +105,16 @@ def _key(described: Described, year: str) -> str:
 
 
 def _names(agents: tuple[Agent, ...]) -> str:
-    """`Family, Given and …`; an organisation in braces of its own, for it has no parts."""
+    """`Family, Suffix, Given and …`; an organisation in braces of its own, for it has no parts."""
     return " and ".join(
-        _text(f"{one.family}, {one.given}" if one.given else one.family)
-        if one.is_person and one.family
-        else f"{{{_text(one.shown)}}}"
+        _text(_person(one)) if one.is_person and one.family else f"{{{_text(one.shown)}}}"
         for one in agents
     )
+
+
+def _person(one: Agent) -> str:
+    given, suffix = given_and_suffix(one)
+    return ", ".join(part for part in (one.family, suffix, given) if part)
 
 
 def _text(value: str) -> str:

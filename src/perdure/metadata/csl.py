@@ -118,9 +118,14 @@ def _name(agent: Agent) -> Item:
         parts["non-dropping-particle"] = particle[1].rstrip()
         family = family[particle.end() :]
     parts["family"] = family
-    if agent.given:
-        parts["given"] = agent.given
-    return parts
+    given, suffix = given_and_suffix(agent)
+    return parts | {name: one for name, one in (("given", given), ("suffix", suffix)) if one}
+
+
+def given_and_suffix(agent: Agent) -> tuple[str, str]:
+    """The given names, and what stands behind a comma after them: `Jr.`, `III`."""
+    given, _, suffix = agent.given.partition(",")
+    return given.strip(), suffix.strip()
 
 
 def _date(text: str) -> Item:
@@ -269,7 +274,7 @@ def _read_name(one: _Name) -> Agent:
         return person(one.literal) if one.literal else Agent(name=one.given)
     particles = (one.dropping_particle, one.non_dropping_particle)
     family = " ".join(part for part in (*particles, one.family) if part)
-    given = " ".join(part for part in (one.given, one.suffix) if part)
+    given = ", ".join(part for part in (one.given, one.suffix) if part)
     name = ", ".join(part for part in (family, given) if part)
     return Agent(name=name, family=family, given=given, kind="Personal")
 
