@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from tests.metadata.test_formats import FULL, URL
 
 from perdure import metadata
-from perdure.description import About, Code, Text, When, person
+from perdure.description import About, Agent, Code, Text, When, person
 from perdure.errors import InvalidRequest
 from perdure.ids import Identifier, parse
 from perdure.metadata.citation.extents import extent
@@ -213,3 +213,15 @@ def test_what_stands_behind_a_name_is_no_given_name() -> None:
         assert cite(what, "mla").startswith("King, Martin Luther, Jr. ")
         assert "author = {King, Jr., Martin Luther}," in cite(what, "bibtex")
         assert "AU  - King, Martin Luther, Jr.\r\n" in cite(what, "ris")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x85", "\u2028", "\u2029"])
+def test_a_citation_in_a_style_is_one_line_whatever_a_name_holds(end: str) -> None:
+    family = f"Doe{end}(2024). Another work"
+    about = About(
+        titles=(Text(value=f"One{end}title"),),
+        creators=(Agent(name="x", family=family, given="Jane", kind="Personal"),),
+        resource_kind=f"a{end}b",
+    )
+    for style in STYLES[:4]:
+        assert len(cite(described(about=about), style).splitlines()) == 1

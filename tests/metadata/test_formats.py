@@ -462,6 +462,13 @@ def test_bibtex_escapes_what_tex_would_take_for_itself() -> None:
     )
 
 
+def test_a_name_with_and_in_it_is_one_name_in_bibtex() -> None:
+    """BibTeXing (1988) section 4: names are parted by "and" outside of braces."""
+    who = Agent(name="Law and Order, Ltd", family="Law and Order", given="Ltd", kind="Personal")
+    written = metadata.write(described(About(creators=(who,))), "bibtex").decode()
+    assert "author = {{Law and Order}, Ltd}," in written
+
+
 def test_ris_begins_with_its_type_and_ends_with_er() -> None:
     lines = metadata.write(described(FULL), "ris").decode().split("\r\n")
     assert (lines[0], lines[-2:]) == ("TY  - DATA", ["ER  - ", ""])

@@ -107,14 +107,16 @@ def _key(described: Described, year: str) -> str:
 def _names(agents: tuple[Agent, ...]) -> str:
     """`Family, Suffix, Given and …`; an organisation in braces of its own, for it has no parts."""
     return " and ".join(
-        _text(_person(one)) if one.is_person and one.family else f"{{{_text(one.shown)}}}"
+        _person(one) if one.is_person and one.family else f"{{{_text(one.shown)}}}"
         for one in agents
     )
 
 
 def _person(one: Agent) -> str:
     given, suffix = given_and_suffix(one)
-    return ", ".join(part for part in (one.family, suffix, given) if part)
+    parts = (_text(part) for part in (one.family, suffix, given) if part)
+    # "and" as a word of its own would begin the next name
+    return ", ".join(f"{{{part}}}" if "and" in part.lower().split() else part for part in parts)
 
 
 def _text(value: str) -> str:

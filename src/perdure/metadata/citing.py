@@ -68,6 +68,8 @@ _ARCHIVED = {
 _UNCITED = frozenset(("abstract", "keyword", "archive"))
 """What some styles would put behind a reference; the archive stands in our brackets, with time."""
 _DOI = "https://doi.org/"
+_BREAK = re.compile(r"[ \t]*[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*")
+"""Whatever some program takes for the end of a line."""
 
 
 def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
@@ -84,7 +86,7 @@ def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
     if not _is_doi(what):  # styles would give it instead of the address that we are asked to give
         cited.pop("DOI", None)
     entry = _compiled(known, language, tag).entry(cited)
-    return f"{entry}{_behind(entry, what, language)}"
+    return _BREAK.sub(" ", f"{entry}{_behind(entry, what, language)}")
 
 
 def _style(name: str) -> str:
