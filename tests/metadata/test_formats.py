@@ -299,6 +299,10 @@ _agents = st.builds(
     role=st.sampled_from(["", "Editor", "Other"]),
     codes=st.lists(st.builds(Code, value=_texts, scheme=_texts), max_size=2).map(tuple),
 )
+_links = st.just("") | st.tuples(
+    st.sampled_from(["", "https:", "https://a.example", "//", "510."]),
+    st.text("a1:/?#[]@%2F.-_é", max_size=8),
+).map("".join)
 _abouts = st.builds(
     About,
     titles=st.lists(
@@ -314,8 +318,10 @@ _abouts = st.builds(
     language=st.sampled_from(["", "en", "de-AT"]),
     resource_type=st.sampled_from(["", *sorted(description.RESOURCE_TYPES)]),
     resource_kind=_texts,
-    subjects=st.lists(st.builds(Subject, value=_texts), max_size=2).map(tuple),
-    rights=st.lists(st.builds(Rights, value=_texts), max_size=2).map(tuple),
+    subjects=st.lists(
+        st.builds(Subject, value=_texts, uri=_links, code=_links, scheme_uri=_links), max_size=2
+    ).map(tuple),
+    rights=st.lists(st.builds(Rights, value=_texts, uri=_links), max_size=2).map(tuple),
     descriptions=st.lists(st.builds(Text, value=_texts, kind=st.just("Abstract")), max_size=2).map(
         tuple
     ),
@@ -356,6 +362,19 @@ def test_what_is_written_is_valid_whatever_was_said(about: About) -> None:
     bare = re.sub(r"\\[{}]", "", bibtex)
     assert bare.count("{") == bare.count("}")
     assert metadata.read(metadata.write(what, "json"), "json") == about
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [("310607", True), ("Q1 a", True), ("510.1:2", False), ("Q1 [x]", False), ("100%", False)],
+)
+def test_a_notation_that_is_no_uri_has_no_place_in_datacite(code: str, *, kept: bool) -> None:
+    """`classificationCode` is of the type anyURI in the kernel."""
+    about = About(subjects=(Subject(value="words", code=code, scheme="UDC"),))
+    written = metadata.write(described(about), "datacite")
+    judged(written, "datacite-4.6.xsd")
+    assert metadata.read(written, "datacite").subjects[0].code == (code if kept else "")
+    assert code in metadata.write(described(about), "jsonld").decode()
 
 
 @settings(deadline=None)

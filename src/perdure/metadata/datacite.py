@@ -38,7 +38,7 @@ from perdure.ids.handle import Handle
 from perdure.metadata import xml_text
 from perdure.metadata.port import Described, Format, wrong
 from perdure.metadata.resource_types import from_media
-from perdure.metadata.xml_text import around, content, element, local
+from perdure.metadata.xml_text import any_uri, around, content, element, local
 
 NAMESPACE = "http://datacite.org/schema/kernel-4"
 SCHEMA = "http://schema.datacite.org/meta/kernel-4.6/metadata.xsd"
@@ -151,7 +151,7 @@ def _agent(name: str, agent: Agent, *, whereabouts: bool = True) -> Iterator[str
                 "nameIdentifier",
                 code.value,
                 nameIdentifierScheme=scheme,
-                schemeURI=code.scheme_uri,
+                schemeURI=any_uri(code.scheme_uri),
             )
         for one in agent.affiliations:
             code = one.code or Code(value="")
@@ -160,7 +160,7 @@ def _agent(name: str, agent: Agent, *, whereabouts: bool = True) -> Iterator[str
                 one.name,
                 affiliationIdentifier=code.value,
                 affiliationIdentifierScheme=code.scheme,
-                schemeURI=code.scheme_uri,
+                schemeURI=any_uri(code.scheme_uri),
             )
 
 
@@ -169,7 +169,7 @@ def _publisher(publisher: Publisher) -> dict[str, str]:
     return {
         "publisherIdentifier": code.value,
         "publisherIdentifierScheme": code.scheme,
-        "schemeURI": code.scheme_uri,
+        "schemeURI": any_uri(code.scheme_uri),
         "xml__lang": publisher.language,
     }
 
@@ -183,9 +183,9 @@ def _subject(one: Subject) -> str:
         "subject",
         one.value,
         subjectScheme=one.scheme,
-        schemeURI=one.scheme_uri,
-        valueURI=one.uri,
-        classificationCode=one.code,
+        schemeURI=any_uri(one.scheme_uri),
+        valueURI=any_uri(one.uri),
+        classificationCode=any_uri(one.code),
         xml__lang=one.language,
     )
 
@@ -207,7 +207,7 @@ def _relation(one: Relation) -> str:
         relatedIdentifierType=one.scheme,
         relationType=one.relation,
         relatedMetadataScheme=one.metadata_scheme,
-        schemeURI=one.scheme_uri,
+        schemeURI=any_uri(one.scheme_uri),
         schemeType=one.scheme_type,
     )
 
@@ -216,10 +216,10 @@ def _rights(one: Rights) -> str:
     text = xml_text.text(one.value or one.code)
     attributes = xml_text.attributes(
         {
-            "rightsURI": one.uri,
+            "rightsURI": any_uri(one.uri),
             "rightsIdentifier": one.code,
             "rightsIdentifierScheme": one.scheme,
-            "schemeURI": one.scheme_uri,
+            "schemeURI": any_uri(one.scheme_uri),
             "xml:lang": one.language,
         }
     )
@@ -269,9 +269,9 @@ def _funding(one: Funding) -> str:
             "funderIdentifier",
             code.value,
             funderIdentifierType=code.scheme or "Other",
-            schemeURI=code.scheme_uri,
+            schemeURI=any_uri(code.scheme_uri),
         ),
-        element("awardNumber", one.award, awardURI=one.award_uri),
+        element("awardNumber", one.award, awardURI=any_uri(one.award_uri)),
         element("awardTitle", one.award_title),
     )
     return around("fundingReference", parts)

@@ -26,6 +26,14 @@ _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
 """In libxml2's messages: namespaces, and which facet of a type was hurt."""
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_CHARACTER = r"(?:[^\x00-\x1f#%?/:@\[\]\x7f]|%[0-9A-Fa-f]{2})"
+_REFERENCE = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.-]*:(?=.)|(?![^/?#]*:))"
+    rf"(?://(?:(?:{_CHARACTER}|:)*@)?(?:\[[0-9A-Fa-f:.]+\]|{_CHARACTER}*)(?::[0-9]{{1,5}})?"
+    r"(?=[/?#]|$)|(?!//))"
+    rf"(?:{_CHARACTER}|[/:@])*(?:\?(?:{_CHARACTER}|[/:@?])*)?(?:#(?:{_CHARACTER}|[/:@?])*)?"
+)
+"""RFC 3986, section 4.1, with the characters that XML Schema escapes by itself."""
 _SPECIAL = re.compile('[&<>"\r\n\t]').search
 _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
@@ -135,6 +143,15 @@ def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
 def text(value: str) -> str:
     """Text as it stands between tags."""
     return value.translate(_IN_TEXT) if _SPECIAL(value) else value
+
+
+def any_uri(value: str) -> str:
+    """The value of an attribute of type anyURI; empty, so that it is left out, for what is none.
+
+    >>> any_uri("https://a.example/?q#f"), any_uri("https://a.example/%zz"), any_uri("510.1:2")
+    ('https://a.example/?q#f', '', '')
+    """
+    return value if _REFERENCE.fullmatch(value) else ""
 
 
 def attributes(found: dict[str, str]) -> str:
