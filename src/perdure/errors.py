@@ -441,7 +441,7 @@ class Forbidden(PerdureError, PermissionError):
         return f"{quote(self.who)} may not do this"
 
     def repair(self) -> str:
-        return f"a token with the scope {self.needed} is needed"
+        return f"what it takes: {self.needed}"
 
 
 class ArchiveClosed(Forbidden):

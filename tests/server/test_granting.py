@@ -57,6 +57,12 @@ def test_a_part_of_a_grant_is_handed_on(site: Deployment, head: str) -> None:
     refused(site.get(f"/{name}?history", f"Authorization: Bearer {clerk}"), 403, "forbidden")
 
 
+def test_who_grants_too_much_is_told_what_it_takes(site: Deployment, head: str) -> None:
+    grant = {"name": "greedy", "operations": ["mint"], "authorities": ["*"]}
+    told = json.loads(site.post("/tokens", grant, token=head).body)["detail"]
+    assert told == "'head of press' may not do this; what it takes: a scope that has * in it"
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
@@ -67,6 +73,7 @@ def test_a_part_of_a_grant_is_handed_on(site: Deployment, head: str) -> None:
         ({"authorities": []}, 400, "invalid-request"),
         ({"first_day": "2026-02-30"}, 400, "invalid-request"),
         ({"expires": "tomorrow"}, 400, "invalid-request"),
+        ({"expires": "2026-99-99T99:99:99Z"}, 400, "invalid-request"),
         ({"key": "AAAA"}, 400, "invalid-request"),
         ({"name": "head of press"}, 409, "conflict"),
         ({"anything": 1}, 400, "invalid-request"),

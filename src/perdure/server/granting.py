@@ -15,7 +15,7 @@ to who made it; a token that the caller does not manage is like one that does no
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote, unquote
@@ -117,8 +117,10 @@ def _check_days(asked: _Grant) -> None:
             if not _DAY.fullmatch(day):
                 raise ValueError(f"{day[:40]!a} is no date such as 2026-11-21")
             date.fromisoformat(day)
-    if asked.expires is not None and not _TIME.fullmatch(asked.expires):
-        raise ValueError(f"{asked.expires[:40]!a} is no time such as 2026-11-21T12:00:00Z")
+    if asked.expires is not None:
+        if not _TIME.fullmatch(asked.expires):
+            raise ValueError(f"{asked.expires[:40]!a} is no time such as 2026-11-21T12:00:00Z")
+        datetime.fromisoformat(asked.expires)
 
 
 async def _revoke(service: Service, caller: Token, name: str) -> Answer:
