@@ -159,9 +159,30 @@ def test_a_locale_that_is_none(locale: str) -> None:
         cite(described(), "apa", locale)
 
 
-@pytest.mark.parametrize("locale", ["en-GB", "fr-CA", "fr_FR", "DE", "de-AT", "nl", "pt-BR", "ja"])
+@pytest.mark.parametrize(
+    "locale",
+    [
+        "en-GB",
+        "fr-CA",
+        "fr_FR",
+        "DE",
+        "de-AT",
+        "nl",
+        "pt-BR",
+        "ja",
+        "zh-Hant-TW",
+        "es-419",
+        "de-CH-1996",
+        "pt-Latn-BR-x-mine",
+    ],
+)
 def test_other_locales_of_csl(locale: str) -> None:
     assert URL in cite(described(), "apa", locale)
+
+
+def test_a_script_does_not_hide_the_region() -> None:
+    assert cite(described(), "apa", "zh-Hant-TW") == cite(described(), "apa", "zh-TW")
+    assert cite(described(), "apa", "zh-TW") != cite(described(), "apa", "zh-CN")
 
 
 @pytest.mark.parametrize(

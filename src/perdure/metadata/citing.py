@@ -59,7 +59,12 @@ _REGIONS = {
     "et": "et-EE", "el": "el-GR", "he": "he-IL", "ko": "ko-KR", "sl": "sl-SI", "uk": "uk-UA",
     "vi": "vi-VN", "fa": "fa-IR", "ca": "ca-AD", "cy": "cy-GB", "af": "af-ZA",
 }  # fmt: skip
-_LOCALE = re.compile("([a-z]{2,3})(?:[-_]([a-z]{2,8}))?", re.ASCII | re.IGNORECASE)
+_LOCALE = re.compile(
+    "([a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_]([a-z]{2}|[0-9]{3}))?"
+    "(?:[-_](?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:[-_][a-z0-9](?:[-_][a-z0-9]{2,8})+)*",
+    re.ASCII | re.IGNORECASE,
+)
+"""Language, script, region, variants, extensions (RFC 5646 section 2.1)."""
 _ARCHIVED = {
     "en": "archived by {} at {}",
     "fr": "archivé par {} le {}",
