@@ -100,7 +100,8 @@ def _key(described: Described, year: str) -> str:
     creators = described.about.creators
     who = (creators[0].family or creators[0].shown) if creators else ""
     who = unicodedata.normalize("NFKD", who)  # which leaves the letters of what has accents
-    stem = re.sub("[^A-Za-z0-9]", "", who) + year if who else str(described.identifier)
+    letters = re.sub("[^A-Za-z0-9]", "", who)
+    stem = letters + year if letters else str(described.identifier)
     return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
 
 
