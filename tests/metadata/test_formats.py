@@ -427,6 +427,15 @@ def test_json_ld_is_schema_org_and_read_again() -> None:
     assert (again.container.first_page, again.container.last_page) == ("37", "51")
 
 
+@pytest.mark.parametrize("container", ["@list", "@set"])
+def test_creators_of_json_ld_may_stand_in_a_list(container: str) -> None:
+    """JSON-LD 1.1, "Lists" and "Sets": values with an order, and without one."""
+    people = [{"@type": "Person", "name": name} for name in ("B", "A")]
+    node = {"@type": "Dataset", "name": "x", "creator": {container: people}}
+    read = metadata.read(json.dumps(node).encode(), "jsonld")
+    assert [one.shown for one in read.creators] == ["B", "A"]
+
+
 def test_turtle_is_what_rdflib_reads() -> None:
     graph = Graph().parse(data=metadata.write(described(FULL), "turtle"), format="turtle")
     terms = "http://purl.org/dc/terms/"

@@ -241,7 +241,10 @@ def read(data: bytes) -> About:
 
 
 def _list(node: Node, name: str) -> list[Any]:
+    """All values; science-on-schema.org would have those of creators in a `@list`."""
     value = node.get(name)
+    if isinstance(value, dict):
+        value = value.get("@list", value.get("@set", value))
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
