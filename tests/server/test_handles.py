@@ -10,7 +10,9 @@ import base64
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.server.conftest import Answer
@@ -573,3 +575,31 @@ def test_searches_that_are_refused(shelf: Api) -> None:
     assert code(shelf.site.get("/hrls/handles/", shelf.admin)) == (400, 202)
     stars = "*a" * 30
     assert code(shelf.site.get(f"/hrls/handles/?URL={stars}", shelf.admin)) == (400, 202)
+
+
+# moving in
+# ---------
+
+
+def test_the_how_to_copies_each_handle_as_it_is(
+    api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With characters in its name that mean something else in a URL, and with values that not
+    everybody may read."""
+    pytest.importorskip("requests")
+    names = ["TEST.1/a", "TEST.1/a#b", "TEST.1/a?b%25", "TEST.1/\u00e9/b"]
+    for number, name in enumerate(names):
+        hidden = value(2, "EMAIL", "a@a.example", permissions="1100")
+        where = value(1, "URL", f"http://a.example/{number}")
+        assert code(api.put(quote(name), where, hidden, who=api.bearer))[1] == 1
+    page = (Path(__file__).parents[2] / "docs/how-to/move-from-handle.md").read_text("utf-8")
+    script = page.partition("```python\n")[2].partition("```")[0]
+    ours = api.site.base, "TEST.1", ("anybody", api.bearer.rpartition(" ")[2])
+    start, _, rest = script.partition("server, prefix, login = (")
+    monkeypatch.chdir(tmp_path)
+    exec(f"{start}server, prefix, login = {ours!r}{rest.partition(chr(10) + ')')[2]}", {})
+    copied = map(json.loads, (tmp_path / "handles.jsonl").read_text("utf-8").splitlines())
+    told = {one["id"]: [(v["data"], v["permissions"]) for v in one["values"]] for one in copied}
+    for number, name in enumerate(names):
+        expected = [(f"http://a.example/{number}", "1110"), ("a@a.example", "1100")]
+        assert told[f"hdl:{name}"] == expected
