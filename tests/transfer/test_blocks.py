@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -121,6 +123,34 @@ def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(blocks, "_prepare", os.abort)
     with pytest.raises(Unavailable, match="a process that reads lines"):
         list(read_blocks(endless(), terms, processes=1))
+
+
+READING = """
+import sys, time
+from perdure.transfer import blocks
+
+def endless():
+    for first in range(1, 10_000):
+        time.sleep(0.01)
+        yield blocks.Block(sys.argv[1].encode(), 0, 1, first, 1)
+
+blocks._read = lambda block, terms: blocks.Reading(())  # in this process, and in no other
+terms = blocks.Terms("2026-11-21T12:00:00Z", "2026/11/21", "", "")
+for _, reading in blocks.read_blocks(endless(), terms, processes=2):
+    if reading.rows:
+        print("read elsewhere", flush=True)
+        time.sleep(60)
+"""
+
+
+def test_who_reads_ends_with_the_process_that_asked() -> None:
+    """However that ends: nobody else would stop them, and each takes some ten megabytes."""
+    command = [sys.executable, "-c", READING, line(1).decode()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
+        assert asking.stdout is not None
+        assert asking.stdout.readline() == b"read elsewhere\n"
+        asking.kill()
+        asking.communicate(timeout=10)  # whoever still runs holds the other end open
 
 
 def test_a_block_that_names_files_is_left_to_the_caller(terms: Terms) -> None:

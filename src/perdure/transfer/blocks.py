@@ -14,6 +14,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -208,3 +209,13 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Thousands of rows are alive at a time, with no cycles among them to be looked for.
     gc.set_threshold(100_000)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Where the one that asked was killed, nobody else would end this process: it holds both ends
+    of the queue on which it waits."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
