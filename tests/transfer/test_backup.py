@@ -145,8 +145,62 @@ def test_a_backup_does_not_overwrite_something_else(desk: Desk, place: Path) -> 
         backed_up(desk, desk.root / "backup")
     with pytest.raises(InvalidRequest):
         backed_up(desk, desk.root)
-    initialise(place / "another", series=(SERIES,))
     assert list((place / "home").iterdir()) == [place / "home" / "letter.txt"]
+
+
+@pytest.mark.parametrize("of_bytes", [True, False])
+def test_a_backup_does_not_overwrite_another_registry(
+    desk: Desk, place: Path, *, of_bytes: bool
+) -> None:
+    """Be it in use, or itself a backup."""
+    initialise(place / "another", series=(SERIES,))
+    another = opened(place / "another")
+    if of_bytes:
+        another.mint(text("another's"))
+    else:
+        another.bind("hdl:10.9999/x", "https://a.example", register=True)
+    backed_up(another, place / "copy")
+    desk.bind("hdl:10.9999/y", "https://b.example", register=True)
+    for target in (place / "another", place / "copy"):
+        with pytest.raises(InvalidRequest, match="another registry"):
+            backed_up(desk, target)
+        assert list((target / "incoming").iterdir()) == []
+        assert opened(target).registry.records.count() == 1
+        assert opened(target).problems() == []
+
+
+def restored(desk: Desk, backup: Path) -> None:
+    """As the how-to tells, a day after the backup."""
+    desk.registry.close()
+    shutil.rmtree(desk.root)
+    shutil.copytree(backup, desk.root)
+    desk.reopen()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_a_restored_registry_lost_is_not_taken_for_its_own(
+    desk: Desk, place: Path, *, sealed: bool
+) -> None:
+    """The same names, numbers and lengths as before, and other bytes."""
+    desk.mint(text("one"))
+    backed_up(desk, place / "monday")
+    for body, day in (("before", "2026-11-22"), ("after!", "2026-11-22")):
+        desk.clock.set(day)
+        desk.mint(text(body))
+        if sealed:
+            desk.clock.set("2026-11-23")
+            desk.registry.seal()
+        if body == "before":
+            backed_up(desk, place / "tuesday")
+            restored(desk, place / "monday")
+    if sealed:
+        with pytest.raises(InvalidRequest, match="before it was restored"):
+            backed_up(desk, place / "tuesday")
+    else:
+        backed_up(desk, place / "tuesday")
+    copy = opened(place / "tuesday")
+    assert copy.served("pdi://oma.eop.gov.us/2026/11/22/1") == (b"before" if sealed else b"after!")
+    assert copy.problems() == []
 
 
 def test_a_missing_segment_is_told(desk: Desk, place: Path) -> None:

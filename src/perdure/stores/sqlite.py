@@ -97,6 +97,10 @@ _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
 _ALIKE = " VALUES" + ",".join(f"(?{number},?1)" for number in range(2, _TOGETHER + 2))
 _ADD = "INSERT INTO records(key, record)"
 _RECORD = "SELECT record FROM records WHERE key=?"
+_GONE = """
+SELECT 1 FROM main.records AS one
+  WHERE NOT EXISTS (SELECT 1 FROM later.records WHERE key=one.key) LIMIT 1
+"""
 
 _decode_token = msgspec.json.Decoder(Token).decode
 
@@ -482,6 +486,20 @@ class SqliteWriter(SqliteRecords):
         """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
+def is_past(earlier: Path, later: Path) -> bool:
+    """Whether one registry file may be an earlier state of another: all that it names is there.
+
+    Raises StorageFailed, or Unavailable where the earlier one cannot be read.
+    """
+    with storage_errors("the earlier backup"):
+        connection = _opened(str(earlier), apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.execute("ATTACH ? AS later", (str(later),))
+            return connection.execute(_GONE).get is None
+        finally:
+            connection.close()
 
 
 def backup(root: Path, target: Path, *, pages: int = 4096) -> Iterator[float]:

@@ -8,7 +8,8 @@ new, since a segment never changes but at its end. The web archive goes along
 can be verified, read and, after a disaster, served.
 
 What must stay true: each file is whole and durable before the registry file that speaks of it takes
-its place; so an interrupted backup leaves the earlier one usable.
+its place; so an interrupted backup leaves the earlier one usable. Nothing is overwritten but the
+past of the registry itself, and nothing that others wrote is taken for its own.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
         copy = SqliteRecords(work)
         known = copy.segments()
         copy.close()
+        _check_earlier(root, target, fresh, [number for number, _, _ in known])
         ocfl.make_storage_root(target)
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -81,6 +83,29 @@ def _check_target(root: Path, target: Path) -> None:
         )
 
 
+def _check_earlier(root: Path, target: Path, fresh: Path, numbers: list[int]) -> None:
+    """Raises InvalidRequest where `target` holds another registry, or another course of this one:
+    what was lost when it was restored from an older backup may be nowhere else."""
+    earlier = target / sqlite.FILE
+    ours = not earlier.exists() or sqlite.is_past(earlier, fresh)
+    if not (ours and all(_is_same_object(root, target, number) for number in numbers)):
+        fresh.unlink()
+        reason = (
+            "it holds another registry, or this one as it was before it was restored: "
+            "back up to another directory"
+        )
+        raise InvalidRequest(what=str(target), reason=reason, rule=None)
+
+
+def _is_same_object(root: Path, target: Path, number: int) -> bool:
+    """Whether a segment that is sealed in `target` has the same bytes here."""
+    if not ocfl.object_path(target, number).exists():
+        return True
+    return ocfl.object_path(root, number).exists() and (
+        ocfl.promised_digest(root, number) == ocfl.promised_digest(target, number)
+    )
+
+
 def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
     """Copies one segment, wherever it lies just now. Raises Corrupt."""
     sealed = ocfl.object_path(target, number)
@@ -90,11 +115,20 @@ def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: b
     source = segment_path(root, number)
     try:
         copied = loose.stat().st_size if loose.exists() else -1
-        if copied != length or not source.exists():
+        if copied != length or not _end_alike(source, loose, length):
             _copy(source, loose, length=length)
     except FileNotFoundError:  # it was sealed, perhaps a moment ago
         _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
         loose.unlink(missing_ok=True)
+
+
+def _end_alike(one: Path, other: Path, length: int) -> bool:
+    """Whether the last bytes are the same. Raises FileNotFoundError where there are none."""
+    begin = max(length - _PIECE, 0)
+    with one.open("rb") as first, other.open("rb") as second:
+        first.seek(begin)
+        second.seek(begin)
+        return first.read(length - begin) == second.read(length - begin)
 
 
 def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None:
