@@ -37,6 +37,7 @@ _QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e]|\\[\t \x21-\x7e])*"'
 # RFC 6838 section 4.2: what a type and a subtype may be called; narrower than RFC 9110's token, so
 # that the range "text/*" is no type
 _NAME = r"[0-9A-Za-z][0-9A-Za-z!#$&^_.+-]{0,126}"
+_LONGEST_TOKEN = 3 * (127 + 1 + 127)  # characters: two names and what is between them, all escaped
 
 _ESSENCE = re.compile(rf"{_OWS}({_NAME})/({_NAME})")
 _PARAMETER = re.compile(rf"{_OWS};{_OWS}(?:({_TCHARS})=(?:({_TCHARS})|({_QUOTED})))?")
@@ -221,7 +222,6 @@ def token(media_type: MediaType | str, charset: str | None = None) -> str:
     return listed or f"{_escape(parsed.major)}+{_escape(parsed.minor)}"
 
 
-@lru_cache(maxsize=4096)
 def media_type(token: str) -> MediaType | None:
     """The media type that a PDI format stands for; None where it stands for none that is known.
 
@@ -230,6 +230,11 @@ def media_type(token: str) -> MediaType | None:
     >>> str(media_type("AU")), str(media_type("utf-8"))
     ('audio/basic', 'text/plain; charset=utf-8')
     """
+    return _media_type(token) if len(token) <= _LONGEST_TOKEN else None
+
+
+@lru_cache(maxsize=4096)
+def _media_type(token: str) -> MediaType | None:
     canonical = _canonical(token)
     if canonical is None:
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -200,6 +202,27 @@ def _counted(site: Deployment) -> float:
     raise AssertionError
 
 
+def test_what_strangers_ask_for_does_not_fill_the_memory(site: Deployment) -> None:
+    """What was understood once is remembered, but not at any length."""
+    letter, name = site.mint(text(b"x")), site.bind("hdl:1/remembered", "https://a.example/")
+    asked = [(f"/{name}", "X-Padding"), (f"/{name}", "Accept"), ("/api/handles/1/remembered", "X")]
+    with site.connect() as wire:
+        for warm in range(600):
+            if warm == 20:
+                before = _resident(site)
+            for target, field in asked:
+                _answered(wire, target, f"{field}: a/{warm:03}{'x' * 50_000}\r\n")
+            unknown = f"{resource(letter)}.{warm:03}{'x' * 8000}.1"
+            assert _answered(wire, f"/{unknown}").startswith(b"HTTP/1.1 406")
+    assert _resident(site) - before < 16 << 20
+
+
+def _resident(site: Deployment) -> int:
+    """Bytes of memory that the server takes."""
+    pages = Path(f"/proc/{site.process.pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGESIZE")
+
+
 def test_an_answer_is_never_older_than_an_acknowledged_change(site: Deployment) -> None:
     """Changes are made by another process than the one that answers."""
     name = site.bind("hdl:1/moving", "https://a.example/0")
@@ -220,7 +243,11 @@ def test_an_answer_is_never_older_than_an_acknowledged_change(site: Deployment) 
 
 
 def _asked(wire: socket.socket, name: str) -> bytes:
-    wire.sendall(f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    return _answered(wire, f"/{name}")
+
+
+def _answered(wire: socket.socket, target: str, fields: str = "") -> bytes:
+    wire.sendall(f"GET {target} HTTP/1.1\r\nHost: a\r\n{fields}\r\n".encode())
     received = b""
     while b"\r\n\r\n" not in received:
         received += wire.recv(1 << 16)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from typing import TypeVar
 
 import msgspec
 
@@ -72,7 +73,10 @@ _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
 _NO_END = 1 << 62
 _MOST_HEADERS = 1024
+_LONGEST_KNOWN = 4096  # bytes of a header that is remembered
 _MOST_ANSWERS = 8192  # in each of two halves; an answer takes some 600 bytes
+
+_Said = TypeVar("_Said")
 
 
 class Usual(msgspec.Struct, frozen=True):
@@ -154,11 +158,9 @@ class FastPath:
         """All values of a handle that everybody may read, as JSON."""
         asked = self._askers.get(fields)
         if asked is None:
-            if len(self._askers) >= _MOST_HEADERS:
-                self._askers.clear()
             found_fields = joined(header_fields(fields))
             asked = _NOT_FOR_HANDLES.isdisjoint(found_fields) and not self._on_replay(found_fields)
-            self._askers[fields] = asked
+            _remember(self._askers, fields, asked)
         if not asked or method != b"GET":
             return None
         found = self._kept(target)
@@ -183,11 +185,9 @@ class FastPath:
         """A few captures of one URL."""
         asked = self._indexed.get(fields)
         if asked is None:
-            if len(self._indexed) >= _MOST_HEADERS:
-                self._indexed.clear()
             found = joined(header_fields(fields))
             asked = _NOT_FOR_HANDLES.isdisjoint(found) and not self._on_replay(found)
-            self._indexed[fields] = asked
+            _remember(self._indexed, fields, asked)
         if not asked or method != b"GET":
             return None
         try:
@@ -249,9 +249,7 @@ class FastPath:
         found = joined(header_fields(fields))
         usual = self._usual(found)
         if b"range" not in found:  # there are too many of those to remember
-            if len(self._headers) >= _MOST_HEADERS:
-                self._headers.clear()
-            self._headers[fields] = usual
+            _remember(self._headers, fields, usual)
         return usual
 
     def _on_replay(self, found: dict[bytes, bytes]) -> bool:
@@ -338,6 +336,14 @@ class FastPath:
         if isinstance(step, Fetch) and wanted(identifier)[1] is not None:
             return Ready(step, record, fresh=self._fresh)
         return None
+
+
+def _remember(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
+    """Keeps what a header says, unless it is so long that strangers could fill the memory."""
+    if len(fields) <= _LONGEST_KNOWN:
+        if len(known) >= _MOST_HEADERS:
+            known.clear()
+        known[fields] = said
 
 
 def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:

@@ -20,16 +20,20 @@ from perdure.model import Preference
 _LONGEST = 1024  # characters; longer fields are cut: nobody has that many wishes
 
 
-@lru_cache(maxsize=1024)
 def preferences(field: str) -> tuple[Preference, ...]:
     """The ranges of an Accept or Accept-Language field, the most welcome first.
 
     >>> preferences("text/html;q=0.5, application/json")
     (Preference(range='application/json', quality=1.0), Preference(range='text/html', quality=0.5))
     """
+    return _preferences(field[:_LONGEST])
+
+
+@lru_cache(maxsize=1024)
+def _preferences(field: str) -> tuple[Preference, ...]:
     return tuple(
         Preference(range=name, quality=float(quality))
-        for name, quality in parse_accept_header(field[:_LONGEST])
+        for name, quality in parse_accept_header(field)
     )
 
 
