@@ -970,6 +970,26 @@ def test_what_was_spooled_is_kept_or_dropped(desk: Desk) -> None:
     assert len(list((desk.root / "segments").iterdir())) == 1
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -> None:
+    """Commands that go through together have nothing to do with one another."""
+    data = b"x" * (9 << 20)
+    known = desk.mint(text("one")).identifier
+    good = Mint(authority=SERIES, contents=(large(desk.registry, data),))
+    refused = Commit(identifier=parse(known), contents=(large(desk.registry, data),), expect=7)
+    desk.registry.close()
+    broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
+    registrar = Registrar(desk.root, settings.load(desk.root, {}), clock=desk.clock)
+    batch = [good, refused, broken] if first else [broken, refused, good]
+    answers = [type(one).__name__ for one in registrar.execute(batch)]
+    assert sorted(answers) == ["InvalidRequest", "PreconditionFailed", "Receipt"]
+    registrar.close()
+    assert list((desk.root / "incoming").iterdir()) == []
+    desk.reopen()
+    assert desk.served(f"{TODAY}/2", 1, "octet-stream") == data
+    assert desk.problems() == []
+
+
 # Two persons
 # -----------
 

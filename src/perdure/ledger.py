@@ -15,8 +15,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import apsw
@@ -320,6 +320,13 @@ class Ledger:
                     received = 0
                 if received != expected:
                     raise Incomplete(expected=expected, received=max(received, 0))
+
+    def discard(self, contents: Iterable[Content]) -> None:
+        """Removes the files in `incoming` that contents wait in, where they still do."""
+        for content in contents:
+            if content.spooled is not None:
+                with suppress(OSError, InvalidRequest):
+                    self.incoming(content.spooled).unlink(missing_ok=True)
 
     def place(self, name: str, version: int, content: Content) -> Representation:
         """Queues bytes under their full name, and says where they will lie."""

@@ -98,6 +98,8 @@ class Registrar:
         self._networks = networks(settings.private_networks)
         self._clock = clock
         self._day = ""
+        self._spooled: list[Content] = []
+        """Files that were handed over with commands of this batch: they are kept or dropped."""
         now = clock()
         with storage_errors("the registry"), ExitStack() as opened:
             ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
@@ -119,20 +121,27 @@ class Registrar:
             return [ledger.broken] * len(commands)
         now = timestamp(self._clock())
         self._day = now[:10].replace("-", "/")
+        self._spooled.clear()
         try:
             ledger.begin(now)
             answers = self._answers(commands)
             ledger.write()
         except Exception as error:  # whatever it is: everybody who waits gets an answer
-            failure = ledger.undo(error)
-            return [failure] * len(commands) if failure else self._one_by_one(commands, error)
+            return self._undone(commands, error)
+        ledger.discard(self._spooled)
         ledger.tidy()
         return answers
 
-    def _one_by_one(self, commands: Sequence[Command], error: Exception) -> list[Answer]:
-        """A command that trips over a mistake of ours does not take the others along."""
-        if len(commands) > 1:
+    def _undone(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
+        """Takes a batch back. A command that trips over a mistake of ours does not take the others
+        along."""
+        failure = self._ledger.undo(error)
+        if failure is None and len(commands) > 1:
             return [self.execute((command,))[0] for command in commands]
+        for command in commands:
+            self._ledger.discard(_contents(command))
+        if failure is not None:
+            return [failure] * len(commands)
         if isinstance(error, (UnicodeEncodeError, OverflowError)):
             return [unspeakable()]
         _log.error("command failed", exc_info=error)
@@ -180,9 +189,7 @@ class Registrar:
         except PerdureError as error:
             return error
         finally:
-            for content in _contents(command):
-                if content.spooled is not None:  # handed over with the command: kept or dropped
-                    self._ledger.incoming(content.spooled).unlink(missing_ok=True)
+            self._spooled += (one for one in _contents(command) if one.spooled is not None)
 
     def _carry_out(self, command: Command) -> Receipt:
         check = None

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from perdure.blobs import warc
 from perdure.blobs.durable import sync_directory
@@ -30,6 +31,13 @@ class FlushFailed(OSError):
     """A flush to the disk failed: what was written before it may be lost, and nobody can tell."""
 
 
+class _Adopted(NamedTuple):
+    """A spooled file that became a segment: where it was, and how long."""
+
+    source: Path
+    end: int
+
+
 class Appender:
     """Appends to the open segment `number`, whose committed length is `end`.
 
@@ -41,7 +49,7 @@ class Appender:
         self.number = number
         self.end = end
         self._next = next_number
-        self._adopted: dict[int, int] = {}
+        self._adopted: dict[int, _Adopted] = {}
         self._buffer: list[bytes] = []
         self._written = end
         self._position = end
@@ -133,7 +141,7 @@ class Appender:
         source.replace(target)
         with _flushing():
             sync_directory(target.parent)
-        self._adopted[number] = HEAD_ROOM + block.length + len(warc.TRAILER)
+        self._adopted[number] = _Adopted(source, HEAD_ROOM + block.length)
         return number, HEAD_ROOM
 
     def send(self) -> None:
@@ -165,7 +173,7 @@ class Appender:
 
     def lengths(self) -> list[tuple[int, int]]:
         """Number and new length of every segment that this batch adds to."""
-        grown = list(self._adopted.items())
+        grown = [(number, one.end + len(warc.TRAILER)) for number, one in self._adopted.items()]
         return [*grown, (self.number, self._position)] if self._position > self.end else grown
 
     def committed(self) -> None:
@@ -174,11 +182,14 @@ class Appender:
         self._adopted.clear()
 
     def rewind(self) -> None:
-        """Forgets what was queued or written since the last commit."""
+        """Forgets what was queued or written since the last commit; spooled files are again what
+        and where they were."""
         self._buffer.clear()
         self._written = self._position = self.end
-        for number in self._adopted:
-            segment_path(self._root, number).unlink(missing_ok=True)
+        for number, one in self._adopted.items():
+            path = segment_path(self._root, number)
+            os.truncate(path, one.end)
+            path.replace(one.source)
         self._adopted.clear()
         if self._fd >= 0:
             os.ftruncate(self._fd, self.end)
