@@ -114,7 +114,8 @@ class _Kind:
 
 
 def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
-    """What a mint has in common with others; None for one that brings more than a document.
+    """What a mint has in common with others; None for one that brings more than a document, or
+    whose format must be spelled another way.
 
     Raises InvalidRequest or MalformedIdentifier, with the name that it would have.
     """
@@ -126,6 +127,8 @@ def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -
         return known[said]
     except KeyError:
         (content,) = rules.checked_contents(stem, (one,))
+        if content is not one:
+            return None
         found = known[said] = _Kind(ledger, command.by, content)
         return found
 
