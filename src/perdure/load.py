@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure import binding, naming, rules, stored
-from perdure.errors import Conflict, InvalidRequest
+from perdure.errors import Conflict, InvalidRequest, PerdureError
 from perdure.handles import changes
 from perdure.ids import Identifier
 from perdure.ledger import NOWHERE, Ledger, representation
@@ -104,7 +104,7 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
             continue
         try:
             changed += _join(ledger, held, row, by)
-        except Conflict as error:
+        except PerdureError as error:
             refused.append((row.line, str(error)))
     _add(ledger, fresh)
     return len(rows), changed + len(fresh), refused
@@ -145,7 +145,7 @@ def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Itera
             try:
                 asked = promised(row, ledger.now)
                 joined(naming.identify(row.key, asked), held, asked)
-            except Conflict as error:
+            except PerdureError as error:
                 yield row.line, str(error)
 
 
@@ -189,7 +189,8 @@ def _with_bytes(ledger: Ledger, row: Row) -> str:
 
 
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
-    """Adds what a row knows of an identifier; whether it knew anything new. Raises Conflict."""
+    """Adds what a row knows of an identifier; whether it knew anything new. Raises what `joined`
+    does."""
     asked = promised(row, ledger.now)
     identifier = naming.identify(row.key, asked)
     changed = joined(identifier, held, asked)
@@ -262,7 +263,8 @@ def promised(row: Row, at: str) -> Record:
 def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     """All that two records say of one identifier; equal to `held` where that says it all.
 
-    Raises Conflict where both promise different bytes, or something is added to what was withdrawn.
+    Raises Conflict where both promise different bytes, or something is added to what was withdrawn,
+    InvalidRequest or TooLarge for what no record can have.
     """
     record = held
     new = tuple(one for one in more.locations if one not in held.locations)

@@ -119,6 +119,35 @@ def test_a_contradiction_is_a_bad_line_also_between_lines(desk: Desk, atomic: bo
     assert desk.registry.records.count() == (1 if atomic else 3)
 
 
+def test_what_a_name_or_a_record_cannot_have_is_a_bad_line(desk: Desk, atomic: bool) -> None:
+    """Which is found only when all that is said of it comes together."""
+
+    def values(*indexes: int) -> dict[str, Any]:
+        some = [{"index": index, "type": "EMAIL", "data": "x"} for index in indexes]
+        return {"id": "hdl:10.9999/values", "values": some}
+
+    take(desk, [values(*range(1, 600))])
+    given = [
+        bound(1),
+        {"id": f"{DAY}/2", "content": {"text": "kept"}},
+        values(*range(600, 1200)),  # handles have at most 1000
+        {"id": "hdl:10.9999/new", "values": values(*range(1, 600))["values"]},
+        {"id": "hdl:10.9999/new", "values": values(*range(600, 1200))["values"]},
+        {"id": f"{DAY}/3", "content": {"text": "x", "version": 10**18}},  # of 18 digits at most
+        {"id": f"{DAY}/{'x' * (8190 - len(DAY))}", "content": {"text": "x"}},  # 8192 with .text.1
+        {"id": f"{DAY}/y", "content": {"text": "x", "format": "x" * 8190}},
+        bound(4),
+    ]
+    if atomic:  # what can be told of each line alone is told first
+        for some, faults in ((given, [6, 7, 8]), (given[:5], [5]), (given[:3], [3])):
+            assert bad(take(desk, some, atomic=True)) == faults
+        assert listed(desk) == []
+        return
+    end = take(desk, given)
+    assert (end.accepted, sorted(bad(end))) == (4, [3, 5, 6, 7, 8])
+    assert listed(desk) == [f"{DAY}/1", f"{DAY}/2", f"{DAY}/4"]
+
+
 def test_a_contradiction_with_the_registry_stops_all_or_nothing(desk: Desk) -> None:
     take(desk, [{"id": f"{DAY}/2", "content": {"text": "a"}}])
     end = take(desk, [bound(1), {"id": f"{DAY}/2", "content": {"text": "b"}}], atomic=True)

@@ -29,7 +29,7 @@ import msgspec
 
 from perdure.app import Registry
 from perdure.door import Door
-from perdure.errors import Conflict
+from perdure.errors import Conflict, PerdureError
 from perdure.load import write_rows
 from perdure.model import Content, Load, Receipt, Row
 from perdure.registrar import timestamp
@@ -178,7 +178,7 @@ class _Run:
         if self._rows and row.key == self._high:
             try:
                 self._rows[-1] = merged(self._rows[-1], row)
-            except Conflict as error:
+            except PerdureError as error:
                 self._tally.note(fault(row.line, error))
         else:
             self._rows.append(row)
@@ -235,7 +235,7 @@ def _joined(rows: Iterable[Row], tally: _Tally) -> Iterator[Row]:
         if last is not None and row.key == last.key:
             try:
                 last = merged(last, row)
-            except Conflict as error:
+            except PerdureError as error:
                 tally.note(fault(row.line, error))
             continue
         if last is not None:

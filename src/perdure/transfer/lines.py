@@ -16,6 +16,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from perdure.description import About, Attachment
 from perdure.errors import InvalidRequest
+from perdure.ids import grammar
 from perdure.model import Location, Value
 from perdure.naming import canonical_format
 
@@ -34,7 +35,7 @@ _IN_WORDS = {
     _DAY: "a day such as 2026-11-21",
 }
 
-Number = Annotated[int, Meta(ge=1)]
+Number = Annotated[int, Meta(ge=1, lt=10**grammar.NUMERAL_DIGITS)]
 Digest = Annotated[str, Meta(pattern=_DIGEST)]
 Language = Annotated[str, Meta(pattern=_LANGUAGE)]
 Moment = Annotated[str, Meta(pattern=_MOMENT)]

@@ -24,7 +24,7 @@ from perdure.detect import detect
 from perdure.errors import DigestMismatch, InvalidRequest, quote
 from perdure.formats import python_codec
 from perdure.handles import changes, values
-from perdure.ids import Identifier, parse
+from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.ledger import NOWHERE, representation
@@ -39,6 +39,7 @@ HIGHEST_TODAY = 999_999_999
 """Serial number of today that a line can have: after it there must be more to mint than a day can
 use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
 """
+_LONGEST_USUAL = grammar.LONGEST // 2
 _FIRST = {None, 1}  # what may be said of a version, so that it is the first
 
 
@@ -117,6 +118,8 @@ def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
 
 def _document_row(identifier: Pdi, held: Held, number: int, terms: Terms) -> Row:
     one = _taken(held, identifier.format, terms)
+    if len(identifier.text) + len(one.format) > _LONGEST_USUAL:
+        naming.qualified(identifier, 1, one.format)  # raises, where nothing can be kept under it
     record = _alike(terms.now, one.format, one.media_type, one.charset, one.language)
     key = resource_key(identifier.series, identifier.date, identifier.uid)
     text = record(one.length, one.sha512, NOWHERE, 0)
@@ -180,7 +183,10 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
 
 
 def merged(one: Row, other: Row) -> Row:
-    """One row that says what both say of an identifier. Raises Conflict where they contradict."""
+    """One row that says what both say of an identifier.
+
+    Raises Conflict where they contradict, InvalidRequest or TooLarge for what no record can have.
+    """
     first, second = (stored.decode(row.record.decode()) for row in (one, other))
     record = joined(naming.identify(one.key, first), first, second)
     known = {(version, content.format) for version, content in one.contents}
