@@ -66,6 +66,8 @@ def test_blank_lines_and_a_byte_order_mark_do_not_matter(terms: Terms) -> None:
     data = b"\xef\xbb\xbf" + line(1) + b"\n \r\n" + line(2).strip()
     found = [row for block in cut(io.BytesIO(data)) for row in rows_of(block, terms)]
     assert [(type(row), row.line) for row in found] == [(Row, 1), (Row, 4)]
+    for empty in (b"\xef\xbb\xbf", b"\xef\xbb\xbf\r\n"):
+        assert [row for block in cut(io.BytesIO(empty)) for row in rows_of(block, terms)] == []
 
 
 def test_a_line_that_is_too_long_is_one_bad_line(

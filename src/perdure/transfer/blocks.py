@@ -10,6 +10,7 @@ them in memory than the processes are busy with; a line of any length costs boun
 
 from __future__ import annotations
 
+import codecs
 import gc
 import multiprocessing
 import os
@@ -128,10 +129,12 @@ def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row |
         yield fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
         return
     for number, text in enumerate(block.text.split(b"\n"), block.first):
+        if number == 1:
+            text = text.removeprefix(codecs.BOM_UTF8)
         if not text or text.isspace():
             continue
         try:
-            line = read_line(text.removeprefix(b"\xef\xbb\xbf") if number == 1 else text)
+            line = read_line(text)
             if not paths and isinstance(line, Line) and line.names_file:
                 raise _NamesFile
             yield row_of(line, number, terms)
