@@ -11,6 +11,7 @@ from perdure.errors import (
     InvalidRequest,
 )
 from perdure.ids import parse
+from perdure.load import joined
 from perdure.model import Location, Record
 
 
@@ -78,3 +79,18 @@ def test_nothing_lies_at_itself(name: str, uri: str) -> None:
 
 def test_the_resolver_of_others_may_know_more() -> None:
     binding.bind(parse("doi:10.1000/182"), Record(), (Location(uri="https://doi.org/10.1000/182"),))
+
+
+def test_many_at_once_cost_no_more_than_one_by_one() -> None:
+    """Everybody waits for the one writer: time that grows with the square would be minutes."""
+    name = parse("hdl:1839/x")
+    many = [
+        Location(uri=f"https://a.example/{number}", version=1, sha512="a" * 128)
+        for number in range(100_000)
+    ]
+    record, _ = binding.bind(name, Record(), tuple(many[:50_000]))
+    record = joined(name, record, Record(locations=tuple(many)))
+    assert record.locations == tuple(many)
+    others = [parse(f"hdl:1839/{number}") for number in range(20_000)]
+    record, _ = binding.alias(name, record, *others, name, *others)
+    assert len(record.aliases) == 20_000

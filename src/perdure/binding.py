@@ -29,6 +29,8 @@ _LOCATING = frozenset(
 _LONGEST_URI = 8192  # characters
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _SHA512 = re.compile("[0-9a-f]{128}")
+_Promised = dict[tuple[int | None, str | None], str]
+"""The digests that locations promise, by version and format."""
 
 
 def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
@@ -104,6 +106,7 @@ def bind(
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
     number, format = wanted(identifier)
     result = {_place(location): location for location in record.locations}
+    promised = {(one.version, one.format): one.sha512 for one in record.locations if one.sha512}
     for location in checked(locations):
         _check_elsewhere(identifier, location)
         full = msgspec.structs.replace(
@@ -118,7 +121,7 @@ def bind(
         before = result.get(_place(full))
         if before and full.sha512 is None:  # what was promised once stays promised
             full = msgspec.structs.replace(full, sha512=before.sha512)
-        _check_promise(identifier, version, tuple(result.values()), full)
+        _check_promise(identifier, version, promised, full)
         result[_place(full)] = full
     bound = tuple(result.values())
     if bound == record.locations:
@@ -144,18 +147,16 @@ def _place(location: Location) -> tuple[str, int | None, str | None]:
 
 
 def _check_promise(
-    identifier: Identifier, version: Version | None, others: tuple[Location, ...], new: Location
+    identifier: Identifier, version: Version | None, promised: _Promised, new: Location
 ) -> None:
+    """Adds what a location promises to what others do. Raises Conflict for other bytes."""
     if new.sha512 is None:
         return
     held = held_as(version, new.format) if new.format else None
-    promised = [held.sha512] if held else []
-    promised += [
-        other.sha512
-        for other in others
-        if other.sha512 and (other.version, other.format) == (new.version, new.format)
-    ]
-    for digest in promised:
+    for digest in (
+        held.sha512 if held else new.sha512,
+        promised.setdefault((new.version, new.format), new.sha512),
+    ):
         if digest != new.sha512:
             raise Conflict(
                 identifier=str(identifier),
@@ -230,10 +231,14 @@ def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
     return with_version(record, msgspec.structs.replace(version, broken=why))
 
 
-def alias(identifier: Identifier, record: Record, other: Identifier) -> tuple[Record, Outcome]:
-    """The record with another name of the same resource, whatever its formats and versions."""
+def alias(identifier: Identifier, record: Record, *others: Identifier) -> tuple[Record, Outcome]:
+    """The record with other names of the same resource, whatever their formats and versions."""
     known = {identifier.key, *(parse(name).key for name in record.aliases)}
-    if other.key in known:
+    new: list[str] = []
+    for other in others:
+        if other.key not in known:
+            known.add(other.key)
+            new.append(str(other.resource if isinstance(other, Pdi) else other))
+    if not new:
         return record, Outcome.UNCHANGED
-    name = str(other.resource if isinstance(other, Pdi) else other)
-    return msgspec.structs.replace(record, aliases=(*record.aliases, name)), Outcome.CREATED
+    return msgspec.structs.replace(record, aliases=(*record.aliases, *new)), Outcome.CREATED

@@ -267,7 +267,8 @@ def joined(identifier: Identifier, held: Record, more: Record) -> Record:
     InvalidRequest or TooLarge for what no record can have.
     """
     record = held
-    new = tuple(one for one in more.locations if one not in held.locations)
+    known = set(held.locations)
+    new = tuple(one for one in more.locations if one not in known)
     if new:
         record, _ = binding.bind(identifier, record, new)
     if more.values != held.values:

@@ -164,8 +164,8 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         record, _ = binding.bind(identifier, record, tuple(map(_location, line.locations)))
     if line.values:
         record = changes.joined(identifier, record, values.kept(line.values, terms.now))
-    for other in line.aliases:
-        record, _ = binding.alias(identifier, record, naming.bindable(parse(other)))
+    others = (naming.bindable(parse(other)) for other in line.aliases)
+    record, _ = binding.alias(identifier, record, *others)
     taken = [
         (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
         for held in _contents(line)
