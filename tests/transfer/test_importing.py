@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -350,6 +351,25 @@ def test_references_are_findable_after_an_interruption(
     desk.reopen()
     desk.registry.door.execute(Load())
     assert desk.registry.resolver.named("https://a.example/1")
+
+
+def test_what_is_refused_leaves_no_file_behind(desk: Desk, place: Path, atomic: bool) -> None:
+    """Long content waits in files, also that of a line which turns out to be bad."""
+    (place / "long.bin").write_bytes(bytes(IN_MEMORY + 1))
+    long = {"path": "long.bin", "format": "gif"}
+    in_line = {"base64": base64.b64encode(bytes(IN_MEMORY + 1)).decode(), "format": "gif"}
+    given = [
+        {"id": f"{DAY}/1", "content": in_line},  # read twice: what follows names files
+        {"id": f"{DAY}/2", "contents": [long, {"path": "missing"}]},
+        {"id": f"{DAY}/3", "content": long, "withdrawn": [{"reason": "r", "version": 7}]},
+        {"id": f"{DAY}/4", "contents": [long, {"text": "x", "format": "gif"}]},
+        {"id": f"{DAY}/{'x' * (8190 - len(DAY))}", "content": long},
+    ]
+    source = Source(io.BytesIO(lines(given)), place)
+    end = last(import_lines(desk.registry, source, atomic=atomic, processes=0))
+    assert bad(end) == [2, 3, 4, 5]
+    assert list((desk.root / "incoming").iterdir()) == []
+    assert listed(desk) == ([] if atomic else [f"{DAY}/1"])
 
 
 # Beside others, and through crashes

@@ -29,7 +29,7 @@ import msgspec
 from perdure.errors import PerdureError, StorageFailed, TooLarge, Unavailable
 from perdure.model import Row
 from perdure.transfer.lines import Line, read_line
-from perdure.transfer.rows import Terms, row_of
+from perdure.transfer.rows import Terms, discard, row_of
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
@@ -145,14 +145,24 @@ def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row |
 
 
 def _read(block: Block, terms: Terms) -> Reading:
+    found: list[Row | Fault] = []
     try:
-        found = list(rows_of(block, terms, paths=False))
+        found.extend(rows_of(block, terms, paths=False))
     except _NamesFile:
+        _discard(found, terms)
         return Reading((), has_paths=True)
     rows = tuple(one for one in found if isinstance(one, Row))
     faults = tuple(one for one in found if isinstance(one, Fault))
     keys = [row.key for row in rows]
     return Reading(rows, faults, all(map(lt, keys, keys[1:])))
+
+
+def _discard(found: list[Row | Fault], terms: Terms) -> None:
+    """Removes the files that were made of long content, which will be read again."""
+    for row in found:
+        if isinstance(row, Row):
+            for _, content in row.contents:
+                discard(content, terms)
 
 
 def read_blocks(

@@ -11,7 +11,7 @@ can run in any process; a path never leads out of the directory that was named f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from perdure import binding, description, naming, rules, stored
 from perdure.blobs.spool import IN_MEMORY, Spool, content
 from perdure.detect import detect
-from perdure.errors import DigestMismatch, InvalidRequest, quote
+from perdure.errors import DigestMismatch, InvalidRequest, PerdureError, quote
 from perdure.formats import python_codec
 from perdure.handles import changes, values
 from perdure.ids import Identifier, grammar, parse
@@ -39,7 +39,7 @@ HIGHEST_TODAY = 999_999_999
 """Serial number of today that a line can have: after it there must be more to mint than a day can
 use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
 """
-_LONGEST_USUAL = grammar.LONGEST // 2
+_LONGEST_USUAL = grammar.LONGEST // 2  # of a name with a format: beyond, it may be too long
 _FIRST = {None, 1}  # what may be said of a version, so that it is the first
 
 
@@ -117,9 +117,7 @@ def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
 
 
 def _document_row(identifier: Pdi, held: Held, number: int, terms: Terms) -> Row:
-    one = _taken(held, identifier.format, terms)
-    if len(identifier.text) + len(one.format) > _LONGEST_USUAL:
-        naming.qualified(identifier, 1, one.format)  # raises, where nothing can be kept under it
+    one = _taken(held, identifier, 1, terms)
     record = _alike(terms.now, one.format, one.media_type, one.charset, one.language)
     key = resource_key(identifier.series, identifier.date, identifier.uid)
     text = record(one.length, one.sha512, NOWHERE, 0)
@@ -166,17 +164,21 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         record = changes.joined(identifier, record, values.kept(line.values, terms.now))
     others = (naming.bindable(parse(other)) for other in line.aliases)
     record, _ = binding.alias(identifier, record, *others)
-    taken = [
-        (held.version or version or 1, _date(held.at, terms), _taken(held, format, terms))
-        for held in _contents(line)
-    ]
-    versions = tuple(_versions(taken))
-    if len(versions) == 1 and not record.locations:
-        record = replace(record, versions=versions)
-    else:  # a format may stand twice in one version, or a location have promised something else
-        for one in versions:
-            record = joined(identifier, record, Record(versions=(one,)))
-    record = _ended(identifier, record, line, terms)
+    with ExitStack() as refused:
+        taken: list[tuple[int, str, Content]] = []
+        for held in _contents(line):
+            place = held.version or version or 1
+            one = _taken(held, identifier, place, terms)
+            refused.callback(discard, one, terms)
+            taken.append((place, _date(held.at, terms), one))
+        versions = tuple(_versions(taken))
+        if len(versions) == 1 and not record.locations:
+            record = replace(record, versions=versions)
+        else:  # a format may stand twice in a version, or a location have promised something else
+            for each in versions:
+                record = joined(identifier, record, Record(versions=(each,)))
+        record = _ended(identifier, record, line, terms)
+        refused.pop_all()
     contents = tuple((place, one) for place, _, one in taken)
     refers = tuple(map(reference_hash, sorted(naming.references(record))))
     return Row(identifier.key, stored.encode(record), number, refers, contents)
@@ -254,10 +256,10 @@ def _why(end: Ended, terms: Terms) -> Tombstone:
 # -----
 
 
-def _taken(held: Held, format: str | None, terms: Terms) -> Content:
-    """The content; `format` is the one that the identifier names."""
+def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Content:
+    """The content, which becomes this version of what the identifier names."""
     said = Said(
-        format=held.format or format,
+        format=held.format or naming.wanted(identifier)[1],
         media_type=held.type,
         charset=held.charset or None,
         language=held.language,
@@ -273,9 +275,14 @@ def _taken(held: Held, format: str | None, terms: Terms) -> Content:
         found = _from_memory(held.base64 or b"", said, terms)
     if held.charset is None:
         found = replace(found, charset=None)
-    if held.sha512 not in (None, found.sha512):
+    try:
+        if held.sha512 not in (None, found.sha512):
+            raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)
+        if len(identifier.written) + len(found.format) > _LONGEST_USUAL:
+            naming.qualified(identifier, version, found.format)  # raises, where it is too long
+    except PerdureError:
         discard(found, terms)
-        raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)
+        raise
     return found
 
 
