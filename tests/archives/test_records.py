@@ -141,6 +141,53 @@ def test_what_the_transfer_added_is_undone(
     assert opened_payload(tmp_path, gzip.compress(response(body, *fields))) == BODY
 
 
+CODED = {"gzip": gzip.compress(BODY), "deflate": BARE_DEFLATE, "br": brotli(BODY)}
+
+
+@pytest.mark.parametrize("coding", CODED)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_coding_is_known_by_more_than_a_first_chunk(
+    tmp_path: Path, coding: str, size: int
+) -> None:
+    """A server sends in whatever pieces it likes (RFC 9112 section 7.1): of one byte, say."""
+    fields = ("Transfer-Encoding: chunked", f"Content-Encoding: {coding}")
+    assert opened_payload(tmp_path, response(chunked(CODED[coding], size), *fields)) == BODY
+    plain = b"body { color: red }" * 20
+    assert opened_payload(tmp_path, response(chunked(plain, size), *fields)) == plain
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd"])
+@pytest.mark.parametrize("first", "sf3=<;")
+def test_what_is_not_coded_stays_as_it_is_whatever_it_begins_with(
+    tmp_path: Path, coding: str, first: str
+) -> None:
+    """Text can look as if a bare deflate stream, or Brotli, begins in it."""
+    body = first.encode() + b"ody { color: red } a b c d e f g h i j" * 20
+    assert opened_payload(tmp_path, response(body, f"Content-Encoding: {coding}")) == body
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_nothing_is_nothing_in_every_coding(tmp_path: Path, coding: str) -> None:
+    """What answers HEAD, and a 304, says how the body would have been coded (RFC 9110 8.4)."""
+    for transfer in ((), ("Transfer-Encoding: chunked",)):
+        fields = (f"Content-Encoding: {coding}", *transfer)
+        assert opened_payload(tmp_path, response(b"", *fields)) == b""
+
+
+def test_chunks_without_a_last_one_end_with_what_they_hold(tmp_path: Path) -> None:
+    for cut in (0, 1, 2, 3, 4, 5):
+        whole = chunked(BODY)
+        text = response(whole[: len(whole) - cut], "Transfer-Encoding: chunked")
+        assert opened_payload(tmp_path, text) == BODY
+
+
+@pytest.mark.parametrize("body", [b"1", b"\r\n", b"\n\n<p>"])
+def test_what_says_that_it_is_chunked_and_has_no_chunk_stays_as_it_is(
+    tmp_path: Path, body: bytes
+) -> None:
+    assert opened_payload(tmp_path, response(body, "Transfer-Encoding: chunked")) == body
+
+
 ZEROS = 80 << 20
 
 
@@ -164,6 +211,8 @@ def test_what_is_cut_off_is_corrupt(tmp_path: Path) -> None:
         gzip.compress(response(noise))[:-600],
         response(noise)[:-600],
         response(gzip.compress(noise)[:-20], "Content-Encoding: gzip"),
+        response(brotli(noise)[:-20], "Content-Encoding: br"),
+        response(brotli(BODY)[:-2], "Content-Encoding: br"),
     ):
         with pytest.raises(Corrupt):
             opened_payload(tmp_path, text)

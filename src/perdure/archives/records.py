@@ -23,7 +23,7 @@ from perdure.archives import heads
 from perdure.archives.dates import second, whole_second
 from perdure.archives.heads import LONGEST_HEAD, Fields, Head
 from perdure.archives.libraries import library
-from perdure.archives.windows import PIECE, Damaged, Readable, Window
+from perdure.archives.windows import GZIP, PIECE, Damaged, Readable, Window
 from perdure.errors import Corrupt, OverBudget
 
 UNMEASURED = 64 << 20
@@ -32,6 +32,10 @@ STEEPEST = 2200
 """Times the bytes in the file: twice what deflate can reach, so that only what was compressed
 twice, or with a coding made for it, gets there."""
 _LONGEST_CHUNK_LINE = 4096
+_SAMPLE = 512
+"""Bytes of text that cannot be taken for a bare deflate stream to their end."""
+_MOST_SPARE = 256 << 10
+"""Bytes of a payload that may turn out not to be in the coding that its head says."""
 _CODINGS = ("Transfer-Encoding", "Content-Encoding")
 
 
@@ -189,7 +193,7 @@ class WarcRecord:
 
     def _decoded(self, pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
         if coding in ("gzip", "x-gzip", "deflate"):
-            return _inflated(pieces, self._corrupt)
+            return _inflated(pieces, coding, self._corrupt)
         if coding in ("br", "zstd"):
             return _unpacked(pieces, coding, self._corrupt)
         return pieces  # `identity`, or one that nobody knows: as it is
@@ -244,6 +248,7 @@ def _unchunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """
     buffer = b""
     left = 0
+    begun = False
     for piece in pieces:
         buffer += piece
         while buffer:
@@ -262,10 +267,11 @@ def _unchunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
                 yield buffer
                 yield from pieces
                 return
-            left, buffer = int(size, 16), rest
+            left, buffer, begun = int(size, 16), rest, True
             if not left:
                 return
-    if buffer and not _is_hexadecimal(buffer.strip(b"\r\n")):
+    rest = buffer.strip(b"\r\n")
+    if not begun or (rest and not _is_hexadecimal(rest)):  # else framing, cut off
         yield buffer
 
 
@@ -273,27 +279,34 @@ def _is_hexadecimal(text: bytes) -> bool:
     return 0 < len(text) <= 16 and all(byte in b"0123456789abcdefABCDEF" for byte in text)
 
 
-def _inflated(pieces: Iterator[bytes], corrupt: Callable[[str], Corrupt]) -> Iterator[bytes]:
-    """gzip, zlib and bare deflate alike; what is none of them stays as it is."""
-    first = next(pieces, b"")
-    if not first:
+def _inflated(
+    pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
+) -> Iterator[bytes]:
+    """gzip, zlib and, as `deflate`, the bare stream; what is none of them stays as it is."""
+    first = b""
+    while len(first) < _SAMPLE and (piece := next(pieces, b"")):
+        first += piece
+    if first.startswith(GZIP) or _is_zlib(first):
+        inflate = zlib.decompressobj(47)
+    elif first and coding == "deflate":
+        inflate = zlib.decompressobj(-15)
+    else:
+        yield from _chain(first, pieces)
         return
-    window = 47 if first[:2] == b"\x1f\x8b" or _is_zlib(first) else -15
-    inflate = zlib.decompressobj(window)
-    begun = False
+    spare: bytes | None = b""  # all that was read, until something comes out of it
     for piece in _chain(first, pieces):
+        spare = _longer(spare, piece)
         fed = piece
         while fed:
             try:
                 part = inflate.decompress(fed, PIECE)
             except zlib.error as error:
-                if not begun:  # it says that it is compressed, and is not
-                    yield piece
-                    yield from pieces
+                if spare is not None:  # it says that it is compressed, and is not
+                    yield from _chain(spare, pieces)
                     return
                 raise corrupt(f"content coding: {error}") from None
-            begun = begun or bool(part)
             if part:
+                spare = None
                 yield part
             fed = inflate.unconsumed_tail
             if inflate.eof:
@@ -304,28 +317,45 @@ def _inflated(pieces: Iterator[bytes], corrupt: Callable[[str], Corrupt]) -> Ite
         raise corrupt("content coding: it ends too early")
 
 
+def _longer(spare: bytes | None, piece: bytes) -> bytes | None:
+    """What is kept to be given back, and more of it; None where that is nothing or too much."""
+    return None if spare is None or len(spare) > _MOST_SPARE else spare + piece
+
+
 def _is_zlib(start: bytes) -> bool:
     return len(start) > 1 and start[0] & 15 == 8 and int.from_bytes(start[:2], "big") % 31 == 0
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
+    if first:
+        yield first
     yield from rest
 
 
 def _unpacked(
     pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
 ) -> Iterator[bytes]:
+    """Brotli and zstd; what is neither stays as it is.
+
+    Brotli has no mark to be known by: it is none where the reader gives up before it has given
+    anything, and without having asked for more than there is.
+    """
     stream_io: Any = library("fastwarc.stream_io")
-    kind = stream_io.BrotliReader if coding == "br" else stream_io.ZstdReader
-    reader = kind(_Reading(pieces))
+    source = _Reading(pieces)
+    reader = (stream_io.BrotliReader if coding == "br" else stream_io.ZstdReader)(source)
     while True:
         try:
-            part: bytes = reader.read(PIECE)
+            part: bytes = reader.read(PIECE) or reader.read(
+                PIECE
+            )  # twice: what lies behind its end is an error
         except (OSError, ValueError) as error:
+            if source.spare is not None and not (source.spare and source.ended):
+                yield from _chain(source.spare, source.rest())
+                return
             raise corrupt(f"content coding: {error}") from None
         if not part:
             return
+        source.spare = None
         yield part
 
 
@@ -336,17 +366,27 @@ class _Reading:
         self._pieces = pieces
         self._waiting = b""
         self._at = 0
+        self.spare: bytes | None = b""
+        """All that was read, as long as it may have to be given back."""
+        self.ended = False
+        """Whether more was asked for than there is."""
 
     def read(self, size: int = -1) -> bytes:
         while not self._waiting:
             piece = next(self._pieces, None)
             if piece is None:
+                self.ended = True
                 return b""
             self._waiting = piece
         given = self._waiting if size < 0 else self._waiting[:size]
         self._waiting = self._waiting[len(given) :]
         self._at += len(given)
+        self.spare = _longer(self.spare, given)
         return given
+
+    def rest(self) -> Iterator[bytes]:
+        """What was not read."""
+        return _chain(self._waiting, self._pieces)
 
     def seek(self, _offset: int, _whence: int = 0) -> int:
         raise OSError("read from beginning to end")
