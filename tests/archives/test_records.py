@@ -188,6 +188,12 @@ def test_what_says_that_it_is_chunked_and_has_no_chunk_stays_as_it_is(
     assert opened_payload(tmp_path, response(body, "Transfer-Encoding: chunked")) == body
 
 
+def test_a_head_that_is_longer_than_heads_are_read_is_no_payload(tmp_path: Path) -> None:
+    text = response(BODY, *(f"Set-Cookie: {number}={'x' * 4000}" for number in range(20)))
+    with pytest.raises(OverBudget):
+        opened_payload(tmp_path, text)
+
+
 ZEROS = 80 << 20
 
 

@@ -264,6 +264,30 @@ def test_a_wrong_length_is_told_and_hides_nothing(
     assert [one.offset for one in flaws(found)] == [len(pack(texts[0], packing))]
 
 
+@pytest.mark.parametrize("packing", ["plain", "gzip", "zstd"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "Content-Type: text/html; charset=utf-8",
+        "Content-Type : text/html",
+        "content-type:\r\n text/html; charset=utf-8",
+        f"Content-Security-Policy: {'x' * 9000}\r\nContent-Type: text/html",
+        "".join(f"Set-Cookie: {number}={'x' * 4000}\r\n" for number in range(15))
+        + "Content-Type: text/html",
+    ],
+    ids=["usual", "blank before the colon", "folded", "behind 8 KiB", "behind 60 KiB"],
+)
+def test_the_media_type_is_found_wherever_it_stands(
+    tmp_path: Path, packing: str, fields: str
+) -> None:
+    """Heads are read up to 64 KiB; lines may be folded (RFC 9112 section 5.2)."""
+    text = record("http://a.org/", f"HTTP/1.1 200 OK\r\n{fields}\r\n\r\n".encode() + b"<p>" * 5000)
+    path = tmp_path / "a"
+    path.write_bytes(pack(text.replace(b"resource", b"response"), packing))
+    [found] = [one for one in everything(path)[0] if isinstance(one, Capture)]
+    assert (found.status, found.media_type) == (200, "text/html")
+
+
 def test_a_record_in_a_record_is_no_record_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(

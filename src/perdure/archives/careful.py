@@ -30,8 +30,6 @@ from perdure.archives.windows import (
     next_frame,
 )
 
-LONGEST_START = 8 << 10
-"""Bytes of a block in which status and media type are looked for."""
 _BITE = 32
 _GAP = b"\r\n"
 _LONGEST_END = len(b"\r\n\r\n")  # of a head
@@ -190,15 +188,15 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
             total = len(opened.rest)
             while piece := source.read(PIECE):
                 total += len(piece)
-            return begin[:LONGEST_START], "no Content-Length that could be"
+            return begin[:LONGEST_HEAD], "no Content-Length that could be"
         have = opened.rest
         while len(have) < left:
             left -= len(have)
             have = source.read(PIECE)
-            if len(begin) < LONGEST_START:
+            if len(begin) < LONGEST_HEAD:
                 begin += have[:left]
             if not have:
-                return begin[:LONGEST_START], (
+                return begin[:LONGEST_HEAD], (
                     f"the block ends {left} bytes before the {opened.head.length} "
                     "that Content-Length announces"
                 )
@@ -212,14 +210,14 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
         while piece := source.read(PIECE):
             more += len(piece)
     except Damaged as error:
-        return begin[:LONGEST_START], str(error)
+        return begin[:LONGEST_HEAD], str(error)
     if more:
-        return begin[:LONGEST_START], (
+        return begin[:LONGEST_HEAD], (
             f"{more} bytes lie behind the {opened.head.length} that Content-Length announces"
         )
     if opened.newline_only:
-        return begin[:LONGEST_START], _LINE_ENDS
-    return begin[:LONGEST_START], ""
+        return begin[:LONGEST_HEAD], _LINE_ENDS
+    return begin[:LONGEST_HEAD], ""
 
 
 def _headed_start(text: bytes) -> bool:
@@ -247,7 +245,7 @@ def _plain(window: Window, file: str, start: int, stop: int) -> Iterator[Met]:
         after, flaw = _extent(window, opened, body, stop)
         if flaw:
             yield Flaw(start, flaw)
-        begin = window.at(body, min(LONGEST_START, after - body))
+        begin = window.at(body, min(LONGEST_HEAD, after - body))
         if opened.head.length is not None:
             begin = begin[: opened.head.length]
         block = heads.block_of(opened.head, begin)

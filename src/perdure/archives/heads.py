@@ -26,7 +26,9 @@ LONGEST_HEAD = 64 << 10
 LONGEST_NUMBER = 18
 _END = re.compile(rb"\n\r{0,2}\n")
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?![0-9])[ \t]*([^\r\n]*)")
-_TYPE_OR_END = re.compile(rb"\n(?:content-type:[ \t]*([^\s;]*)|\r{0,2}\n)", re.IGNORECASE)
+_TYPE_OR_END = re.compile(
+    rb"\n(?:content-type[ \t]*:[ \t]*(?:\r?\n[ \t]+)?([^\s;]*)|\r{0,2}\n)", re.IGNORECASE
+)
 _OF_HTTP = ("response", "revisit", "request")
 HTTP_SCHEMES = ("http:", "https:")
 

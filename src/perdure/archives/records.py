@@ -58,6 +58,7 @@ class WarcRecord:
         self.status: int | None = None
         self.reason = ""
         self._http = b""
+        self._head_is_endless = False
         self._speaks_http = heads.speaks_http(
             self._head.kind, self._head.uri, self._head.content_type
         )
@@ -101,6 +102,7 @@ class WarcRecord:
         if end < 0 and len(start) >= limit and begins:
             end = limit  # a head and nothing else, as many revisits have
         if end < 0 or end > LONGEST_HEAD:
+            self._head_is_endless = begins and len(start) >= LONGEST_HEAD
             return
         if self._head.kind != "request":
             self.status, self.reason = heads.status_line(start)
@@ -151,7 +153,13 @@ class WarcRecord:
         yield from block
 
     def entity(self) -> Iterator[bytes]:
-        """The block without its HTTP head: chunks and codings are as recorded."""
+        """The block without its HTTP head: chunks and codings are as recorded.
+
+        Raises Corrupt, and OverBudget where that head is longer than heads are read.
+        """
+        if self._head_is_endless:
+            what = f"the head of the HTTP message in {self._where}"
+            raise OverBudget(what=what, limit=f"{LONGEST_HEAD} bytes")
         behind = len(self._http)
         for piece in self.block():
             if behind >= len(piece):
@@ -171,7 +179,7 @@ class WarcRecord:
     def payload_length(self) -> int | None:
         """See `ArchivedRecord`: what is neither chunked nor coded is the rest of the block."""
         coded = any(heads.value_of(self.headers, name) for name in _CODINGS)
-        if coded or self._head.length is None:
+        if coded or self._head.length is None or self._head_is_endless:
             return None
         return self._head.length - len(self._http)
 

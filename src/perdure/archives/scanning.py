@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from perdure.archives import careful, heads
-from perdure.archives.careful import LONGEST_START, Flaw, Met, line_of
+from perdure.archives.careful import Flaw, Met, line_of
 from perdure.archives.heads import LONGEST_HEAD, Head
 from perdure.archives.libraries import library
 from perdure.archives.windows import (
@@ -39,6 +39,8 @@ from perdure.archives.windows import (
 
 _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
+_LONG_HEAD = 8 << 10
+"""Bytes of a block: few HTTP messages have a head that is longer."""
 _STEEPEST = 1100
 """No deflate stream holds more than 1,032 times its size."""
 
@@ -118,7 +120,9 @@ def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
         size, head = _head_of(record.headers)
         begin = b""
         if head.kind != "request" and heads.speaks_http(head.kind, head.uri, head.content_type):
-            begin = record.reader.read(LONGEST_START)
+            begin = record.reader.read(_LONG_HEAD)
+            if len(begin) == _LONG_HEAD and b"\r\n\r\n" not in begin:
+                begin += record.reader.read(LONGEST_HEAD - _LONG_HEAD)
     yield from careful.read(window, codec, name, offset)
 
 
