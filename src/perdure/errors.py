@@ -226,6 +226,23 @@ class NotCaptured(NotFound):
         return f"the nearest is {quote(near['uri'])} of {near['date']}: ask with 'nearest' for it"
 
 
+class OriginalMissing(NotFound):
+    """The capture is a revisit, and the one that has its payload is not kept here."""
+
+    code = "original-missing"
+    fields = ("identifier", "original")
+    original: str
+    """The URI of the capture with the payload, its date and digest, as far as they are known."""
+
+    def problem(self) -> str:
+        return f"the payload of {quote(self.identifier)} is missing"
+
+    def repair(self) -> str:
+        return (
+            f"it lies in another capture, {quote(self.original)}: add the archive file that has it"
+        )
+
+
 class UnknownArchive(NotFound):
     """Nothing is told of this web archive."""
 

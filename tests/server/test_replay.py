@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import json
 import re
 import socket
 import threading
@@ -308,8 +309,10 @@ def test_revisits_have_the_payload_of_their_original(site: Deployment) -> None:
     answer = site.get(f"/replay/20160122112040id_/{DR}again")
     assert (answer.status, answer.body) == (200, ONCE)
     lost = site.get(f"/replay/{AT}id_/{DR}lost")
-    assert lost.status == 404
-    assert b"missing" in lost.body
+    problem = json.loads(lost.body)
+    assert (lost.status, problem["code"]) == (404, "original-missing")
+    assert problem["identifier"] == f"{DR}lost at 2016-01-22T11:20:29Z"
+    assert problem["original"].startswith(f"{DR}missing at 2016-01-22T11:20:29Z with sha1:AAAA")
 
 
 def test_a_status_that_http_does_not_have_is_not_said_again(site: Deployment) -> None:

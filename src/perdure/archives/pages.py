@@ -32,7 +32,7 @@ from perdure.archives.verdict import (
     look_up,
     suits,
 )
-from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
+from perdure.errors import Corrupt, NotFound, OriginalMissing, OverBudget, Unavailable
 
 MOST_RESOURCES = 1000
 MOST_DOCUMENTS = 50  # frames and style sheets read for one list
@@ -83,11 +83,11 @@ def is_css(media_type: str) -> bool:
 def payload(captures: Captures, files: ArchiveFiles, capture: Capture) -> bytes | None:
     """The payload of a capture, of a revisit too; None where it is too large for a document.
 
-    Raises NotFound where the original of a revisit is missing, Corrupt, OverBudget, Unavailable.
+    Raises OriginalMissing where it is that of a revisit, Corrupt, OverBudget, Unavailable.
     """
     found = original(captures, capture)
     if found.capture is None:
-        raise NotFound(identifier=found.wanted)
+        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
     record = files.open(found.capture)
     with closing(record):
         data = bytearray()

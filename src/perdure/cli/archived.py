@@ -23,7 +23,7 @@ from perdure.archives.port import Capture
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Judgement, Verdict, asked
 from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
-from perdure.errors import InvalidRequest, NotFound, OverBudget, Unavailable, quote
+from perdure.errors import InvalidRequest, OriginalMissing, OverBudget, Unavailable, quote
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 
@@ -123,7 +123,7 @@ def _payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
     library = registry.archive
     found = original(library.captures, capture)
     if found.capture is None:
-        raise NotFound(identifier=f"{capture.uri} at {capture.date}: original {found.wanted}")
+        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
     with closing(library.files.open(found.capture)) as record:
         yield from record.payload()
 

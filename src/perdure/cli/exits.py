@@ -56,6 +56,7 @@ CODES: dict[type[PerdureError], int] = {
     errors.NotCaptured: 60,
     errors.UnknownArchive: 61,
     errors.ArchiveClosed: 62,
+    errors.OriginalMissing: 63,
     errors.PartNotSupported: 15,
     errors.PartOutOfRange: 18,
     errors.PartCheckFailed: 19,

@@ -32,7 +32,7 @@ from perdure.archives.port import ArchivedRecord, Capture, Captures
 from perdure.archives.references import Address
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
-from perdure.errors import NotFound
+from perdure.errors import NotFound, OriginalMissing
 from perdure.server import memento, payloads, problems
 from perdure.server.answers import Answer, Fields, empty, links, uri
 from perdure.server.payloads import Archived
@@ -193,12 +193,12 @@ def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
 def opened(service: Service, capture: Capture) -> Archived:
     """A capture with its payload, which may be in another record, open for reading.
 
-    Raises NotFound where the original of a revisit is missing, Corrupt, Unavailable.
+    Raises OriginalMissing where it is that of a revisit, Corrupt, Unavailable.
     """
     library = service.registry.archive
     found = original(library.captures, capture)
     if found.capture is None:
-        raise NotFound(identifier=f"{capture.uri} at {capture.date}: original {found.wanted}")
+        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
     record = library.files.open(found.capture)
     headers, status = record.headers, record.status
     if found.capture is not capture:
