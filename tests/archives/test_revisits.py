@@ -30,6 +30,12 @@ SECOND = capture(URL, "2020-01-02T00:00:00Z", digest=ANOTHER, offset=2)
 ELSEWHERE = capture(OTHER, "2019-01-01T00:00:00Z", digest=DIGEST, offset=3)
 LATER = capture(URL, "2021-01-01T00:00:00Z", digest=DIGEST, offset=4)
 
+BASE_32 = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # of no bytes
+HEXADECIMAL = capture(
+    URL, "2020-01-01T00:00:00Z", digest="sha1:da39a3ee5e6b4b0d3255bfef95601890afd80709", offset=5
+)
+SHA_256 = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 
 @pytest.mark.parametrize(
     ("held", "fields", "how", "found"),
@@ -63,6 +69,20 @@ LATER = capture(URL, "2021-01-01T00:00:00Z", digest=DIGEST, offset=4)
             How.SAME_URL,
             SECOND,
         ),
+        (
+            [HEXADECIMAL],
+            {"digest": BASE_32, "refers_to_uri": URL, "refers_to_date": HEXADECIMAL.date},
+            How.SAME_URL,
+            HEXADECIMAL,
+        ),
+        ([HEXADECIMAL], {"digest": BASE_32.lower()}, How.SAME_URL, HEXADECIMAL),
+        (
+            [HEXADECIMAL],
+            {"digest": SHA_256, "refers_to_uri": URL, "refers_to_date": HEXADECIMAL.date},
+            How.SAME_URL,
+            HEXADECIMAL,
+        ),
+        ([HEXADECIMAL], {"digest": SHA_256}, How.MISSING, None),
         ([], {"refers_to_uri": "not a uri", "refers_to_date": "yesterday"}, How.MISSING, None),
     ],
     ids=[
@@ -75,6 +95,10 @@ LATER = capture(URL, "2021-01-01T00:00:00Z", digest=DIGEST, offset=4)
         "nothing has these bytes",
         "nothing says which",
         "no digest, by date",
+        "a digest in another base, by date",
+        "a digest in another base and case",
+        "a digest of another algorithm, by date",
+        "a digest of another algorithm",
         "nonsense",
     ],
 )

@@ -10,22 +10,18 @@ What must stay true: a record whose digests cannot be computed is not called sou
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
 import msgspec
 
-from perdure.archives import heads
+from perdure.archives import digests, heads
 from perdure.archives.careful import Flaw
 from perdure.archives.files import RegisteredFiles
 from perdure.archives.records import WarcRecord
 from perdure.archives.scanning import Place, scan
 from perdure.archives.sqlite_index import ArchiveFile
 from perdure.errors import PerdureError
-
-_ALGORITHMS = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,31 +77,15 @@ def _verify(record: WarcRecord) -> tuple[int, str]:
 
 
 def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
-    algorithm, _, text = promised.partition(":")
-    algorithm = algorithm.strip().lower().replace("-", "")
-    if algorithm not in _ALGORITHMS:
+    algorithm, text = digests.algorithm_of(promised), promised.partition(":")[2]
+    if algorithm not in digests.ALGORITHMS:
         return f"nobody knows {algorithm[:40]!a}"
     found = b""
     for way in ways:
         digest = hashlib.new(algorithm, usedforsecurity=False)
         for piece in way():
             digest.update(piece)
-        if digest.digest() in _readings(text.strip(), digest.digest_size):
+        if digest.digest() in digests.readings(text.strip(), digest.digest_size):
             return ""
         found = found or digest.digest()
     return f"promised {text[:128]}, found {base64.b32encode(found).decode()}"
-
-
-def _readings(text: str, size: int) -> list[bytes]:
-    """What the text of a digest can mean: Base32, Base16, or Base64 as some write it."""
-    found = []
-    readers: tuple[Callable[[str], bytes], ...] = (
-        lambda text: base64.b32decode(text.upper() + "=" * (-len(text) % 8)),
-        bytes.fromhex,
-        lambda text: base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_"),
-        lambda text: base64.b64decode(text + "=" * (-len(text) % 4)),
-    )
-    for read in readers:
-        with suppress(ValueError, binascii.Error):
-            found.append(read(text))
-    return [one for one in found if len(one) == size]

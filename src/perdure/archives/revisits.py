@@ -5,7 +5,7 @@ the same URL or another one. Records of older crawlers have neither, or a date t
 earlier captures of the same URL are searched for the same payload digest, nearest first.
 
 What must stay true: a payload is taken from another capture only where nothing says that it is not
-the same: digests that are both known must be equal. What is missing is said, not replaced.
+the same: digests of one algorithm must be equal. What is missing is said, not replaced.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from perdure.archives import ranges
+from perdure.archives import digests, ranges
 from perdure.archives.dates import second
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import urlkey
@@ -127,12 +127,14 @@ def _same_digest(captures: Captures, capture: Capture) -> Capture | None:
             ):
                 if searched == MOST_SEARCHED:
                     break
-                if one.digest == capture.digest and _can_be(capture, one):
+                if one.kind in _WITH_PAYLOAD and digests.same(one.digest, capture.digest):
                     return one
     return None
 
 
 def _can_be(revisit: Capture, one: Capture) -> bool:
     return one.kind in _WITH_PAYLOAD and (
-        not revisit.digest or not one.digest or revisit.digest == one.digest
+        not revisit.digest
+        or not one.digest
+        or digests.same(revisit.digest, one.digest) is not False
     )

@@ -1,0 +1,58 @@
+"""Digests as archive files have them: `sha1:B2LTWW…`, read and compared. Pure.
+
+How it works: writers agree on an algorithm and a colon, not on how the value is written: in
+Base 32 as a rule, in Base 16 or in Base 64.
+
+What must stay true: two digests are called different only where both are of one algorithm.
+
+>>> same("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+True
+>>> same("md5:d41d8cd98f00b204e9800998ecf8427e", "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ") is None
+True
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+
+ALGORITHMS = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
+
+
+def algorithm_of(digest: str) -> str:
+    """`sha512` of `sha-512:…`."""
+    return digest.partition(":")[0].strip().lower().replace("-", "")
+
+
+def readings(text: str, size: int) -> list[bytes]:
+    """What the value of a digest of so many bytes can mean."""
+    found = []
+    readers: tuple[Callable[[str], bytes], ...] = (
+        lambda text: base64.b32decode(text.upper() + "=" * (-len(text) % 8)),
+        bytes.fromhex,
+        lambda text: base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_"),
+        lambda text: base64.b64decode(text + "=" * (-len(text) % 4)),
+    )
+    for read in readers:
+        with suppress(ValueError, binascii.Error):
+            found.append(read(text))
+    return [one for one in found if len(one) == size]
+
+
+def same(one: str, other: str) -> bool | None:
+    """Whether two digests are one; None where they are of different algorithms."""
+    if one == other:
+        return True
+    algorithm = algorithm_of(one)
+    if algorithm != algorithm_of(other):
+        return None
+    if algorithm not in ALGORITHMS:
+        return False
+    if len(one) == len(other) and one.lower() != other.lower():  # nearly all that are compared
+        return False
+    size = hashlib.new(algorithm, usedforsecurity=False).digest_size
+    values = [readings(digest.partition(":")[2].strip(), size) for digest in (one, other)]
+    return not set(values[0]).isdisjoint(values[1])
