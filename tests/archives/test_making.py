@@ -30,7 +30,8 @@ def test_what_was_made_is_valid() -> None:
 @pytest.mark.parametrize(
     ("item", "written"),
     [("http://a/b c", "http://a/b%20c"), ("http://a/ü", "http://a/%C3%BC"),
-     ("http://a/?x=1&y#z%20", "http://a/?x=1&y#z%20")],
+     ("http://a/?x=1&y#z%20", "http://a/?x=1&y#z%20"),
+     ('http://a/?q="b"&<c>', "http://a/?q=%22b%22&%3Cc%3E")],
 )  # fmt: skip
 def test_only_what_no_uri_can_have_is_escaped(item: str, written: str) -> None:
     assert make("a.org", "2016", "part", item).item == written

@@ -60,9 +60,16 @@ def test_the_same_key_is_not_the_same_uri(other: str) -> None:
     assert (given_.verdict, given_.capture, given_.delta) == (Verdict.OTHER_URI, held, 0)
 
 
-def test_a_blank_is_written_as_an_escape() -> None:
-    held = capture("http://a.dk/b c", "2016-01-22T11:20:29Z")
-    found = verdict("pwid:a.org:2016-01-22T11.20.29Z:part:http://a.dk/b%20c", held)
+@pytest.mark.parametrize(
+    ("uri", "item"),
+    [
+        ("http://a.dk/b c", "http://a.dk/b%20c"),
+        ('http://a.dk/?<"b">', "http://a.dk/?%3C%22b%22%3E"),
+    ],
+)
+def test_what_no_pwid_can_say_is_written_as_an_escape(uri: str, item: str) -> None:
+    held = capture(uri, "2016-01-22T11:20:29Z")
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{item}", held)
     assert (found.verdict, found.capture) == (Verdict.EXACT, held)
 
 

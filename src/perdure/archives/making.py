@@ -12,7 +12,7 @@ draft's grammar accepts it and it means the same.
  'pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk')
 
 What must stay true: an item is what was archived; only what no URI can contain (a space, say) is
-escaped on its way into a PWID.
+escaped on its way into a PWID, see `spelt`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from perdure.ids.pwid_dialects import DIALECTS
 
 URN = "urn"
 """The dialect that IANA registered; its grammar is that of urn-09."""
-_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
+_SAYABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
+"""What an item is read with, see `perdure.ids.pwid`."""
 _OF_DRAFT_00 = {"collection": "coll", "recording": "rec"}
 
 
@@ -39,8 +40,17 @@ def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
     time = at.strip()
     if time.isascii() and time.isdigit() and len(time) == len("20160122112029"):
         time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}.{time[10:12]}.{time[12:]}Z"
-    text = f"pwid:{archive}:{time}:{coverage}:{quote(item, safe=_VISIBLE)}"
+    text = f"pwid:{archive}:{time}:{coverage}:{spelt(item)}"
     return pwids.parse(str(pwids.parse(text)))
+
+
+def spelt(item: str) -> str:
+    """An item as a PWID can say it.
+
+    >>> spelt('http://www.dr.dk/søg?q="a b"&%41')
+    'http://www.dr.dk/s%C3%B8g?q=%22a%20b%22&%41'
+    """
+    return quote(item, safe=_SAYABLE, errors="surrogatepass")
 
 
 def write(pwid: Pwid, dialect: str) -> str:

@@ -18,12 +18,12 @@ import calendar
 import enum
 import re
 from itertools import islice
-from urllib.parse import quote
 
 import msgspec
 
 from perdure.archives import ranges
 from perdure.archives.dates import seconds_between, whole_second
+from perdure.archives.making import spelt
 from perdure.archives.port import Capture, Captures
 from perdure.archives.ranges import Stretch
 from perdure.archives.urlkey import urlkey
@@ -211,11 +211,8 @@ def same_uri(wanted: str, recorded: str) -> bool:
 _NO_PATH = re.compile(r"(https?://[^/?#]+)(?=[?#]|\Z)", re.IGNORECASE)
 
 
-_VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
-
-
 def _spelt(uri: str) -> str:
-    return quote(_NO_PATH.sub(r"\1/", uri, count=1), safe=_VISIBLE, errors="surrogatepass")
+    return spelt(_NO_PATH.sub(r"\1/", uri, count=1))
 
 
 _CONTENT = ("response", "resource", "conversion", "revisit")
