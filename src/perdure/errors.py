@@ -208,7 +208,7 @@ class NoSuchVersion(NotFound):
 
 
 class NotCaptured(NotFound):
-    """No capture is what the PWID names; something near to it may be there."""
+    """No capture is what was asked for; something near to it may be there."""
 
     code = "not-captured"
     fields = ("identifier", "verdict", "offered")

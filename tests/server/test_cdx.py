@@ -101,7 +101,9 @@ def test_resuming(site: Deployment) -> None:
 def test_nothing_found_is_told_in_words_that_clients_know(site: Deployment) -> None:
     answer = site.get("/cdx?url=nobody.example")
     assert answer.status == 404
-    assert json.loads(answer.body)["message"] == "No Captures found for: nobody.example"
+    problem = json.loads(answer.body)
+    assert problem["message"] == problem["detail"] == "No Captures found for: nobody.example"
+    assert problem["code"] == "not-captured"
     assert site.get("/cdx?url=dr.dk&page=1").status == 400
     assert site.get("/cdx").status == 400
     assert json.loads(site.get("/cdx?url=hot.example&showNumPages=true").body) == {

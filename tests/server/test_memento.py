@@ -98,7 +98,9 @@ def test_an_unknown_uri_is_404(site: Deployment) -> None:
     answer = timegate(site, "http://nobody.example/", None)
     assert answer.status == 404
     assert links(answer)["original"][0] == "http://nobody.example/"
-    assert site.get("/timemap/link/http://nobody.example/").status == 404
+    for address in ("timegate", "timemap/link"):
+        nothing = site.get(f"/{address}/http://nobody.example/")
+        assert (nothing.status, json.loads(nothing.body)["code"]) == (404, "not-captured")
     assert site.get("/timemap/xml/http://nobody.example/").status == 404
     assert site.get("/timegate/").status == 400
 

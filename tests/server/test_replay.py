@@ -296,6 +296,13 @@ def test_what_is_shown_is_always_a_capture_under_its_own_time_and_name(site: Dep
 def test_bytes_are_exact_or_an_honest_no(site: Deployment) -> None:
     near = site.get(f"/replay/20160122112030id_/{DR}s.css")
     assert (near.status, near.headers["perdure-verdict"]) == (404, "absent")
+    problem = json.loads(near.body)
+    assert (problem["code"], problem["verdict"]) == ("not-captured", "absent")
+    [offered] = problem["offered"]
+    assert site.get(offered["raw"]).status == 200
+    assert offered["raw"] in problem["detail"]
+    nothing = json.loads(site.get(f"/replay/{AT}id_/http://nobody.example/").body)
+    assert (nothing["code"], nothing["offered"]) == ("not-captured", [])
     other = site.get(f"/replay/{AT}id_/https://www.dr.dk/")
     assert (other.status, other.headers["perdure-verdict"]) == (404, "same-second-other-uri")
 

@@ -25,8 +25,8 @@ import msgspec
 from perdure.app import Registry
 from perdure.archives import cdx, cdx_lines
 from perdure.archives.port import Captures
-from perdure.errors import InvalidRequest, NotFound
-from perdure.server import problems
+from perdure.errors import InvalidRequest
+from perdure.server import memento, problems
 from perdure.server.answers import Answer, plain
 from perdure.server.request import Request
 from perdure.server.service import Service
@@ -108,10 +108,12 @@ async def _nothing(captures: Captures, query: cdx.Query, request: Request) -> An
             raise InvalidRequest(
                 what=f"page {query.page}", reason=f"there are {paging.pages}", rule=None
             )
-    problem = problems.of_error(NotFound(identifier=query.url))
+    problem = problems.of_error(memento.never_captured(query.url))
     message = f"No Captures found for: {query.url}"  # pywb's words, which clients look for
     members = problem.members | {"message": message}
     return problems.answer(
-        msgspec.structs.replace(problem, members=members, fields=(*problem.fields, _ANY_ORIGIN)),
+        msgspec.structs.replace(
+            problem, detail=message, members=members, fields=(*problem.fields, _ANY_ORIGIN)
+        ),
         request,
     )

@@ -29,7 +29,7 @@ from perdure.archives.dates import whole_second
 from perdure.archives.port import Capture, Captures
 from perdure.archives.ranges import Stretch, stretch, walk
 from perdure.archives.verdict import Judgement, Verdict, at, judge, look_up, suits
-from perdure.errors import InvalidRequest, NotFound, quote
+from perdure.errors import InvalidRequest, NotCaptured, quote
 from perdure.server import problems
 from perdure.server.answers import Answer, Fields, empty, links, uri
 from perdure.server.request import Request
@@ -134,6 +134,11 @@ def verdict_field(judgement: Judgement) -> tuple[bytes, bytes]:
     return b"perdure-verdict", text.encode()
 
 
+def never_captured(url: str) -> NotCaptured:
+    """The error where there is nothing of a URL that an archive is asked for."""
+    return NotCaptured(identifier=url, verdict=Verdict.ABSENT.value, offered=())
+
+
 # the TimeGate
 # ------------
 
@@ -145,7 +150,7 @@ async def timegate(service: Service, request: Request) -> Answer:
     captures = service.registry.archive.captures
     found = await asyncio.to_thread(_around, captures, wanted, time)
     if found is None:
-        problem = problems.of_error(NotFound(identifier=wanted))
+        problem = problems.of_error(never_captured(wanted))
         fields = (*problem.fields, _VARY, *links(about_original(service, request, wanted)))
         return problems.answer(msgspec.structs.replace(problem, fields=fields), request)
     chosen, relations = found
@@ -220,7 +225,7 @@ def _first(captures: Captures, found: Stretch, *, backwards: bool = False) -> Ca
 
 
 async def timemap(service: Service, request: Request) -> Answer:
-    """All mementos of a URI as links or as JSON, the oldest first. Raises NotFound."""
+    """All mementos of a URI as links or as JSON, the oldest first. Raises NotCaptured."""
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
     if form not in ("link", "json"):
         return problems.answer(problems.no_such_page(request.target.text), request)
@@ -231,7 +236,7 @@ async def timemap(service: Service, request: Request) -> Answer:
         lambda: (_first(captures, whole), _first(captures, whole, backwards=True))
     )
     if first is None or last is None:
-        raise NotFound(identifier=wanted)
+        raise never_captured(wanted)
     write = _as_links if form == "link" else _as_json
     pieces = write(service, request, wanted, _mementos(captures, whole), first, last)
     begun = await asyncio.to_thread(_gathered, pieces)

@@ -32,7 +32,7 @@ from perdure.archives.port import ArchivedRecord, Capture, Captures
 from perdure.archives.references import Address
 from perdure.archives.revisits import original
 from perdure.archives.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
-from perdure.errors import NotFound, OriginalMissing
+from perdure.errors import OriginalMissing, quote
 from perdure.server import memento, payloads, problems
 from perdure.server.answers import Answer, Fields, empty, links, uri
 from perdure.server.payloads import Archived
@@ -121,13 +121,22 @@ def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answ
 
 
 def _not_here(service: Service, request: Request, sent: str, judgement: Judgement) -> Problem:
-    problem = problems.of_error(NotFound(identifier=sent))
+    verdict, near = _refused(judgement), judgement.capture
+    problem = problems.of_error(memento.never_captured(sent))
+    if near is not None:
+        raw = memento.raw_path(near)
+        problem = msgspec.structs.replace(
+            problem,
+            detail=f"{verdict.value}: near to it is {quote(near.uri)} of {near.date}, at {raw}",
+            members=problem.members
+            | {"offered": [{"uri": near.uri, "date": near.date, "raw": raw}]},
+        )
     fields = (
-        memento.verdict_field(msgspec.structs.replace(judgement, verdict=_refused(judgement))),
+        memento.verdict_field(msgspec.structs.replace(judgement, verdict=verdict)),
         *links(memento.about_original(service, request, sent)),
         _ANY_ORIGIN,
     )
-    members = {"identifier": sent, "verdict": _refused(judgement).value}
+    members = problem.members | {"verdict": verdict.value}
     return msgspec.structs.replace(problem, members=members, fields=fields)
 
 
