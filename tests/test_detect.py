@@ -306,6 +306,37 @@ def test_what_the_document_declares_settles_the_charset() -> None:
     assert detect(declared.encode("cp1250")).charset == "windows-1250"
 
 
+@pytest.mark.parametrize(
+    ("name", "codec", "word", "found"),
+    [
+        ("windows-1251", "cp1251", "Привет", "windows-1251"),
+        ("KOI8-R", "koi8_r", "Привет", "koi8-r"),
+        ("gb2312", "gb2312", "中文", "gb2312"),
+        ("gb2312", "gbk", "鎔", "gbk"),
+        ("Big5", "big5", "中文", "big5"),
+        ("ISO-8859-2", "iso8859_2", "Łódź", "iso-8859-2"),
+        ("iso-8859-1", "cp1252", "“Ærø”", "windows-1252"),
+        ("utf-8", "cp1252", "Ærø", "iso-8859-1"),  # which it is not
+        ("utf-16", "cp1252", "Ærø", "iso-8859-1"),  # what is read in ASCII is not
+        ("ibm037", "cp1252", "Ærø", "iso-8859-1"),
+        ("EUC-JP", "cp1252", "Ærø", "iso-8859-1"),
+        ("klingon", "cp1252", "Ærø", "iso-8859-1"),
+    ],
+)
+def test_one_word_is_enough_where_the_document_declares_its_charset(
+    name: str, codec: str, word: str, found: str
+) -> None:
+    meta = f"<html><head><meta content='text/html; charset={name}'><title>{word}</title>"
+    assert detect(meta.encode(codec)).charset == found
+    behind = meta.replace(word, "x" * 70_000 + word)
+    sampler = Sampler()
+    sampler.feed(behind.encode(codec))
+    assert detect(sampler.sample()).charset == found
+    if name != "utf-8":
+        xml = f'<?xml version="1.0" encoding="{name}"?><a>{word}</a>'
+        assert detect(xml.encode(codec)).charset == found
+
+
 def test_few_bytes_beyond_ascii_are_no_evidence_against_the_default() -> None:
     """Ruling pdi-charset: "default `iso-8859-1` as in 1997's HTTP"."""
     assert detect("привет".encode("koi8-r")).charset == "iso-8859-1"

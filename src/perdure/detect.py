@@ -4,9 +4,9 @@ How it works: pure-magic-rs (libmagic's rules, in memory-safe code) reads the co
 charset-normalizer the coding of what is neither ASCII nor UTF-8. A `Sampler` keeps of a stream that
 passes by what they need, in bounded memory. In this order:
 
-1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else charset-normalizer, which
-   honours what HTML and XML declare. Without evidence for another, a text has the default of
-   ruling pdi-charset. Content in no charset at all is binary.
+1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else what HTML or XML declares if
+   the content can be in that, else charset-normalizer. Without evidence for another, a text has
+   the default of ruling pdi-charset. Content in no charset at all is binary.
 2. Type by content. Text is shown to the library as UTF-8, whatever its own coding.
 3. The file name then decides between what the content leaves open, and never against it: a binary
    is not text because its name ends in `.html`, what lacks the signature of PNG is no PNG.
@@ -232,6 +232,11 @@ _USUAL = (
     *("iso2022_jp", "iso2022_kr", "shift_jis", "euc_jp", "euc_kr", "gb2312", "big5", "koi8_r"),
 )
 
+_DECLARING = 1024  # bytes in which HTML looks for a charset; XML has it in the first line
+_DEFAULT = frozenset({"iso8859-1", "latin_1"})
+_BROADER = {"gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs"}
+"""What is written under the names of smaller sets (Encoding Standard section 4.2)."""
+
 # Single-byte codings of Latin letters differ in a few of them. So the default stands against near
 # guesses where there are too few letters beyond ASCII to tell the language, and where this is one
 # that ISO 8859-1 was made for (names of charset-normalizer), unless another is told better. Where
@@ -279,7 +284,22 @@ def _text(sample: Sample) -> _Coding | None:
         return escaped or _ASCII
     if sample.utf_8:
         return _Coding("utf-8", "utf-8")
-    return _guess(head if _beyond_ascii(head) else head[:1024] + b"\n" + sample.odd)
+    data = head if _beyond_ascii(head) else head[:_DECLARING] + b"\n" + sample.odd
+    return _declared(data) or _guess(data)
+
+
+def _declared(data: bytes) -> _Coding | None:
+    """The coding that HTML or XML declares; None where it does not, or the data is in another."""
+    said = formats.declared_charset(data[:_DECLARING])
+    codec = said and formats.python_codec(said)
+    if not said or not codec or said.encode().decode(codec, "replace") != said:
+        return None  # what could be read in ASCII is not in UTF-16, say
+    if codec in _DEFAULT:
+        return _default(data)
+    for one in (codec, _BROADER.get(codec)):
+        if one and _reads_as_text(data, one):
+            return _named(one)
+    return None
 
 
 def _guess(data: bytes) -> _Coding | None:

@@ -199,6 +199,22 @@ def python_codec(name: str) -> str | None:
     return found.codec if found else None
 
 
+_DECLARED = re.compile(
+    rb"""<\?xml\s[^>]*?\bencoding\s*+=\s*+["']([\w.:-]++)|<meta\s[^>]*?\bcharset\s*+=\s*+["']?+([\w.:-]++)""",
+    re.IGNORECASE,
+)
+
+
+def declared_charset(head: bytes) -> str | None:
+    """What an HTML or XML document that begins so calls its charset; None where it does not.
+
+    >>> declared_charset(b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>")
+    'koi8-r'
+    """
+    found = _DECLARED.search(head)
+    return (found[1] or found[2]).decode("ascii") if found else None
+
+
 # tokens
 # ------
 

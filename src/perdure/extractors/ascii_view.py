@@ -37,10 +37,6 @@ _MARKS = (
 _WIDTHS = {"utf_16_le": 2, "utf_16_be": 2, "utf_32_le": 4, "utf_32_be": 4}
 _SHIFTED = re.compile(rb"\x1b(?!\([BJ]|\.|\$\))[^\x1b]*+|\x0e[^\x0f\n]*+")
 _HZ = re.compile(rb"~~|~\{.*?(?:~\}|\Z)", re.DOTALL)
-_DECLARED = re.compile(
-    rb"""<\?xml\s[^>]*?\bencoding\s*+=\s*+["']([\w.:-]++)|<meta\s[^>]*?\bcharset\s*+=\s*+["']?+([\w.:-]++)""",
-    re.IGNORECASE,
-)
 _TANGLED = frozenset(
     {"utf_7", "johab", "idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape"}
 )
@@ -100,8 +96,8 @@ def _codec(charset: str | None, head: bytes, default: str) -> str:
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec
-    declared = None if charset else _DECLARED.search(head)
-    said = charset or (declared and (declared[1] or declared[2]).decode("ascii"))
+    declared = None if charset else formats.declared_charset(head)
+    said = charset or declared
     if not said:
         return _by_zeros(head) or default
     known = formats.charset(said)
