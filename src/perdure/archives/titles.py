@@ -1,26 +1,32 @@
 """What an archived page says about itself: its title, who wrote it, when. For references to it.
 
 How it works: the payload of the capture is read by what reads documents that are held
-(`perdure.metadata.derived`), in a process of its own, with the charset that the server gave.
+(`perdure.metadata.derived`), in a process of its own, in the charset that a browser would take:
+that of a byte-order mark, that which the server gave, that which the document declares; else what
+the bytes look like.
 
 What must stay true: what cannot be read says nothing; the answer comes within bounds.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from perdure import formats
 from perdure.archives import heads, pages
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.revisits import original
 from perdure.description import About
+from perdure.detect import detect
 from perdure.errors import PerdureError
 from perdure.metadata import derived
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([!#-~]{1,40}?)\"?\s*(?:;|$)", re.IGNORECASE)
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SUCCESS = range(200, 300)
 
 
@@ -33,7 +39,7 @@ def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
     try:
         data = pages.payload(captures, files, found)
         with closing(files.open(found)) as record:
-            charset = _CHARSET.search(heads.value_of(record.headers, "Content-Type"))
+            content_type = heads.value_of(record.headers, "Content-Type")
     except PerdureError:
         return About()
     with tempfile.NamedTemporaryFile(prefix="perdure-") as file:
@@ -44,6 +50,13 @@ def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
             0,
             len(data or b""),
             capture.media_type,
-            charset[1] if charset else None,
+            _charset(content_type, data or b""),
         )
         return derived.read(place) or About()
+
+
+def _charset(content_type: str, data: bytes) -> str | None:
+    given = _CHARSET.search(content_type)
+    if given and formats.python_codec(given[1]) and not data.startswith(_MARKS):
+        return given[1]
+    return detect(data).charset

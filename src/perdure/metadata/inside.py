@@ -18,6 +18,7 @@ from importlib import import_module
 
 import msgspec
 
+from perdure import formats
 from perdure.description import About, clean, of_pairs
 
 Pairs = dict[str, str]
@@ -58,6 +59,9 @@ _META = {
     "copyright": "rights", "dc.language": "language",
 }  # fmt: skip
 
+_WRITTEN = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gbk", "shift_jis": "cp932"}
+"""What is written under the names of smaller sets (Encoding Standard section 4.2)."""
+
 
 class _Head(HTMLParser):
     """Title and meta elements, up to the body."""
@@ -97,11 +101,8 @@ class _Head(HTMLParser):
 def html(data: bytes, charset: str | None) -> Pairs:
     """Title and meta elements of a page."""
     head = _Head()
-    try:
-        text = data.decode(charset or "utf-8", "replace")
-    except LookupError:
-        text = data.decode("latin-1")
-    head.feed(text)
+    codec = formats.python_codec(charset or "utf-8") or "latin-1"
+    head.feed(data.decode(_WRITTEN.get(codec, codec), "replace"))
     return head.found
 
 
