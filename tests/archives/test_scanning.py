@@ -288,6 +288,26 @@ def test_the_media_type_is_found_wherever_it_stands(
     assert (found.status, found.media_type) == (200, "text/html")
 
 
+@pytest.mark.parametrize("excess", [-3, 2, 3, 4, 5, 20])
+@pytest.mark.parametrize("uri", ["http://a.org/2", "https://a.org/2", "dns:a.org", "ftp://a.org/2"])
+def test_a_wrong_length_in_an_arc_file_invents_no_uri(
+    tmp_path: Path, uri: str, excess: int
+) -> None:
+    path = tmp_path / "a.arc"
+    block = b"HTTP/1.1 200 OK\r\n\r\nabc"
+    path.write_bytes(
+        b"".join(
+            f"{one} 127.0.0.1 20140216050221 text/html {len(block) + wrong}\n".encode()
+            + block
+            + b"\n"
+            for one, wrong in (("http://a.org/1", excess), (uri, 0))
+        )
+    )
+    found = everything(path)[0]
+    assert [one.uri for one in found if isinstance(one, Capture)] == ["http://a.org/1", uri]
+    assert len(flaws(found)) == 1
+
+
 def test_a_record_in_a_record_is_no_record_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(

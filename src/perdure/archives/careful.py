@@ -261,7 +261,7 @@ def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int,
         gap = window.at(end, 64)
         rest = gap.lstrip(_GAP)
         after = end + len(gap) - len(rest)
-        if after >= stop or _headed_start(window.at(after, LONGEST_HEAD)):
+        if after >= stop or _follows(window, after):
             return min(after, stop), _LINE_ENDS if opened.newline_only else ""
     after = _next_record(window, body, stop)
     if length is None:
@@ -272,6 +272,20 @@ def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int,
     return (
         after,
         f"the block ends {missing} bytes before the {length} that Content-Length announces",
+    )
+
+
+def _follows(window: Window, place: int) -> bool:
+    """Whether the next record begins at the place where it should.
+
+    A length that is off by a few bytes leads into the line that begins a record of an ARC file:
+    `ttp://…` would be the head of one, too.
+    """
+    text = window.at(place, LONGEST_HEAD)
+    if not _headed_start(text):
+        return False
+    return bool(_FIRST.match(text) or heads.ARC_START.match(text)) or (
+        window.at(place - 1, 1) == b"\n"
     )
 
 
