@@ -69,7 +69,7 @@ def test_a_page_is_listed_with_a_verdict_for_each_resource(library: Library) -> 
         ("http://www.dr.dk/i.gif", "resource", "absent"),
         ("http://www.dr.dk/f.woff", "resource", "absent"),
     ]
-    assert payload(library.captures, library.files, page) == PAGE
+    assert payload(library.captures, library.files, page) == (PAGE, None)
 
 
 def site(pwid: str) -> list[tuple[str, str, int]]:

@@ -210,3 +210,30 @@ def test_looking_again_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"<svg>" + b"<title/>" * 1000 + b"<a href=/b>"
     assert in_html(data, BASE, moved).startswith(b"<svg><title/>")
     assert len(looked) == 16
+
+
+@pytest.mark.parametrize(
+    ("charset", "codec"), [("windows-1251", "cp1251"), ("KOI8-R", "koi8_r"), ("utf-8", "utf-8")]
+)
+def test_letters_are_those_of_the_document(charset: str, codec: str) -> None:
+    """URL Standard section 4.4: a path is in UTF-8, a query in the encoding of the document."""
+    text = '<base href="/ж/"><img src="ы.png?ы=&eacute;">'
+    query = "".join(f"%{byte:02X}" for byte in "ы".encode(codec))
+    expected = [("resource", f"http://www.dr.dk/%D0%B6/%D1%8B.png?{query}=%C3%A9")]
+    meta = f"<meta charset={charset}>{text}".encode(codec)
+    by_server = addresses(text.encode(codec), BASE, css=False, charset=charset)
+    assert [(one.role, one.uri) for one in by_server] == expected
+    declared = addresses(meta, BASE, css=False)
+    assert [(one.role, one.uri) for one in declared] == expected
+
+
+def test_letters_of_no_known_charset_stay_the_bytes_that_they_are() -> None:
+    [one] = addresses(b"<meta charset=klingon><img src=\xfb>", BASE, css=False)
+    assert one.uri == "http://www.dr.dk/nyheder/%FB"
+
+
+def test_only_addresses_change_in_a_document_of_another_charset() -> None:
+    text = '<meta charset=koi8-r><p title="ы">ы<a href="ы">'
+    assert in_html(text.encode("koi8_r"), BASE, moved) == text.replace(
+        'href="ы"', 'href="/replay/2016/http://www.dr.dk/nyheder/%D1%8B"'
+    ).encode("koi8_r")

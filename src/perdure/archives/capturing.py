@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from perdure.archives import references
+from perdure.archives import heads, references
 from perdure.archives.libraries import library as import_library
 from perdure.archives.library import Library
 from perdure.archives.making import make
@@ -276,7 +276,8 @@ class _Capture:
         if exchange.body and not text:
             coding = exchange.header("Content-Encoding") or "damaged"
             self._miss(exchange.url, f"its content coding ({coding}) was not undone to read on")
-        found = references.addresses(text, exchange.url, css=css)
+        charset = heads.charset_of(exchange.header("Content-Type") or "")
+        found = references.addresses(text, exchange.url, css=css, charset=charset)
         return [one for one in found if one.role in _BELONGS]
 
 

@@ -29,6 +29,7 @@ _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})(?![0-9])[ \t]*([^\r\n]*)")
 _TYPE_OR_END = re.compile(
     rb"\n(?:content-type[ \t]*:[ \t]*(?:\r?\n[ \t]+)?([^\s;]*)|\r{0,2}\n)", re.IGNORECASE
 )
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([!#-~]{1,40}?)\"?\s*(?:;|$)", re.IGNORECASE)
 _OF_HTTP = ("response", "revisit", "request")
 HTTP_SCHEMES = ("http:", "https:")
 
@@ -131,6 +132,16 @@ def length_of(text: str) -> int | None:
 def unbracketed(uri: str) -> str:
     """Without the angle brackets of the grammar of WARC/1.0, which wget took at its word."""
     return uri[1:-1] if uri[:1] == "<" and uri[-1:] == ">" else uri
+
+
+def charset_of(content_type: str) -> str | None:
+    """The charset that a Content-Type names.
+
+    >>> charset_of('text/html; Charset="windows-1251"')
+    'windows-1251'
+    """
+    found = _CHARSET.search(content_type)
+    return found[1] if found else None
 
 
 def speaks_http(kind: str, uri: str, content_type: str) -> bool:

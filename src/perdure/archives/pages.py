@@ -17,7 +17,7 @@ from contextlib import closing
 
 import msgspec
 
-from perdure.archives import references
+from perdure.archives import heads, references
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.ranges import Stretch, folder, stretch
 from perdure.archives.revisits import original
@@ -80,8 +80,12 @@ def is_css(media_type: str) -> bool:
     return media_type.partition(";")[0].strip().lower() == _CSS
 
 
-def payload(captures: Captures, files: ArchiveFiles, capture: Capture) -> bytes | None:
-    """The payload of a capture, of a revisit too; None where it is too large for a document.
+def payload(
+    captures: Captures, files: ArchiveFiles, capture: Capture
+) -> tuple[bytes | None, str | None]:
+    """The payload of a capture, of a revisit too, and the charset that the server gave for it.
+
+    None where it is too large for a document.
 
     Raises OriginalMissing where it is that of a revisit, Corrupt, OverBudget, Unavailable.
     """
@@ -90,12 +94,13 @@ def payload(captures: Captures, files: ArchiveFiles, capture: Capture) -> bytes 
         raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
     record = files.open(found.capture)
     with closing(record):
+        charset = heads.charset_of(heads.value_of(record.headers, "Content-Type"))
         data = bytearray()
         for piece in record.payload():
             data += piece
             if len(data) > LARGEST_DOCUMENT:
-                return None
-        return bytes(data)
+                return None, charset
+        return bytes(data), charset
 
 
 def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
@@ -109,13 +114,13 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
         if documents == MOST_DOCUMENTS or size > MOST_BYTES:
             complete = False
             break
-        data = _document(captures, files, capture)
+        data, charset = _document(captures, files, capture)
         if data is None:
             unread.append(capture.uri)
             continue
         documents, size = documents + 1, size + len(data)
         css = is_css(capture.media_type)
-        named = references.addresses(data, capture.uri, css=css)
+        named = references.addresses(data, capture.uri, css=css, charset=charset)
         for address in named:
             if address.role == "link" or not address.uri.startswith(("http://", "https://")):
                 continue
@@ -135,14 +140,16 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
     return Page(resources=tuple(found.values()), complete=complete, unread=tuple(unread))
 
 
-def _document(captures: Captures, files: ArchiveFiles, capture: Capture) -> bytes | None:
-    """What may name others; None where it cannot be read."""
+def _document(
+    captures: Captures, files: ArchiveFiles, capture: Capture
+) -> tuple[bytes | None, str | None]:
+    """What may name others, and its charset; None where it cannot be read."""
     if not is_css(capture.media_type) and not is_html(capture.media_type):
-        return b""
+        return b"", None
     try:
         return payload(captures, files, capture)
     except (NotFound, Corrupt, OverBudget, Unavailable):
-        return None
+        return None, None
 
 
 # a site

@@ -15,13 +15,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import quote, urljoin
 
 import msgspec
 
+from perdure import formats
 from perdure.extractors.tags import HTML, Attribute, attributes, read, scan
 
+_HEAD = 1024  # bytes in which HTML looks for a charset
 MOST_TAGS = 100_000  # of a document; what follows them stays as it is
 _LONGEST = 8192  # characters of an address
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
@@ -95,19 +98,23 @@ _MOST_BEGINNINGS = 16  # a document is looked through from so many places at mos
 class _Document(msgspec.Struct, frozen=True):
     base: str
     replace: Replace
+    codec: str = "utf-8"
+    """That of its text, as Python names it."""
     is_within: bool = False
     """Whether it stands in an attribute of another one (`srcdoc`)."""
 
     def other(self, written: str, role: str) -> str:
         """What stands instead of an address; the same where it is none of the Web."""
-        uri = absolute(self.base, written)
+        uri = absolute(self.base, written, self.codec)
         return written if uri is None else self.replace(Address(uri, role))
 
 
-def absolute(base: str, written: str) -> str | None:
+def absolute(base: str, written: str, codec: str = "utf-8") -> str | None:
     """The address that a text in a document means; None where that is within the document.
 
-    What cannot be understood leads nowhere: `about:blank`.
+    What cannot be understood leads nowhere: `about:blank`. Bytes that are no UTF-8 are letters in
+    the codec of the document: a path has them in UTF-8, a query as they are (URL Standard section
+    4.4, "percent-encode after encoding").
 
     >>> absolute("http://a.dk/b/c", " ../d?x=1 ")
     'http://a.dk/d?x=1'
@@ -123,27 +130,47 @@ def absolute(base: str, written: str) -> str | None:
         joined = urljoin(base, text)
         if _ALL_VISIBLE.fullmatch(joined):
             return joined
-        return quote(joined, safe=_ASCII, errors="surrogateescape")
+        place, mark, question = joined.partition("?")
+        place = _decoded(place, codec)
+        return quote(f"{place}{mark}{question}", safe=_ASCII, errors="surrogateescape")
     except ValueError:
         return "about:blank"
 
 
-def in_html(data: bytes, base: str, replace: Replace) -> bytes:
-    """An HTML document with other addresses in it."""
+def _decoded(text: str, codec: str) -> str:
+    """A text that was read as UTF-8; in its own codec, where it is not UTF-8."""
+    with suppress(UnicodeEncodeError):
+        text.encode("utf-8")
+        return text
+    with suppress(UnicodeError):
+        return text.encode("utf-8", "surrogateescape").decode(codec)
+    return text
+
+
+def _codec(data: bytes, charset: str | None) -> str:
+    said = charset or formats.declared_charset(data[:_HEAD])
+    return (said and formats.python_codec(said)) or "utf-8"
+
+
+def in_html(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
+    """An HTML document with other addresses in it; `charset` is what the server gave for it."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
-    return _spliced(data, _of_html(data, _Document(base, replace)))
+    return _spliced(data, _of_html(data, _Document(base, replace, _codec(data, charset))))
 
 
-def in_css(data: bytes, base: str, replace: Replace) -> bytes:
+def in_css(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
     """A style sheet with other addresses in it."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
     text = data.decode("utf-8", "surrogateescape")
-    return _css(text, _Document(base, replace)).encode("utf-8", "surrogateescape")
+    document = _Document(base, replace, _codec(b"", charset))
+    return _css(text, document).encode("utf-8", "surrogateescape")
 
 
-def addresses(data: bytes, base: str, *, css: bool) -> Iterator[Address]:
+def addresses(
+    data: bytes, base: str, *, css: bool, charset: str | None = None
+) -> Iterator[Address]:
     """The addresses in a document, in order, each once."""
     found: dict[Address, None] = {}
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -153,7 +180,7 @@ def addresses(data: bytes, base: str, *, css: bool) -> Iterator[Address]:
         found[address] = None
         return address.uri
 
-    (in_css if css else in_html)(data, base, note)
+    (in_css if css else in_html)(data, base, note, charset)
     return iter(found)
 
 
@@ -186,7 +213,7 @@ def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
         if name == b"base":
             for one in found:
                 if one.name.lower() == b"href" and not based:
-                    uri = absolute(base, _text(data, one))
+                    uri = absolute(base, _text(data, one), document.codec)
                     document, based = msgspec.structs.replace(document, base=uri or base), True
                     yield one.start, one.stop, b""
             continue

@@ -11,13 +11,11 @@ What must stay true: what cannot be read says nothing; the answer comes within b
 from __future__ import annotations
 
 import codecs
-import re
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 from perdure import formats
-from perdure.archives import heads, pages
+from perdure.archives import pages
 from perdure.archives.port import ArchiveFiles, Capture, Captures
 from perdure.archives.revisits import original
 from perdure.description import About
@@ -25,7 +23,6 @@ from perdure.detect import detect
 from perdure.errors import PerdureError
 from perdure.metadata import derived
 
-_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([!#-~]{1,40}?)\"?\s*(?:;|$)", re.IGNORECASE)
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SUCCESS = range(200, 300)
 
@@ -37,9 +34,7 @@ def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
     if found is None or not is_document or capture.status not in (None, *_SUCCESS):
         return About()
     try:
-        data = pages.payload(captures, files, found)
-        with closing(files.open(found)) as record:
-            content_type = heads.value_of(record.headers, "Content-Type")
+        data, charset = pages.payload(captures, files, found)
     except PerdureError:
         return About()
     with tempfile.NamedTemporaryFile(prefix="perdure-") as file:
@@ -50,13 +45,12 @@ def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
             0,
             len(data or b""),
             capture.media_type,
-            _charset(content_type, data or b""),
+            _charset(charset, data or b""),
         )
         return derived.read(place) or About()
 
 
-def _charset(content_type: str, data: bytes) -> str | None:
-    given = _CHARSET.search(content_type)
-    if given and formats.python_codec(given[1]) and not data.startswith(_MARKS):
-        return given[1]
+def _charset(given: str | None, data: bytes) -> str | None:
+    if given and formats.python_codec(given) and not data.startswith(_MARKS):
+        return given
     return detect(data).charset

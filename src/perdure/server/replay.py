@@ -26,7 +26,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from perdure.archives import pages, references
+from perdure.archives import heads, pages, references
 from perdure.archives.comparing import compared
 from perdure.archives.port import ArchivedRecord, Capture, Captures
 from perdure.archives.references import Address
@@ -301,7 +301,8 @@ async def _shown(
         return await payloads.answer(request, status, fields, archived)
     archived.record.close()
     change = references.in_css if css else references.in_html
-    body = await service.cut(change, begun, archived.capture.uri, kept)
+    charset = heads.charset_of(kind)
+    body = await service.cut(change, begun, archived.capture.uri, kept, charset)
     return Answer(status, [*fields, (b"content-length", b"%d" % len(body))], body)
 
 
