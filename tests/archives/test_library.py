@@ -24,7 +24,7 @@ from perdure.archives import ranges
 from perdure.archives.library import Library, archive_files
 from perdure.archives.port import Capture
 from perdure.archives.scanning import Place, scan
-from perdure.errors import NotFound, Unavailable
+from perdure.errors import Corrupt, NotFound, Unavailable
 from perdure.settings import Settings
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
@@ -428,3 +428,31 @@ def test_changed_bytes_are_found(library: Library, tmp_path: Path) -> None:
     assert [one.problem for one in library.check(added.file)] == ["", ""]
     path.write_bytes(path.read_bytes().replace(b"\r\nabc", b"\r\nabd", 1))
     assert [bool(one.problem) for one in library.check(added.file)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("date", "uri"),
+    [
+        ("2020-01-02T03:04:06Z", "http://example.org/"),
+        ("2020-01-02T03:04:05Z", "http://elpmaxe.org/"),
+    ],
+    ids=["another second", "another address"],
+)
+def test_a_file_that_was_changed_gives_no_other_capture(
+    library: Library, tmp_path: Path, date: str, uri: str
+) -> None:
+    """Not even one that lies at the same offset: "Exact or an honest no is the default"."""
+    path = tmp_path / "a.warc"
+    path.write_bytes(record("http://example.org/", b"one"))
+    [added] = library.add(path)
+    [capture] = all_of(library)
+    other = record(uri, b"two").replace(b"2020-01-02T03:04:05Z", date.encode())
+    path.write_bytes(other)
+    os.utime(path, ns=(0, added.file.modified + 1_000_000_000))
+    with pytest.raises(Corrupt, match="changed after it was added"):
+        library.files.open(capture)
+    [found] = library.check(added.file)
+    assert "must be added again" in found.problem
+    [again] = library.add(path)
+    assert [one.problem for one in library.check(again.file)] == [""]
+    assert [payload(library, one) for one in all_of(library)] == [b"two"]

@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from perdure.archives import digests, heads
+from perdure.archives import digests, heads, ranges
 from perdure.archives.careful import Flaw
 from perdure.archives.files import RegisteredFiles
+from perdure.archives.port import Capture, Captures
 from perdure.archives.records import WarcRecord
 from perdure.archives.scanning import Place, scan
 from perdure.archives.sqlite_index import ArchiveFile
 from perdure.errors import PerdureError
+
+_NOT_INDEXED = "the index does not have it so: the file was changed, and must be added again"
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +39,10 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     is_record: bool = True
 
 
-def check(file: ArchiveFile, place: Place, files: RegisteredFiles) -> Iterator[Checked]:
-    """Reads a file again. Raises OSError where it is gone."""
+def check(
+    file: ArchiveFile, place: Place, files: RegisteredFiles, captures: Captures
+) -> Iterator[Checked]:
+    """Reads a file again, which `captures` is the index of. Raises OSError where it is gone."""
     records = 0
     for met in scan(place, file.name):
         if isinstance(met, Flaw):
@@ -49,10 +54,21 @@ def check(file: ArchiveFile, place: Place, files: RegisteredFiles) -> Iterator[C
                 compared, problem = _verify(record)
         except PerdureError as error:
             compared, problem = 0, str(error)
+        if isinstance(met, Capture) and not _is_indexed(captures, met):
+            problem = f"{_NOT_INDEXED}; {problem}" if problem else _NOT_INDEXED
         yield Checked(file=file.name, offset=met.offset, problem=problem, digests=compared)
     if records != file.records:
         problem = f"it has {records} records now, and had {file.records} when it was added"
         yield Checked(file=file.name, offset=0, problem=problem, is_record=False)
+
+
+def _is_indexed(captures: Captures, met: Capture) -> bool:
+    """Whether the index has the record as it is now."""
+    here = ranges.seconds(met.key, met.time, met.time)
+    return any(
+        (one.file, one.offset, one.uri, one.date) == (met.file, met.offset, met.uri, met.date)
+        for one in ranges.walk(captures, here)
+    )
 
 
 def _verify(record: WarcRecord) -> tuple[int, str]:

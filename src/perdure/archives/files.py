@@ -3,17 +3,22 @@
 How it works: an index names files by a short name; what lies where is kept beside the index. A
 record is read with two or three `pread` calls from a file that is opened for it.
 
-What must stay true: a name that somebody else wrote (in a CDXJ file, in a ZIP file, on another
-server) is looked up among those that were registered, and never becomes a path.
+What must stay true: a file that was changed since it was indexed gives no other capture's bytes; a
+name that somebody else wrote (in a CDXJ file, in a ZIP file, on another server) is looked up among
+those that were registered, and never becomes a path.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from perdure.archives.dates import second
+from perdure.archives.digests import same
+from perdure.archives.heads import Head
 from perdure.archives.port import Capture
 from perdure.archives.records import WarcRecord
 from perdure.archives.scanning import Place
+from perdure.archives.urlkey import urlkey
 from perdure.archives.windows import Damaged, Readable, Window, codec_of, member, whole
 from perdure.errors import Corrupt, NotFound, Unavailable
 
@@ -32,11 +37,20 @@ class RegisteredFiles:
 
     def open(self, capture: Capture) -> WarcRecord:
         """Raises NotFound where the file is not registered, Unavailable where it cannot be read
-        now, Corrupt where no record begins at the offset."""
+        now, Corrupt where the record that begins at the offset is not that of the capture."""
         place = self._places.place(capture.file)
         if place is None:
             raise NotFound(identifier=f"archive file {capture.file}")
-        return self.at(place, capture.file, capture.offset, capture.length)
+        record = self.at(place, capture.file, capture.offset, capture.length)
+        if not is_of(record.head, capture):
+            record.close()
+            raise Corrupt(
+                identifier=f"{capture.file}@{capture.offset}",
+                where="its archive file, which was changed after it was added",
+                promised=f"{capture.uri} at {capture.date}",
+                found=f"{record.head.uri} at {record.head.date}",
+            )
+        return record
 
     def at(self, place: Place, name: str, offset: int, length: int = 0) -> WarcRecord:
         """The record that begins at an offset; `length` in the file, where it is known."""
@@ -50,6 +64,22 @@ class RegisteredFiles:
         except BaseException:
             window.close()
             raise
+
+
+def is_of(head: Head, capture: Capture) -> bool:
+    """Whether a record is the one that the index speaks of: by its URI, second and digest.
+
+    Another index may write a URI in another way, and knows no fraction of a second.
+    """
+    if not capture.key:  # nothing of an index: the record that begins a file
+        return True
+    same_uri = head.uri == capture.uri or urlkey(head.uri) in (capture.key, urlkey(capture.uri))
+    try:
+        same_time = head.date == capture.date or second(head.date) == capture.time
+    except ValueError:
+        same_time = False
+    known = head.digest and capture.digest
+    return same_uri and same_time and not (known and same(head.digest, capture.digest) is False)
 
 
 def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:

@@ -80,6 +80,7 @@ class Library:
         self._settings = settings
         self._index = SqliteCaptures(self._root)
         self.captures: Captures = LocalCaptures(self._root, self._index)
+        self._own = self.captures
         if settings.capture_index:
             from perdure.archives.remote import RemoteCaptures
 
@@ -264,7 +265,7 @@ class Library:
         """Reads a file again: each record with what is wrong with it. Raises OSError."""
         place = sqlite_index.placed(file, self._root)
         if place.base or not _is_package(Path(place.path)):
-            yield from check(file, place, self.files)
+            yield from check(file, place, self.files, self._own)
             return
         for flaw in wacz.read(Path(place.path), SUFFIXES).flaws:
             yield Checked(file=file.name, offset=flaw.offset, problem=flaw.what, is_record=False)

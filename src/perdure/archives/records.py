@@ -86,6 +86,11 @@ class WarcRecord:
             self._head = heads.warc_head(self.fields)
         return text[end:]
 
+    @property
+    def head(self) -> Head:
+        """What an index has of it."""
+        return self._head
+
     def _read_http(self) -> None:
         """The head of the HTTP message, where the block begins with one."""
         start = self._buffer
