@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.linkcheck.conftest import World
 
-from perdure.fetching import Exchange, Unreachable
+from perdure.fetching import Cause, Exchange, Unreachable
 from perdure.linkcheck import Checker, Finding, Politeness, Verdict
 from perdure.linkcheck.checker import Task
 from perdure.linkcheck.politeness import Host
@@ -213,6 +213,28 @@ class TestPoliteness:
         with pytest.raises(Unreachable, match="later"):
             asyncio.run(turns())
         assert moment[0] == 127
+
+    def test_who_answers_nothing_is_given_up(self) -> None:
+        """A server that stalls does not hold up a run for half a minute with each location."""
+        moment = [0.0]
+        host = Host("http://a.example", connections=1, now=lambda: moment[0])
+        asked = 0
+
+        async def turns() -> None:
+            nonlocal asked
+            while True:
+                try:
+                    async with host.turn():
+                        asked += 1
+                        moment[0] += 30
+                        raise Unreachable(what="it", reason="stalls", cause=Cause.TIME.value)
+                except Unreachable as error:
+                    if error.reason != "stalls":
+                        raise
+
+        with pytest.raises(Unreachable, match="answers nothing"):
+            asyncio.run(turns())
+        assert (asked, moment[0]) == (5, 150)
 
     def test_what_was_well_is_asked_for_conditionally(self, world: World) -> None:
         first = verdict(world, "/page/1")

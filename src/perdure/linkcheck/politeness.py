@@ -4,7 +4,8 @@ How it works: a host is asked over a few connections at a time, with a pause bet
 where its robots.txt asks for one (`Crawl-delay`). Whoever answers 429 or 503 is left alone for as
 long as `Retry-After` says, or twice as long as the time before. robots.txt (RFC 9309) is read once
 in a run: what is not there (4xx) allows everything, what cannot be read now (5xx) forbids
-everything, and a host without a connection is asked nothing more.
+everything, and a host without a connection is asked nothing more; nor is one that was waited for in
+vain for two minutes altogether.
 
 What must stay true: no request goes to a host while it is left alone.
 """
@@ -114,12 +115,17 @@ class Host:
             while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110  (others move it on)
                 await asyncio.sleep(wait)
             if self._is_given_up:
-                reason = "its server wants to be asked later"
+                reason = "its server wants to be asked later, or answers nothing"
                 raise Unreachable(what=quote(self._origin), reason=reason, cause=Cause.TIME.value)
             delay = self._robots.delay if self._robots is not None else 0.0
+            begun = self._now()
             if delay:
-                self._not_before = self._now() + delay
-            yield
+                self._not_before = begun + delay
+            try:
+                yield
+            except Unreachable:
+                self._put_off += self._now() - begun
+                raise
 
     def answered(self, exchange: Exchange) -> bool:
         """Takes note of an answer; False where it says to come again later."""
@@ -140,8 +146,8 @@ class Host:
 
     @property
     def _is_given_up(self) -> bool:
-        """Whether it wants to be left alone, or has put off in a row, for longer than a run waits
-        for one host."""
+        """Whether it wants to be left alone, or has put off or let wait in vain, without a proper
+        answer in between, for longer than a run waits for one host."""
         return max(self.wait, self._put_off) > _LONGEST_PAUSE
 
 
