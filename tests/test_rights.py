@@ -230,6 +230,8 @@ def test_what_ends_or_narrows_a_grant_does_so_to_all_that_came_of_it(
         {"name": ""},
         {"name": "a\nb"},
         {"name": "x" * 101},
+        {"name": "local"},
+        {"name": "Local "},
         {"first_day": "2027-01-01"},
         {"last_day": "2025-12-31"},
     ],

@@ -22,6 +22,9 @@ from perdure.description import About, Attachment
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 
+LOCAL = "local"
+"""Who works on the machine itself, without a token."""
+
 
 class Stored(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """A value that lies on disk as JSON, without the fields that have their default."""
@@ -130,7 +133,7 @@ class Record(Stored, frozen=True, kw_only=True):
     revision: int = 1
     at: str = ""
     """When this revision was made."""
-    by: str = "local"
+    by: str = LOCAL
     """Who made it; not written where it was somebody on this machine, as nearly always."""
     minted: str = ""
     """The format that the identifier was minted with, where no bytes say so."""
@@ -200,7 +203,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
     """A write, as a value. `by` names who asks, for the record and the audit trail."""
 
-    by: str = "local"
+    by: str = LOCAL
     once: str | None = None
     """Idempotency key: the same actor and key get the same answer, and nothing is done twice."""
 

@@ -29,7 +29,7 @@ from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn1993 import Urn1993
-from perdure.model import Token
+from perdure.model import LOCAL, Token
 
 OPERATIONS = (
     "mint",
@@ -209,6 +209,8 @@ def check_shape(token: Token) -> None:
             raise _nonsense(f"scope {scope[:100]!a}", "a * stands at its end, or first as '*.'")
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
         raise _nonsense(f"name {token.name[:100]!a}", "1 to 100 printable characters are needed")
+    if token.name.strip().casefold() == LOCAL:
+        raise _nonsense(f"name {token.name!a}", "histories call so who works on this machine")
     if (token.first_day or _DAWN) > (token.last_day or _DUSK):
         reason = f"its first day lies after its last, {token.last_day}"
         raise _nonsense(f"first day {token.first_day}", reason)

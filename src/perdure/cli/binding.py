@@ -176,11 +176,11 @@ def withdraw(
     The name stays, with a tombstone that gives the reason. Where IDENTIFIER names a version, only
     that is withdrawn.
     """
-    from perdure.model import Withdraw
+    from perdure.model import LOCAL, Withdraw
 
     with here().registry() as registry:
         command = Withdraw(
-            identifier=identifier, reason=reason, version=version, expect=expect, by=by or "local"
+            identifier=identifier, reason=reason, version=version, expect=expect, by=by or LOCAL
         )
         receipt = registry.door.execute(command)
     answer(receipt)

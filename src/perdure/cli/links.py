@@ -135,6 +135,7 @@ def relocate(
     """
     from perdure.ids import pdi
     from perdure.linkcheck import relocating
+    from perdure.model import LOCAL
     from perdure.moves import Move
 
     if len(before) != len(after):
@@ -153,7 +154,7 @@ def relocate(
             )
         done = 0
         if apply and plan.keys:
-            receipt = relocating.apply(registry, plan, by=by or "local")
+            receipt = relocating.apply(registry, plan, by=by or LOCAL)
             done = receipt.accepted
     told = {"locations": plan.locations, "identifiers": len(plan.keys), "applied": done}
     words = f"{plan.locations:,} locations of {len(plan.keys):,} identifiers"

@@ -171,13 +171,13 @@ def set_(
     from perdure import metadata as formats
     from perdure import rules
     from perdure.metadata import cmdi
-    from perdure.model import Describe
+    from perdure.model import LOCAL, Describe
 
     data = _read(file)
     name = form or formats.guess(data)
     with here().registry() as registry:
         record = rules.known(identifier, registry.resolver.record(identifier))
-        command = Describe(by=by or "local", identifier=identifier, expect=expect)
+        command = Describe(by=by or LOCAL, identifier=identifier, expect=expect)
         if name == cmdi.NAME:
             attached = cmdi.attached(record.attached, data)
             command = msgspec.structs.replace(command, attached=attached)

@@ -29,12 +29,12 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.ledger import NOWHERE, representation
 from perdure.load import joined
-from perdure.model import Content, Location, Record, Representation, Row, Tombstone, Version
+from perdure.model import LOCAL, Content, Location, Record, Representation, Row, Tombstone, Version
 from perdure.stores.references import reference_hash
 from perdure.transfer.contents import Said, settle, take_in
 from perdure.transfer.lines import Ended, Held, Line, Plain, bad_line
 
-BY = "local"  # as all commands of this machine
+BY = LOCAL  # as all commands of this machine
 HIGHEST_TODAY = 999_999_999
 """Serial number of today that a line can have: after it there must be more to mint than a day can
 use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
