@@ -39,6 +39,10 @@ def png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", pixel) + chunk(b"IEND", b"")
 
 
+# ISO/IEC 13818-7, 6.2: a frame of AAC-LC, 44100 Hz, mono, of 263 bytes with its head of 7
+ADTS = (bytes.fromhex("fff1504020fffc") + bytes(256)) * 4
+
+
 def wav() -> bytes:
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
@@ -105,6 +109,7 @@ def test_documents_of_the_1990s(name: str, media_type: str, charset: str | None)
         (GIF, "a.gif", "image/gif"),
         (wav(), "a.wav", "audio/wav"),
         (AU, "a.au", "audio/basic"),
+        (ADTS, "a.aac", "audio/aac"),
         (PDF, "a.pdf", "application/pdf"),
         (ZIP, "a.zip", "application/zip"),
         (EPUB, "a.epub", "application/epub+zip"),
