@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import wave
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -75,6 +76,27 @@ def test_ids_that_are_listed_are_parts(
     document = source(tmp_path, b"<d>" + element + b"</d>", media_type, "us-ascii")
     (listed,) = (one.items for one in extraction.extents(document) if one.syntax == "ID")
     assert [cut(extraction, document, parse(one, media_type)) for one in listed] == [element]
+
+
+def test_what_nobody_decodes_has_octets_all_the_same(
+    extraction: Extraction, tmp_path: Path
+) -> None:
+    """WAV with ADPCM is not cut by samples, nor CSV in UTF-7 by rows."""
+    adpcm = struct.pack("<HHIIHH", 0x11, 1, 8000, 4055, 256, 4)
+    chunks = b"fmt " + struct.pack("<I", len(adpcm)) + adpcm + b"data" + struct.pack("<I", 256)
+    wav = b"RIFF" + struct.pack("<I", 4 + len(chunks) + 256) + b"WAVE" + chunks + bytes(256)
+    (octets,) = extraction.extents(source(tmp_path, wav, "audio/wav"))
+    assert (octets.syntax, octets.size) == ("byte=0,100", len(wav))
+    table = source(tmp_path, b"a,b\r\n", "text/csv", "utf-7")
+    assert {"char=0,5", "byte=0,5"} <= {one.syntax for one in extraction.extents(table)}
+
+
+def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perdure.extraction.registered", lambda: registered(_points("BARE")))
+    extraction = Extraction()
+    with pytest.raises(PartNotSupported, match=r"install perdure\[media\]"):
+        extraction.extents(source(tmp_path, b"x", "text/plain"))
+    extraction.close()
 
 
 def test_a_refusal_names_what_can_be_written(extraction: Extraction, tmp_path: Path) -> None:
@@ -184,7 +206,16 @@ class _Choosy(_Cutter):
         return source.length < 10
 
 
-CUTTER, CHOOSY = _Cutter(), _Choosy()
+class _Bare(_Cutter):
+    """One whose library is not installed."""
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        raise PartNotSupported(
+            media_type=source.media_type, selector="byte", install="perdure[media]"
+        )
+
+
+CUTTER, CHOOSY, BARE = _Cutter(), _Choosy(), _Bare()
 
 
 def _points(*names: str) -> list[EntryPoint]:

@@ -132,13 +132,22 @@ class Extraction:
         return next(filter(None, places), "")
 
     def extents(self, source: Source) -> tuple[Extent, ...]:
-        """What of a source can be addressed, the most specific first."""
+        """What of a source can be addressed, the most specific first.
+
+        Raises Undecodable, OverBudget, and PartNotSupported where that asks for something to be
+        installed.
+        """
         found: list[Extent] = []
         for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
-            if _is_confined(extractor, source):
-                found += self._confined.extents(place, source, self._place)
-            else:
-                found += extractor.extents(source, self._indexes)
+            try:
+                if _is_confined(extractor, source):
+                    found += self._confined.extents(place, source, self._place)
+                else:
+                    found += extractor.extents(source, self._indexes)
+            except PartNotSupported as error:
+                if error.install:
+                    raise
+                # a codec or a charset that nobody knows: what others cut is there all the same
         return tuple(found)
 
     def prepare(self, source: Source) -> None:

@@ -285,7 +285,9 @@ class Extractor(Protocol):
         """
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        """What of a source can be addressed. Raises Undecodable or OverBudget."""
+        """What of a source can be addressed. Raises Undecodable, OverBudget, or PartNotSupported
+        where nothing of this document can be, or something is not installed.
+        """
 
 
 @runtime_checkable
