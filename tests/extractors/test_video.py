@@ -373,8 +373,38 @@ def test_a_long_part_is_sent_while_it_is_decoded(extraction: Extraction, place: 
     path = place / "part of large.mkv"
     path.write_bytes(data)
     assert ffmpeg("-i", path, "-f", "md5", "-map", "0:v", "-c:v", "rawvideo", "-") == whole
+    assert lasting(path) == "00:00:04.00"
     with pytest.raises(PartOutOfRange):
         extraction.extract(film, interval(0, 4500))
+
+
+def lasting(path: Path) -> str:
+    """How long a player says that a film lasts."""
+    told = subprocess.run([FFMPEG, "-i", path], check=False, capture_output=True).stderr
+    found = re.search(rb"Duration: ([^,]*),", told)
+    assert found
+    assert b"Estimating duration" not in told
+    return found[1].decode()
+
+
+@pytest.mark.parametrize(
+    ("part", "seconds"),
+    [
+        ("t=1,2", "00:00:01.00"),
+        ("t=0.5,3.25", "00:00:02.75"),
+        ("t=3", "00:00:01.00"),
+        ("t=3.5,99", "00:00:00.50"),
+        ("t=1,2&xywh=0,0,8,8", "00:00:01.00"),
+    ],
+)
+def test_a_part_says_how_long_it_lasts(
+    extraction: Extraction, place: Path, part: str, seconds: str
+) -> None:
+    """So that a player need not guess by the bit rate of the sound."""
+    film = made(place / "program.mpg", *FILMS["program.mpg"])
+    path = place / "part.mkv"
+    path.write_bytes(content(extraction.extract(film, parse(part, film.media_type)), film))
+    assert lasting(path) == seconds
 
 
 def test_a_film_that_is_cut_off(extraction: Extraction, film: Source, place: Path) -> None:

@@ -2,7 +2,9 @@
 
 How it works: each picture is encoded by itself (FFV1, RFC 9043), sound is left as it is,
 and what the container has ready is given away at once: nobody goes back in what was written, so it
-can be sent while it is made. Times are whole milliseconds, which is what Matroska counts in.
+can be sent while it is made. So how long it lasts is said at its head or never, and told by whoever
+asks for it: players that are not told guess, and wrongly. Times are whole milliseconds, which is
+what Matroska counts in.
 
 What must stay true: the same pictures give the same bytes; no name of a program, no date and no
 random number is written.
@@ -53,6 +55,8 @@ class Writer(msgspec.Struct, frozen=True):
     footage: Footage
     start: Fraction
     """The time of the film that is zero in what is written, in seconds."""
+    length: Fraction | None
+    """How many seconds of it are written, where that is known."""
 
     def written(self, shots: Iterable[Shot | Sound]) -> Iterator[bytes]:
         """These shots, with a picture among them, as a Matroska file."""
@@ -66,6 +70,8 @@ class Writer(msgspec.Struct, frozen=True):
             if isinstance(one, Shot):
                 break
         with av.open(outbox, "w", format="matroska", options={"fflags": "+bitexact"}) as container:
+            if self.length is not None:
+                container.metadata["DURATION"] = f"{round(self.length * 1000)}ms"
             video = self._video(container, next(one for one in before if isinstance(one, Shot)))
             audio = self._audio(container)
             for one in chain(before, rest):

@@ -155,10 +155,11 @@ def _part(footage: Footage, scene: _Scene) -> Part:
     ends = max((shot.time + shot.length for shot in shots), default=Fraction(0))
     if not shots or (scene.strict and not _reached(footage, scene, ends)):
         raise _missing(footage, scene)
+    writer = Writer(footage, scene.start, _length(scene, ends))
     return Part(
         selector=_kept(scene, ends),
         media_type="video/x-matroska",
-        body=(b"".join(Writer(footage, scene.start).written(taken)),),
+        body=(b"".join(writer.written(taken)),),
         decoded=Decoded(form=f"{shots[0].picture} {frames} frames", sha512=digest.hexdigest()),
     )
 
@@ -168,6 +169,13 @@ def _reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
         return True
     with opened(footage.source, scene.selector) as again:
         return again.reaches(scene.end)
+
+
+def _length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
+    """How many seconds a scene lasts in a film that ends then, if anybody knows when that is."""
+    if scene.end is not None and (scene.strict or (ends is not None and scene.end <= ends)):
+        return scene.end - scene.start
+    return None if ends is None else ends - scene.start
 
 
 def _kept(scene: _Scene, ends: Fraction) -> Selector:
@@ -196,7 +204,8 @@ def _long_part(source: Source, scene: _Scene) -> Part:
 
 def _sent(source: Source, scene: _Scene) -> Iterator[bytes]:
     with opened(source, scene.selector) as footage:
-        yield from Writer(footage, scene.start).written(_cut(footage, scene))
+        writer = Writer(footage, scene.start, _length(scene, footage.promised))
+        yield from writer.written(_cut(footage, scene))
 
 
 def _cut(footage: Footage, scene: _Scene) -> Iterator[Shot | Sound]:
