@@ -90,8 +90,10 @@ def test_beyond_the_recording(extraction: Extraction, place: Path) -> None:
     for text in ("t=0.5,9", "t=0.5", "t=0.5,1"):
         part = extraction.extract(sound, parse(text, WAV))
         assert (part.length, str(part.selector)) == (44 + 8000, "t=0.5,1")
-    with pytest.raises(PartOutOfRange):
-        extraction.extract(sound, parse("t=1", WAV))
+    for text in ("t=1", "t=9,10"):  # and it is told as it was asked for
+        with pytest.raises(PartOutOfRange) as caught:
+            extraction.extract(sound, parse(text, WAV))
+        assert caught.value.selector == text
     with pytest.raises(PartNotSupported):
         extraction.extract(sound, parse("xywh=0,0,1,1", WAV))
 

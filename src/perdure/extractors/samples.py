@@ -96,7 +96,6 @@ def select(source: Source, selector: Selector, rate: int, count: int) -> Samples
             duration = Fraction(count, rate)
             start = time.start or Fraction(0)
             end = duration if time.end is None else min(time.end, duration)
-            selector = Media(time=Time(start, end))
         case _:
             raise PartNotSupported(
                 media_type=source.media_type,
@@ -106,6 +105,8 @@ def select(source: Source, selector: Selector, rate: int, count: int) -> Samples
     first, last = math.ceil(start * rate), math.ceil(end * rate)
     if first >= last:
         raise _beyond(source, selector, rate, count)
+    if isinstance(selector, Media):
+        selector = Media(time=Time(start, end))
     return Samples(first, last, selector)
 
 
