@@ -179,6 +179,9 @@ def test_every_encoding(extraction: Extraction, tmp_path: Path, charset: str) ->
         ("string-range(/play,'four')[1]", "four"),
         ("string-range(//act,'four', 1, 2)[2]", "fo"),
         ("string-range(//*[contains(.,'x') or @n=2],\"five\")", "five"),
+        ("string-range(/,'four',1,2)[2]", "fo"),  # the draft's own string-range(/,"!",1,2)[5]
+        ("string-range(/ | //act[2],'two')", "two"),
+        ("string-range(//i/ancestor::node(),'two')", "two"),
     ],
 )
 def test_ranges(extraction: Extraction, tmp_path: Path, expression: str, expected: str) -> None:

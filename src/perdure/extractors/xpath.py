@@ -245,9 +245,7 @@ class _Evaluation:
             raise malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
         wanted, offset, length = match[1][1:-1], int(match[2] or 1), match[3]
         content = text_content(self._markup)
-        starts = self._occurrences(
-            content, self._evaluator.evaluated(expression[at:end], self._tree), wanted
-        )
+        starts = self._occurrences(content, self._locations(expression[at:end]), wanted)
         if not starts:
             raise self._evaluator.missing(f"no {wanted!r} in the text there")
         chosen = int(match[4]) if match[4] else 1
@@ -263,9 +261,16 @@ class _Evaluation:
             raise self._evaluator.missing("a range that is empty or goes beyond the text")
         return _Found(content.span(start, stop), None)
 
-    def _occurrences(self, content: TextContent, nodes: Any, wanted: str) -> list[int]:
+    def _locations(self, expression: str) -> list[Any]:
+        """The nodes of a set; in place of the root its only element, which has all of its text."""
+        nodes = self._evaluator.evaluated(expression, self._tree)
         if not isinstance(nodes, list):
             raise self._evaluator.missing("a value that is no set of nodes")
+        if self._evaluator.has_root(expression, self._tree):
+            nodes.append(self._tree.getroot())
+        return nodes
+
+    def _occurrences(self, content: TextContent, nodes: list[Any], wanted: str) -> list[int]:
         found: set[int] = set()
         for node in nodes:
             span = self._place(node).span

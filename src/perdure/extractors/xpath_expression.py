@@ -97,6 +97,11 @@ class Evaluator:
             reason = str(error).lower() or "it cannot be evaluated"
             raise malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
 
+    def has_root(self, expression: str, context: Any) -> bool:
+        """Whether the root of the document is in a set: lxml gives the nodes without it."""
+        nodes = self.evaluated(expression, context)
+        return bool(self.evaluated(f"count({expression})", context) > len(nodes))
+
     def missing(self, extent: str) -> PartNotFound:
         """The error that there is something else."""
         return PartNotFound(
