@@ -73,6 +73,30 @@ def test_what_can_be_addressed(shell: Shell, letter: str, page: str) -> None:
     assert "elt=" in shell.run("parts", "--of", page).stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.txt", LETTER),
+        ("a.html", b'<p><a name="x">One</a></p>'),
+        ("a.xml", b'<?xml version="1.0"?><l name="x">One</l>'),
+        ("a.csv", b"a,b\r\n1,2\r\n"),
+        ("empty.txt", b""),
+        ("empty.html", b"<html></html>"),
+    ],
+)
+def test_what_is_listed_can_be_asked_for(
+    shell: Shell, tmp_path: Path, name: str, data: bytes
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(data)
+    extents = shell.json("parts", "--of", str(file))["extents"]
+    there = [one for one in extents if one["size"] != 0]
+    listed = [one["items"][0] if one["syntax"] == "ID" else one["syntax"] for one in there]
+    assert len(listed) > 1 or not data
+    for syntax in listed:
+        assert shell.run("part", str(file), syntax).stdout_bytes
+
+
 def test_verify_part(shell: Shell, letter: str, tmp_path: Path) -> None:
     name = shell.json("mint", "--series", SERIES, letter)["identifier"]
     pdi = parse(name)

@@ -27,6 +27,7 @@ from perdure.extractors.text_content import TextContent, text_content
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
 
 _MOST = 100  # occurrences of a quotation that are counted
+_SHOWN = 100  # characters in the example of a part
 _BREAK = "\ufffe"  # no character
 _GAP = rf"[\s{_BREAK}]*+"
 _WORD = (  # a character of a word, in a script whose words are told by spaces
@@ -66,12 +67,13 @@ class QuotedTextExtractor:
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
-            content = text_content(Markup(source, "textposition", indexes))
+            size = len(text_content(Markup(source, "text", indexes)).text)
         except (PartNotSupported, OverBudget):
             return ()  # it is not looked through
-        size = len(content.text)
-        what = "characters of the text content"
-        return (Extent(syntax=f"textposition(0,{min(size, 100)})", what=what, size=size),)
+        if not size:
+            return ()
+        example = str(TextPosition(0, min(size, _SHOWN)))
+        return (Extent(syntax=example, what="characters of the text content", size=size),)
 
 
 # quotations
