@@ -388,7 +388,7 @@ def test_a_second_part_needs_no_scan(tmp_path: Path) -> None:
     )
     assert found == expected
     kept = {path.parts[-3] for path in (tmp_path / "indexes").rglob("*") if path.is_file()}
-    assert kept == {"tags-html-ascii-1", "called-html-utf_8-1"}
+    assert kept == {"tags-html-ascii-1", "called-html-utf_8-2"}
 
 
 def test_an_index_takes_eight_bytes_a_tag(tmp_path: Path) -> None:

@@ -207,7 +207,8 @@ VOID = _set(
 )
 _FORMATTING = _set("a b big code em font i nobr s small strike strong tt u")
 _MARKING = _set("applet caption marquee object td template th")
-_SCOPE = _set("applet caption html marquee object table td template th")
+_FOREIGN = _set("annotation-xml desc foreignobject mi mn mo ms mtext")  # of MathML and SVG
+_SCOPE = _FOREIGN | _set("applet caption html marquee object table td template th")
 _TABLE = _set("html table template")
 _HEADING = _set("h1 h2 h3 h4 h5 h6")
 _BLOCK = _HEADING | _set(
@@ -239,6 +240,7 @@ _STOPS = {  # by end tag: what it does not reach beyond
     b"li": _SCOPE | _set("ol ul"),
     b"p": _SCOPE | _set("button"),
 } | dict.fromkeys(_set("caption table tbody td tfoot th thead tr"), _TABLE)
+_STOPS |= dict.fromkeys(_FOREIGN, _SPECIAL)
 
 
 class _Open:

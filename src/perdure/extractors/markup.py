@@ -97,7 +97,7 @@ class Markup:
             what = f"finding names among the tags of {self.source.name}"
             raise OverBudget(what=what, limit=f"{_MOST_NAMED} tags")
         kept = self.indexes.get(
-            self.source, f"called-{self.kind(self.encoding.codec)}-1", self._called_as_bytes
+            self.source, f"called-{self.kind(self.encoding.codec)}-2", self._called_as_bytes
         )
         return msgspec.msgpack.decode(kept, type=Called)
 
