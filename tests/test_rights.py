@@ -91,6 +91,12 @@ def test_tokens_that_no_longer_hold(fields: dict[str, str]) -> None:
             ["pdi://eop.gov.us/1997/09/01/10"],
         ),
         ("hdl:1839/*", ["hdl:1839/a"], ["hdl:18390/a", "hdl:1/1839/"]),
+        (  # letters of ASCII in any case, as Handles are compared, and no others
+            "hdl:21.T14999/A\u00c4*",
+            ["hdl:21.t14999/a\u00c4b", "hdl:21.T14999/A\u00c4"],
+            ["hdl:21.T14999/A\u00e4b"],
+        ),
+        ("doi:10.1000/AB*", ["doi:10.1000/abc", "https://doi.org/10.1000/ABC"], ["doi:10.1000/a"]),
         (
             "99999/fk4",
             ["ark:99999/fk4", "ark:/99999/fk4xyz", "ark:99999/fk4xyz/c3.v7", "ark:99999/fk-4x"],

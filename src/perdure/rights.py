@@ -27,6 +27,7 @@ import msgspec
 from perdure.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated, quote
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
+from perdure.ids.handle import FOLDING, Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn1993 import Urn1993
 from perdure.model import LOCAL, Token
@@ -85,6 +86,8 @@ def about(identifier: Identifier) -> Object:
             return Object(name.removeprefix("ark:"), name)
         case Urn1993():
             return Object(identifier.authority.lower(), str(identifier).lower(), folded=True)
+        case Handle():
+            return Object(identifier.key, str(identifier).translate(FOLDING), folded=True)
     return Object(identifier.key, str(identifier.whole))
 
 
@@ -131,7 +134,7 @@ def covers(scope: str, what: Object) -> bool:
     (True, False)
     """
     if what.folded:
-        scope = scope.lower()
+        scope = scope.translate(FOLDING)
     if scope[:2] == "*.":
         below = what.authority == scope[2:] or what.authority.endswith(scope[1:])
         return below and _is_series(what.authority)

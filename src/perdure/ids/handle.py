@@ -67,7 +67,8 @@ _HANDLE = re.compile(f"({_SEGMENTS})/({_NAME})")
 # RFC 3986: in an address "?" and "#" end the path
 _ESCAPED = re.compile(r"(?:[^%?#]|%[0-9A-Fa-f]{2})*")
 
-_FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+"""Handles are compared so: without regard to the case of letters of ASCII."""
 _KEPT_IN_KEY = string.punctuation.replace("%", "")
 
 
@@ -93,7 +94,7 @@ class Handle(Keyed, frozen=True, gc=False):
     @property
     def key(self) -> str:
         """`hdl:` and the Handle in lower case, escaped to ASCII."""
-        handle = f"{self.prefix}/{self.suffix}".translate(_FOLDING)
+        handle = f"{self.prefix}/{self.suffix}".translate(FOLDING)
         return f"hdl:{quote(handle, safe=_KEPT_IN_KEY)}"
 
     @classmethod
@@ -129,7 +130,7 @@ def parse(text: str) -> Handle:
         raise _fault(text)
     prefix, suffix = match.groups()
     if prefix.startswith("10."):  # DOIs are written in lower case
-        prefix, suffix = prefix.translate(_FOLDING), suffix.translate(_FOLDING)
+        prefix, suffix = prefix.translate(FOLDING), suffix.translate(FOLDING)
     return Handle(prefix, suffix, text)
 
 
