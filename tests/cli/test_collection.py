@@ -229,6 +229,8 @@ def test_versions_are_compared(shell: Shell, minted: str) -> None:
 def test_nothing_in_a_report_is_markup(shell: Shell) -> None:
     name = corpus(shell, PWID, "doi:10.1/<b>\tname=<script>")
     page = shell.run("collection", "check", name, "--report", "html").stdout
+    chosen = shell.run("--json", "collection", "check", name, "--report", "html").stdout
+    assert chosen.startswith(page.partition("\n")[0])
     assert "<script>" not in page
     assert "<b>" not in page
     assert "&lt;b&gt;" in page

@@ -45,9 +45,8 @@ _report = click.option(
     "--report",
     "form",
     type=click.Choice(_REPORTS),
-    default="text",
     metavar="FORM",
-    help="text (if not given), json or html.",
+    help="text, json or html; if not given text, and with --json json.",
 )
 _output = click.option("-o", "--output", default="-", metavar="FILE", help="Instead of stdout.")
 _state = click.option(
@@ -217,7 +216,9 @@ def list_(identifier: Identifier, form: str | None, output: str) -> None:
 @_output
 @_state
 @_ask
-def check(identifier: Identifier, form: str, output: str, state: Path | None, ask: bool) -> None:
+def check(
+    identifier: Identifier, form: str | None, output: str, state: Path | None, ask: bool
+) -> None:
     """Look at every member of a collection, and report what became of it.
 
     What is held here is read, and parts are cut; PWIDs are looked up in the web archive kept here,
@@ -230,7 +231,7 @@ def check(identifier: Identifier, form: str, output: str, state: Path | None, as
     with here().registry() as registry:
         seen = making.held(registry, identifier)
         report = _checked(registry, seen, state, ask=ask)
-    _write(report, "json" if here().as_json else form, output)
+    _write(report, form, output)
     _done(state)
     if report.failed:
         click.get_current_context().exit(exits.FINDINGS)
@@ -243,7 +244,7 @@ def check(identifier: Identifier, form: str, output: str, state: Path | None, as
 @_output
 @_state
 @_ask
-def diff(old: str, new: str, form: str, output: str, state: Path | None, ask: bool) -> None:
+def diff(old: str, new: str, form: str | None, output: str, state: Path | None, ask: bool) -> None:
     """Tell what changed from OLD to NEW: two versions of a collection, or two checks.
 
     Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
@@ -266,7 +267,7 @@ def diff(old: str, new: str, form: str, output: str, state: Path | None, ask: bo
             if isinstance(after, making.Held):
                 after = _checked(registry, after, state, ask=ask)
             found = drift.of_checks(before, after)
-    _write(found, "json" if here().as_json else form, output)
+    _write(found, form, output)
     _done(state)
     if found.changes:
         click.get_current_context().exit(exits.FINDINGS)
@@ -405,9 +406,10 @@ def _either(registry: Registry, text: str) -> Held | Report:
     return making.held(registry, parse(text))
 
 
-def _write(found: Report | Drift, form: str, output: str) -> None:
+def _write(found: Report | Drift, form: str | None, output: str) -> None:
     from perdure.collection import reports
 
+    form = form or ("json" if here().as_json else "text")
     with output_file(output) as into:
         into.write(reports.write(found, form, line=here().as_json))
     if output != "-":
