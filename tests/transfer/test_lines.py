@@ -58,6 +58,13 @@ def test_what_is_no_json_object_is_refused(text: bytes) -> None:
         read_line(text)
 
 
+def test_a_file_in_utf_16_is_told_so() -> None:
+    """As the shell of Windows writes them."""
+    for line in f"{json.dumps({'id': ID})}\n".encode("utf-16").split(b"\n"):
+        with pytest.raises(InvalidRequest, match="UTF-16"):
+            read_line(line)
+
+
 def test_what_is_written_reads_back_equal() -> None:
     line = Line(
         id=ID,

@@ -150,7 +150,10 @@ def _read_full(text: bytes) -> Line:
     try:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad_line(in_words(error)) from None
+        is_wide = b"\0" in text  # which no JSON in UTF-8 has
+        raise bad_line(
+            "it is not in UTF-8, but in UTF-16" if is_wide else in_words(error)
+        ) from None
 
 
 def in_words(error: Exception) -> str:
