@@ -27,6 +27,8 @@ from perdure.errors import BadSettings, Unavailable
 from perdure.server.http import raw_target
 
 ECHO = "Perdure-Echo"
+_TRUST = "name the authority that signed its certificate in SSL_CERT_FILE, or renew the certificate"
+_START = "see that the address is right and that the server and what stands before it run"
 
 Severity = Literal["ok", "note", "warning", "error"]
 """error: identifiers are resolved wrongly. warning: some forms of asking fail. note: a form that
@@ -213,7 +215,8 @@ def _examine(
         status, body = _ask(place, each.method, target, timeout, tls)
     except (OSError, http.client.HTTPException) as error:
         if each is PROBES[0]:
-            raise Unavailable(what=place.geturl(), reason=str(error)) from error
+            mend = _TRUST if isinstance(error, ssl.SSLCertVerificationError) else _START
+            raise Unavailable(what=place.geturl(), reason=str(error), mend=mend) from error
         status, body = 0, b""
     try:
         seen = msgspec.json.decode(body, type=_Seen)
