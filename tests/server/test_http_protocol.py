@@ -616,6 +616,37 @@ def test_connect_allows_nothing(targets_server: Running) -> None:
     assert (answer.status, answer.headers["allow"]) == (405, "")
 
 
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer s3cret\r\n\r\n", b""),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nBearer s3cret\r\n\r\n", b""),
+        (b"GET /?s3cret HTTP/x\r\nHost: a\r\n\r\n", b""),
+        (b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"s3cret\r\n"),
+        (b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nas3\r\n"),
+    ],
+)
+def test_refusals_quote_nothing(
+    targets_server: Running, caplog: pytest.LogCaptureFixture, head: bytes, body: bytes
+) -> None:
+    """Neither to whoever reads the answer, nor in the log: it may be a secret."""
+    caplog.set_level(logging.DEBUG)
+    [answer] = targets_server.exchange(head + body)
+    assert answer.status == 400
+    assert b"s3" not in answer.body
+    assert "s3" not in caplog.text
+    assert "bytearray" not in caplog.text
+
+
+@BOTH
+def test_refusals_say_what_is_wrong(protocol: type[Protocol]) -> None:
+    with serving(protocol) as server:
+        [proxied] = server.exchange(b"CONNECT a:1" + MORE)
+        [later] = server.exchange(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n")
+    assert json.loads(proxied.body)["detail"] == "this is an origin server, not a proxy"
+    assert json.loads(later.body)["detail"] == "HTTP/1.1 and HTTP/1.0 are spoken here"
+
+
 def test_target_is_not_guessed() -> None:
     with pytest.raises(BadSettings, match="does not hand on request targets"):
         raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})

@@ -8,6 +8,7 @@ bare LF for the end of a line, as RFC 9112 section 2.2 allows.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, ClassVar, NoReturn
 
 import h11
@@ -19,6 +20,9 @@ from perdure.server.ending import Ending, close_gently
 from perdure.server.head import BAD_HOST, HOST, LONGEST_HEAD, LONGEST_TARGET, Refusal
 from perdure.server.http import EXTENSION
 
+_QUOTED = re.compile(r": (?:bytearray\()?b['\"].*")
+"""What h11 adds to a reason: the bytes that it could not read, which may be anybody's secret."""
+
 
 class _TargetKeepingConnection(h11.Connection):
     """h11, noting each target and why a message was refused, and refusing a little more."""
@@ -29,12 +33,13 @@ class _TargetKeepingConnection(h11.Connection):
     def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         try:
             event = super().next_event()
-            if isinstance(event, h11.Request):
-                self._check(event)
-                self.target = event.target
         except h11.RemoteProtocolError as error:
-            self.refusal = Refusal(error.error_status_hint, f"not HTTP/1.1: {error}")
+            reason = _QUOTED.sub("", str(error))
+            self.refusal = Refusal(error.error_status_hint, f"not HTTP/1.1: {reason}")
             raise
+        if isinstance(event, h11.Request):
+            self._check(event)
+            self.target = event.target
         return event
 
     def _check(self, request: h11.Request) -> None:
@@ -42,20 +47,23 @@ class _TargetKeepingConnection(h11.Connection):
         size = len(request.target) + sum(len(name) + len(value) for name, value in request.headers)
         coded = b"transfer-encoding" in names
         if request.http_version not in (b"1.0", b"1.1"):
-            self._refuse(505, "HTTP/1.1 and HTTP/1.0 are spoken here")
+            self._refuse(Refusal(505, "HTTP/1.1 and HTTP/1.0 are spoken here"))
         if request.method == b"CONNECT":
-            self._refuse(405, "this is an origin server, not a proxy")
+            self._refuse(Refusal(405, "this is an origin server, not a proxy"))
         if len(request.target) > LONGEST_TARGET:
-            self._refuse(414, f"the request target is longer than {LONGEST_TARGET} bytes")
+            self._refuse(Refusal(414, f"the request target is longer than {LONGEST_TARGET} bytes"))
         if size > LONGEST_HEAD:  # h11 measures only what arrives in parts
-            self._refuse(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
+            self._refuse(
+                Refusal(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
+            )
         if coded and (b"content-length" in names or request.http_version == b"1.0"):
-            self._refuse(400, "a transfer coding in HTTP/1.0, or beside a Content-Length")
+            self._refuse(Refusal(400, "a transfer coding in HTTP/1.0, or beside a Content-Length"))
         if not all(HOST.fullmatch(value) for name, value in request.headers if name == b"host"):
-            self._refuse(BAD_HOST.status, BAD_HOST.detail)
+            self._refuse(BAD_HOST)
 
-    def _refuse(self, status: int, detail: str) -> NoReturn:
-        raise h11.RemoteProtocolError(detail, error_status_hint=status)
+    def _refuse(self, refusal: Refusal) -> NoReturn:
+        self.refusal = refusal
+        raise h11.RemoteProtocolError(refusal.detail, error_status_hint=refusal.status)
 
 
 # mypy sees that uvicorn's eof_received tells nothing; asyncio's tells whether to stay open.
