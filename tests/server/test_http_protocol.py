@@ -271,6 +271,18 @@ def test_expect_continue(targets_server: Running) -> None:
     assert answer.seen["body"] == "ab"
 
 
+def test_expect_continue_means_nothing_in_http_1_0(targets_server: Running) -> None:
+    """RFC 9110 section 10.1.1; no 1xx is sent to such a client (section 15.2)."""
+    with targets_server.connect() as wire:
+        wire.sendall(
+            b"PUT /x HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
+        )
+        assert not select.select([wire], [], [], 0.2)[0]
+        wire.sendall(b"ab")
+        [answer] = parse_answers(received(wire))
+    assert (answer.status, answer.seen["body"]) == (200, "ab")
+
+
 def test_no_request_line_gets_past_the_protocol() -> None:
     """Should our count of a body ever differ from llhttp's, that ends the connection."""
     targets = []

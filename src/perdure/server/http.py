@@ -344,7 +344,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 
     def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
         """Note how the body of the message ends, as llhttp has accepted it."""
-        self.expect_100_continue = any(
+        self.expect_100_continue = minor == b"1" and any(  # RFC 9110 section 10.1.1
             name == b"expect" and value.lower() == b"100-continue" for name, value in headers
         )
         for name, value in headers:
