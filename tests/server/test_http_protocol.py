@@ -218,6 +218,18 @@ def test_a_body_that_nobody_reads_is_not_taken_for_requests(protocol: type[Proto
 
 
 @BOTH
+@pytest.mark.parametrize("late", [b"part of it", b"x" * 40])
+def test_idle_behind_a_body_that_nobody_read(protocol: type[Protocol], late: bytes) -> None:
+    """Such a connection is closed in time like any other, be the whole body there or not."""
+    with serving(protocol, hasty, timeout_keep_alive=1) as running, running.connect() as wire:
+        wire.settimeout(5)
+        wire.sendall(PUT_LENGTH)
+        assert wire.recv(65536).startswith(b"HTTP/1.1 200 ")
+        wire.sendall(late)
+        assert received(wire) == b""
+
+
+@BOTH
 def test_bad_chunk_while_the_application_reads(protocol: type[Protocol]) -> None:
     seen = []
 

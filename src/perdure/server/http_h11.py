@@ -100,6 +100,7 @@ class RawTargetH11Protocol(Ending, H11Protocol):  # type: ignore[misc]
         if not self._deaf:
             super().data_received(data)
             self._time_head()
+            self._time_idleness()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -127,6 +128,17 @@ class RawTargetH11Protocol(Ending, H11Protocol):  # type: ignore[misc]
         elif self._head_timer is not None and not (waiting and begun):
             self._head_timer.cancel()
             self._head_timer = None
+
+    def _time_idleness(self) -> None:
+        """Have uvicorn's timer run again, which it stops when bytes come and starts behind answers.
+
+        They may have been of a body that was answered before it was sent.
+        """
+        idle = self._asked and self.cycle.response_complete and self._head_timer is None
+        if idle and self.timeout_keep_alive_task is None and not self._deaf:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _too_slow(self) -> None:
         if self.conn.trailing_data[0]:
