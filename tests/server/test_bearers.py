@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
 from perdure.app import Registry, initialise
 from perdure.generation import Generation
 from perdure.model import SaveToken, Token
+from perdure.ports import Records
 from perdure.server.bearers import Bearers
 
 
@@ -29,3 +31,26 @@ def test_a_revoked_token_is_forgotten_in_every_process(tmp_path: Path) -> None:
         found = bearers.find("ab")
         assert found is not None
         assert found.revoked
+
+
+def test_a_token_that_was_looked_up_while_it_was_revoked_is_not_remembered(tmp_path: Path) -> None:
+    """Signed requests are checked in threads, which may be overtaken by the event loop."""
+    token = Token(name="t", digest="ab", operations=("mint",), authorities=("*",), key="k")
+    revoked = msgspec.structs.replace(token, revoked="2026-11-21T00:00:00Z")
+
+    class Overtaken:
+        """Records that are revised while they are read."""
+
+        now = token
+
+        def token_named(self, name: str) -> Token:
+            found, self.now = self.now, revoked
+            if found is token:
+                count.grow()
+                assert bearers.named(name) == revoked
+            return found
+
+    with Generation(tmp_path) as count:
+        bearers = Bearers(cast(Records, Overtaken()), count)
+        assert bearers.named("t") == token  # asked before it was revoked
+        assert bearers.named("t") == revoked

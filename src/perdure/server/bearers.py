@@ -1,7 +1,8 @@
 """Tokens that were presented lately, so that a token is not looked up for each write.
 
 How it works: what was found is remembered by the hash of the secret while `perdure.generation` says
-that nothing was changed; saving or revoking a token is a change.
+that nothing was changed; saving or revoking a token is a change. Signed requests ask from threads:
+what each of them finds goes with the count that it read, and is left behind with it.
 
 What must stay true: a token that was revoked, in this process or another, is not accepted by any
 request that begins after the revocation was acknowledged; no secret is remembered.
@@ -24,9 +25,7 @@ class Bearers:
     def __init__(self, records: Records, generation: Generation) -> None:
         self._records = records
         self._generation = generation
-        self._known: dict[str, Token] = {}
-        self._named: dict[str, Token | None] = {}
-        self._seen = -1
+        self._lately = _Lately(-1)
 
     @property
     def generation(self) -> int:
@@ -35,20 +34,20 @@ class Bearers:
 
     def find(self, digest: str) -> Token | None:
         """The token with this SHA-256."""
-        self._refresh()
-        token = self._known.get(digest)
+        known = self._remembered().known
+        token = known.get(digest)
         if token is None:
             token = self._records.token(digest)
             if token is not None:
-                self._known[digest] = token
+                known[digest] = token
         return token
 
     def named(self, name: str) -> Token | None:
         """The token of this name."""
-        self._refresh()
-        if name not in self._named:
-            self._named[name] = self._records.token_named(name)
-        return self._named[name]
+        named = self._remembered().named
+        if name not in named:
+            named[name] = self._records.token_named(name)
+        return named[name]
 
     def chain(self, token: Token) -> list[Token]:
         """The token, the one that it was granted from, and so on to an operator's.
@@ -63,7 +62,17 @@ class Bearers:
             chain.append(giver)
         return chain
 
-    def _refresh(self) -> None:
-        count = self.generation  # read before a token is: see `perdure.generation`
-        if count != self._seen or len(self._known) + len(self._named) >= _MOST:
-            self._known, self._named, self._seen = {}, {}, count
+    def _remembered(self) -> _Lately:
+        lately, count = self._lately, self.generation  # before a token: see `perdure.generation`
+        if count != lately.count or len(lately.known) + len(lately.named) >= _MOST:
+            lately = self._lately = _Lately(count)
+        return lately
+
+
+class _Lately:
+    """What was found while the count was the same."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.known: dict[str, Token] = {}
+        self.named: dict[str, Token | None] = {}
