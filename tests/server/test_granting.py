@@ -130,6 +130,11 @@ def test_who_sees_which_tokens(site: Deployment, head: str) -> None:
 # ---------------
 
 
+def digest(algorithm: str, body: bytes) -> str:
+    """As a byte sequence of RFC 8941."""
+    return f":{base64.b64encode(hashlib.new(algorithm, body).digest()).decode()}:"
+
+
 class Signer:
     """Signs as RFC 9421 section 2.5 writes it down, by hand."""
 
@@ -149,14 +154,15 @@ class Signer:
         created: int | None = None,
         nonce: str = "",
         label: str = "sig1",
+        digests: dict[str, str] | None = None,
     ) -> list[str]:
-        digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        digests = digests or {"sha-256": digest("sha256", body)}
         values = {
             "@method": method,
             "@target-uri": f"{site.base}{target}",
-            "content-digest": f"sha-256=:{digest}:",
+            "content-digest": ", ".join(f"{name}={one}" for name, one in digests.items()),
             "if-match": '"r1"',
-        }
+        } | {f'content-digest";key="{name}': one for name, one in digests.items()}
         moment = int(time.time()) if created is None else created
         names = " ".join(f'"{one}"' for one in cover)
         parameters = f'({names});created={moment};keyid="{self._name}"'
@@ -220,6 +226,24 @@ def test_signatures_that_do_not_suffice(
 ) -> None:
     signed = signer.fields(site, "PUT", MINT, b"x", nonce=str(more), **more)
     refused(site.put(MINT, b"x", TYPE, *signed), 401, "unauthenticated")
+
+
+@pytest.mark.parametrize(
+    ("member", "digests", "status"),
+    [
+        ("", {"md5": digest("md5", b"original")}, 401),
+        (';key="md5', {"md5": digest("md5", b"original"), "sha-256": digest("sha256", b"x")}, 401),
+        (';key="sha-256', {"sha-256": digest("sha256", b"x")}, 201),
+        (';key="sha-256', {"sha-256": digest("sha256", b"original")}, 400),
+    ],
+)
+def test_a_body_is_what_was_signed(
+    site: Deployment, signer: Signer, member: str, digests: dict[str, str], status: int
+) -> None:
+    """RFC 9421 signs no content but by Content-Digest: by a digest then that is compared."""
+    cover = ("@method", "@target-uri", f'content-digest"{member}' if member else "content-digest")
+    signed = signer.fields(site, "PUT", MINT, b"", nonce=str(digests), cover=cover, digests=digests)
+    assert site.put(MINT, b"x", TYPE, *signed).status == status
 
 
 def test_what_was_changed_on_the_way(site: Deployment, signer: Signer) -> None:

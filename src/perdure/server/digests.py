@@ -73,13 +73,13 @@ def is_wanted(request: Request) -> bool:
     return chosen(request) is not None
 
 
-def promised(request: Request) -> list[tuple[str, bytes]]:
-    """Algorithm and digest of all that the sender promises and we can check.
+def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tuple[str, bytes]]:
+    """Algorithm and digest of all that the sender promises in these fields and we can check.
 
     Raises InvalidRequest for a field that is malformed.
     """
     found: list[tuple[str, bytes]] = []
-    for name in _PROMISES:
+    for name in names:
         if name not in request.fields:
             continue
         try:

@@ -3,9 +3,10 @@
 How it works: a token may name a public key instead of a secret. A request that carries
 `Signature-Input` is checked with it before its handler runs: the signature must cover the method
 and the target, and the digest of the body where there is one (which the handler compares with the
-body); it must be young; and it must not have been used before. For that the write door keeps each
-signature as long as it would be accepted, so that no two processes, and no restart in between,
-accept it twice. The check itself is made by the library http-message-signatures.
+body, so it must be one that we can compute); it must be young; and it must not have been used
+before. For that the write door keeps each signature as long as it would be accepted, so that no two
+processes, and no restart in between, accept it twice. The check itself is made by the library
+http-message-signatures.
 
 What must stay true: what is not covered by the signature decides nothing about who asks; a
 signature that was accepted once is never accepted again.
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from perdure.errors import Unauthenticated, Unavailable
 from perdure.model import Claim, Token
+from perdure.server import digests
 from perdure.server.request import Request
 from perdure.server.service import Service
 from perdure.tokens import read_key
@@ -32,6 +34,7 @@ SCHEME = b"signature-input"
 YOUNG = timedelta(minutes=5)
 _TARGETS = frozenset(("@target-uri", "@request-target"))
 _MOST = 8192  # bytes of the two fields
+_MEMBER = ";key="  # of a field only the member of this name is signed (RFC 9421 section 2.1.2)
 
 
 async def authenticate(service: Service, request: Request) -> Token:
@@ -65,19 +68,34 @@ def _verify(service: Service, request: Request) -> tuple[Token, str]:
 
 def _check_covered(request: Request, found: Any) -> None:
     """Raises Unauthenticated where the signature leaves open what was asked for."""
-    covered = {name.partition(";")[0].strip('"') for name in found.covered_components}
+    covered = {
+        name.partition(";")[0].strip('"')
+        for name in found.covered_components
+        if _MEMBER not in name
+    }
     if "created" not in found.parameters:
         raise Unauthenticated(reason="the signature does not say when it was made")
     if "@method" not in covered or covered.isdisjoint(_TARGETS):
         raise Unauthenticated(reason="the signature must cover @method and @target-uri")
     has_body = b"content-length" in request.fields or b"transfer-encoding" in request.fields
-    if has_body and request.text(b"content-length") != "0" and "content-digest" not in covered:
-        raise Unauthenticated(
-            reason="the signature must cover content-digest where there is a body"
-        )
+    if has_body and request.text(b"content-length") != "0":
+        _check_body_covered(request, found, whole="content-digest" in covered)
     for name in (b"if-match", b"if-none-match", b"idempotency-key"):
         if name in request.fields and name.decode() not in covered:
             raise Unauthenticated(reason=f"the signature must cover {name.decode()}")
+
+
+def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
+    """Raises Unauthenticated where no digest is signed that the body will be compared with. `whole`
+    says whether all of the field is signed."""
+    members = [one for one in found.covered_components if one.startswith('"content-digest"')]
+    for algorithm, _ in digests.promised(request, (b"content-digest",)):
+        if whole or any(f'{_MEMBER}"{algorithm}"' in one for one in members):
+            return
+    known = " or ".join(digests.ALGORITHMS)
+    raise Unauthenticated(
+        reason=f"the signature must cover content-digest, with {known}, where there is a body"
+    )
 
 
 class _Message:
