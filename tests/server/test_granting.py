@@ -104,6 +104,7 @@ def test_what_ends_a_grant_ends_all_that_came_of_it(site: Deployment, head: str)
     assert json.loads(answer.body)["revoked"]
     for secret in (deputy, helper):
         refused(site.put(MINT, b"x", TYPE, token=secret), 401, "unauthenticated")
+        refused(site.get("/tokens", f"Authorization: Bearer {secret}"), 401, "unauthenticated")
     history = json.loads(site.get("/tokens/deputy", f"Authorization: Bearer {head}").body)[
         "history"
     ]
@@ -124,6 +125,16 @@ def test_who_sees_which_tokens(site: Deployment, head: str) -> None:
     answer = site.get("/tokens", f"Authorization: Bearer {chief}")
     assert {"seen", "of another"} <= {one["name"] for one in json.loads(answer.body)["tokens"]}
     refused(site.get("/tokens"), 401, "unauthenticated")
+
+
+def test_who_administers_by_a_grant_that_ended_revokes_nothing(site: Deployment) -> None:
+    chief = site.token("chief", operations=("mint", "delegate", "administer"))
+    granted(site, chief, name="spared")
+    deputy = granted(site, chief, name="second", operations=["delegate", "administer"])
+    helper = granted(site, deputy, name="third", operations=["administer"])
+    assert site.post("/tokens/second?revoke", {}, token=chief).status == 200
+    refused(site.post("/tokens/spared?revoke", {}, token=helper), 401, "unauthenticated")
+    assert site.post("/tokens/spared?revoke", {}, token=chief).status == 200
 
 
 # signed requests

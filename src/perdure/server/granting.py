@@ -54,7 +54,8 @@ class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 async def answer(service: Service, request: Request) -> Answer:
     """The answer to what is asked of `/tokens`."""
     caller = auth.bearer(service, request)
-    rights.check_valid(caller, auth.now(service))
+    for one in service.bearers.chain(caller):
+        rights.check_valid(one, auth.now(service))
     name = unquote(request.target.text.partition("/")[2])
     match request.method, request.target.question, bool(name):
         case (("GET" | "HEAD"), None, False):
