@@ -278,6 +278,14 @@ def test_a_key_has_the_rights_of_its_token_only(site: Deployment, signer: Signer
     refused(site.put(target, b"x", TYPE, *signed), 403, "forbidden")
 
 
+def test_tokens_are_listed_to_who_signs(site: Deployment, signer: Signer) -> None:
+    cover = ("@method", "@target-uri")
+    signed = signer.fields(site, "GET", "/tokens", b"", nonce="list", cover=cover)
+    answer = site.get("/tokens", *signed)
+    assert (answer.status, json.loads(answer.body)) == (200, {"tokens": []})
+    refused(site.get("/tokens", *signed), 401, "unauthenticated")
+
+
 def test_a_reader_may_sign_for_whatever_purpose(site: Deployment) -> None:
     """To what everybody may read, a signature by who knows whom makes no difference."""
     fields = ['Signature-Input: bot=("@authority");keyid="x"', "Signature: bot=:AAAA:"]

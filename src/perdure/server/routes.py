@@ -96,7 +96,7 @@ METHODS: dict[str, Handler] = {
 }
 
 
-_SIGNED = frozenset(("PUT", "POST", "DELETE"))  # to others it makes no difference who asks
+_SIGNED = frozenset(("PUT", "POST", "DELETE"))  # to readers it makes no difference who asks
 
 
 def find(request: Request) -> Handler | None:
@@ -158,7 +158,8 @@ class Application:
         if handler is None:
             return problems.answer(problems.no_such_page(request.target.text), request)
         try:
-            if signatures.SCHEME in request.fields and request.method in _SIGNED:
+            asks_who = request.method in _SIGNED or handler is granting.answer
+            if asks_who and signatures.SCHEME in request.fields:
                 request.signer = await signatures.authenticate(self._service, request)
             answer = await handler(self._service, request)
             return answer if request.method == "HEAD" else await begin(answer)
