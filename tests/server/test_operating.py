@@ -302,6 +302,24 @@ def test_what_is_made_matches_no_state(site: Deployment, secret: str, condition:
     receipt(site.post(MINT, {}, "If-None-Match: *", token=secret), 201)
 
 
+def test_what_is_there_already(site: Deployment, secret: str) -> None:
+    """With `*`, "the condition is false if the origin server has a current representation for the
+    target resource" (RFC 9110 section 13.1.2), and where a tag is that of what is there."""
+    target, body, anew = "/hdl:1839/there", {"locations": [PLACE]}, "If-None-Match: *"
+    keyed = (anew, "Idempotency-Key: there")
+    found = [
+        json.loads(site.post(f"{target}?register", {}, *keyed, token=secret).body)["replayed"]
+        for _ in range(2)
+    ]
+    assert found == [False, True]
+    for verb, sent in (("register", body), ("bind", body), ("alias", {"other": "hdl:1839/x"})):
+        for condition in (anew, 'If-None-Match: "r2", "r1"'):
+            answer = site.post(f"{target}?{verb}", sent, condition, token=secret)
+            problem(answer, 412, "precondition-failed")
+    other = 'If-None-Match: "r2"'
+    assert receipt(site.post(f"{target}?bind", body, other, token=secret), 201)["revision"] == 2
+
+
 def test_a_registration_of_what_is_known_under_a_condition(site: Deployment, secret: str) -> None:
     target, body = "/hdl:1839/matched?register", {"locations": [PLACE]}
     receipt(site.post(target, {}, token=secret), 201)

@@ -575,6 +575,9 @@ def test_if_none_match(site: Deployment, secret: str) -> None:
     for target, condition in ((name, "*"), (bare, "*"), (bare, tag), (name, f'"a", W/{tag}')):
         problem(put(target, condition), 412, "precondition-failed")
     assert receipt(put(f"{bare}.text.2", "*"))["identifier"] == f"{bare}.text.2"
+    both = ("If-None-Match: *", 'If-Match: "r1"')  # section 13.2.2: one after the other
+    answer = site.put(f"/{bare}.text.3", b"two", *both, token=secret)
+    problem(answer, 412, "precondition-failed")
     keyed = ('If-None-Match: "a"', f"Idempotency-Key: {bare}")
     found = [receipt(site.put(f"/{bare}", b"three", *keyed, token=secret)) for _ in range(2)]
     assert [one["replayed"] for one in found] == [False, True]

@@ -49,6 +49,7 @@ from perdure.server.writing import (
     ALLOW_PATTERN,
     announced_length,
     check_new,
+    expected_absence,
     expected_revision,
     minting_authority,
     once,
@@ -207,7 +208,7 @@ async def _register(service: Service, request: Request, identifier: Identifier) 
     record = service.record(identifier)
     if record is None:
         check_new(request)
-        expect = None
+        expect = expected_absence(request)
     else:
         expect = _expected(request, identifier, record)
     body = _read(await whole_body(request), _RegisterBody)

@@ -256,41 +256,50 @@ def check_new(request: Request) -> None:
         )
 
 
+def expected_absence(request: Request) -> int | None:
+    """The revision to expect of what is not there: none, if `If-None-Match: *` says so."""
+    star = parse_etags(request.text(b"if-none-match")).star_tag
+    return _NO_REVISION if star else None
+
+
 def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
     """The revision that must still be the current one when the command is carried out.
 
     Raises PreconditionFailed where a condition of the request does not even hold now.
     """
-    name = str(identifier)
     number, format = naming.wanted(identifier)
-    if b"if-none-match" in request.fields:
+    version = record.version(number) if number is not None else None
+    absent = number is not None and not (version and version.find(str(format)))
+    return expected_revision(request, str(identifier), record, absent=absent)
+
+
+def expected_revision(
+    request: Request, name: str, record: Record, *, absent: bool = False
+) -> int | None:
+    """The same for all writes: `If-Match` is `"r7"`, or the entity tag of what is known or held.
+
+    `absent` says that of a record that is there, the bytes that are meant are not.
+    """
+    expect = None
+    if b"if-match" in request.fields:
+        asked = parse_etags(request.text(b"if-match"))
+        if not asked.star_tag:
+            if not _names_current(asked.as_set(include_weak=False), record):
+                raise _not_so(name, record, "If-Match names another state")
+            expect = record.revision
+    if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
         asked = parse_etags(request.text(b"if-none-match"))
-        version = record.version(number) if number is not None else None
-        absent = number is not None and not (version and version.find(str(format)))
-        if (asked.star_tag and not absent) or _names_current(
-            asked.as_set(include_weak=True), record
-        ):
-            raise PreconditionFailed(
-                identifier=name, reason="it exists", current=f"revision {record.revision}"
-            )
-        return record.revision if asked.star_tag else None
-    return expected_revision(request, name, record)
+        if asked.star_tag:
+            if not absent:
+                raise _not_so(name, record, "it exists")
+            expect = record.revision
+        elif _names_current(asked.as_set(include_weak=True), record):
+            raise _not_so(name, record, "it exists")
+    return expect
 
 
-def expected_revision(request: Request, name: str, record: Record) -> int | None:
-    """What `If-Match` asks for: `"r7"`, or the entity tag of what is known or held."""
-    if b"if-match" not in request.fields:
-        return None
-    asked = parse_etags(request.text(b"if-match"))
-    if asked.star_tag:
-        return None
-    if _names_current(asked.as_set(include_weak=False), record):
-        return record.revision
-    raise PreconditionFailed(
-        identifier=name,
-        reason="If-Match names another state",
-        current=f"revision {record.revision}",
-    )
+def _not_so(name: str, record: Record, reason: str) -> PreconditionFailed:
+    return PreconditionFailed(identifier=name, reason=reason, current=f"revision {record.revision}")
 
 
 def _names_current(tags: Set[str | None], record: Record) -> bool:
