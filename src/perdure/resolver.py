@@ -132,14 +132,14 @@ class Resolver:
         return tuple(found.values())
 
     def meant(self, alias: Identifier) -> Identifier | None:
-        """The one identifier with a record that a name without one is an alias of.
+        """The one identifier whose record gives a name without a record of its own as an alias.
 
         None for a part, and where there are several: nobody can tell which of them is meant.
         """
-        if alias.whole is not alias:
+        if alias.whole is not alias or self.record(alias) is not None:
             return None
-        known = [name for name in self.names(alias) if self.record(name) is not None]
-        return known[0] if len(known) == 1 and known[0].key != alias.key else None
+        known = self._said_by_others(alias)
+        return known[0] if len(known) == 1 else None
 
     def _said_by_others(self, name: Identifier) -> list[Identifier]:
         """The identifiers of records that give this one as an alias."""

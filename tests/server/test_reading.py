@@ -12,7 +12,7 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model import Alias, Bind, Break, Location, Withdraw
+from perdure.model import Alias, Bind, Break, Location, Register, Withdraw
 
 PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
 
@@ -398,6 +398,21 @@ def test_the_public_address_is_where_one_asked(site: Deployment, names: Names) -
     )[0]
     assert odd.status in (200, 400)
     assert '"><b>' not in odd.headers.get("link", "")
+
+
+def test_an_alias_of_what_has_other_names(site: Deployment) -> None:
+    """docs/reference/landing-pages.md: redirected, unless several records claim the same name. That
+    the one which does is an alias of other records makes no second claim."""
+    one, two, three = map(parse, ("doi:10.9999/ring1", "ark:12345/ring2", "hdl:1839/ring3"))
+    for name in (one, two, three):
+        site.do(Register(identifier=name))
+    site.do(Alias(identifier=one, other=parse("urn:isbn:0451450523")))
+    for name, other in ((one, two), (two, three), (three, one)):
+        site.do(Alias(identifier=name, other=other))
+    answer = site.get("/urn:isbn:0451450523?info")
+    assert (answer.status, answer.headers.get("location")) == (302, f"{site.base}/{one}?info")
+    site.do(Alias(identifier=three, other=parse("urn:isbn:0451450523")))
+    assert site.get("/urn:isbn:0451450523?info").status == 404
 
 
 def test_aliases_are_told(site: Deployment, names: Names) -> None:
