@@ -65,6 +65,19 @@ def uris(answer: Answer) -> list[str]:
     return lines[1:]
 
 
+def test_what_is_but_an_alias(site: Deployment, names: Names) -> None:
+    """GET follows an alias, and N2Ns of what it is an alias of tells it: it is a name of that."""
+    for service in ("N2L", "N2Ls", "N2R", "N2C", "N2Ns"):
+        found = ask(site, service, "hdl:1/two")
+        same = ask(site, service, names.elsewhere)
+        assert (found.status, found.headers.get("location")) == (
+            same.status,
+            same.headers.get("location"),
+        )
+        assert found.body.replace(b"# hdl:1/two", b"# urn:example:two") == same.body
+    assert ask(site, "N2Ns", "hdl:1/twofold").status == 404
+
+
 # N2L
 # ---
 

@@ -220,7 +220,7 @@ def _archived(service: Service, identifier: Identifier, part: str | None) -> Pwi
 def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
     """The identifier asked about, and the part behind one that has no way to say so itself.
 
-    Raises InvalidRequest for a pattern.
+    What is but an alias is what it is an alias of. Raises InvalidRequest for a pattern.
     """
     identifier, part = named(operand, service.knows)
     if isinstance(identifier, Pdi) and identifier.is_pattern:
@@ -229,7 +229,16 @@ def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
             reason="a pattern names many resources; ask for it by itself to list them",
             rule="ruling pdi-wildcard",
         )
+    if part is None and _is_unknown(service, identifier):
+        identifier = service.resolver.meant(identifier) or identifier
     return identifier, part
+
+
+def _is_unknown(service: Service, identifier: Identifier) -> bool:
+    """Whether nothing is known of an identifier but, perhaps, that others are called so, too."""
+    if isinstance(identifier, Pwid) or service.knows(identifier):
+        return False
+    return identifier.whole is identifier and service.unfolding.unfold(identifier) is None
 
 
 # from a URL
