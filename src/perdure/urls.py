@@ -33,6 +33,7 @@ from perdure.ids.pdi_foreign import foreign_identifier
 
 _KEPT = "/:;,@!$&'()*+=-._~"
 _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
+_QUESTION = re.compile("[?#]")
 _SLASHES = 3  # of a URL with no path but the root
 _PORTS = {"http": ":80", "https": ":443"}
 
@@ -134,18 +135,20 @@ def spellings(url: str) -> tuple[str, ...]:
 
 
 def _named(proxy: Proxy, path: str, query: str) -> str:
-    """What stands in an address of a proxy; of a handle the query is no part of the name."""
+    """What stands in an address of a proxy; of a handle or an ARK the query is no part of it."""
     if not proxy.label:
-        return path.removeprefix("/") + (f"?{query}" if query else "")
+        text = path.removeprefix("/")
+        return text + (f"?{query}" if query and not text.lower().startswith("ark:") else "")
     text = unquote(path.removeprefix("/"))
     label = next((one for one in _HANDLES if text.lower().startswith(one)), "")
     return proxy.label + text[len(label) :]
 
 
 def _embedded(url: str) -> Identifier | None:
-    """An ARK anywhere in an address: `…/ark:/12345/x6` is one at whatever resolver."""
+    """An ARK anywhere in an address: `…/ark:/12345/x6` is one at whatever resolver, with whatever
+    question behind it."""
     at = url.find("/ark:")
-    return parse(url[at + 1 :]) if at >= 0 else None
+    return parse(_QUESTION.split(url[at + 1 :], maxsplit=1)[0]) if at >= 0 else None
 
 
 def _unknown(url: str, reason: str) -> InvalidRequest:
