@@ -121,6 +121,19 @@ def test_one_version_is_withdrawn(shell: Shell, letter: Path) -> None:
     assert shell.run("get", name[:-1] + "2").stdout == "corrected"
 
 
+def test_a_withdrawal_that_somebody_else_must_ask_for_too(shell: Shell, letter: Path) -> None:
+    settings = shell.root / "perdure.toml"
+    text = settings.read_text("utf-8")
+    settings.write_text(text.replace("[perdure]", "[perdure]\nwithdrawal_persons = 2", 1), "utf-8")
+    name = shell.lines("mint", "--series", SERIES, str(letter))[0]
+    for _ in range(2):
+        told = shell.run("withdraw", name, "--reason", "an error", "--by", "anna").stderr
+        assert told == "perdure: proposed: it is done when somebody else asks for the same\n"
+        shell.run("get", name)
+    assert shell.run("withdraw", name, "--reason", "an error", "--by", "bert").stderr == ""
+    assert "anna, bert" in shell.run("get", name, code=16).stderr
+
+
 def test_a_reason_must_be_given(shell: Shell) -> None:
     name = shell.lines("mint", "--series", SERIES)[0]
     shell.error("withdraw", name, code=2)

@@ -174,7 +174,8 @@ def withdraw(
     """Serve the bytes of IDENTIFIER no more, for ever.
 
     The name stays, with a tombstone that gives the reason. Where IDENTIFIER names a version, only
-    that is withdrawn.
+    that is withdrawn. Where withdrawal_persons is 2, this proposes it, or carries out what somebody
+    else (--by) has proposed.
     """
     from perdure.model import LOCAL, Withdraw
 

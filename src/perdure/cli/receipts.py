@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
-    """The identifier on stdout; a remark where nothing was written, and for each advice."""
+    """The identifier on stdout; a remark where nothing was written, or only a proposal, and for
+    each advice."""
     from perdure.model import Outcome
 
     place = here()
@@ -32,5 +33,7 @@ def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
         place.note("this is the answer to the first command with this idempotency key")
     elif receipt.outcome is Outcome.UNCHANGED:
         place.note("unchanged: it was so already")
+    elif receipt.outcome is Outcome.PROPOSED:
+        place.note("proposed: it is done when somebody else asks for the same")
     for one in advice:
         place.note(f"advice: {one.text} ({one.rule})")
