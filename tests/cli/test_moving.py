@@ -77,6 +77,10 @@ def test_dedupe_prints_each_resource_once(shell: Shell) -> None:
     assert (reverse.stdout, reverse.stderr) == (result.stderr, result.stdout)
 
 
+def test_dedupe_passes_over_a_byte_order_mark(shell: Shell) -> None:
+    assert shell.lines("dedupe", stdin="\ufeffhdl:1/a\nHDL:1/A\n") == ["hdl:1/a"]
+
+
 def test_dedupe_asks_the_registry(shell: Shell, place: Path) -> None:
     names = [shell.lines("mint", "--series", SERIES, "-", stdin="same")[0] for _ in range(2)]
     given = "\n".join(names)

@@ -113,7 +113,9 @@ def dedupe(file: str, duplicates: bool) -> None:
     from perdure.dedupe import Known, Nothing, sieve
 
     with contextlib.ExitStack() as opened:
-        lines = opened.enter_context(click.open_file(file, errors="surrogateescape"))
+        lines = opened.enter_context(
+            click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
+        )
         known: Known | Nothing = Nothing()
         if (here().root / "perdure.toml").exists():
             known = Known(opened.enter_context(here().registry()).resolver)
