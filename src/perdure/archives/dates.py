@@ -67,7 +67,7 @@ def whole_second(time: str) -> str:
     return f"{_day(time[:8])}T{time[8:10]}:{time[10:12]}:{time[12:]}Z"
 
 
-@lru_cache(maxsize=4096)  # captures of many years are met in any order
+@lru_cache(maxsize=16384)  # days of forty years, which captures are met from in any order
 def _day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
