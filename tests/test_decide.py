@@ -94,6 +94,16 @@ def outcome(suffix: str, what: Record | None, **query: Any) -> str:
     return type(step).__name__
 
 
+def check_decided(there: Record, asked: str, answer: str) -> None:
+    """What is gone is so whatever is wanted of it, and can be described all the same."""
+    if answer == "Gone":
+        for want in (Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
+            assert outcome(asked, there, want=want) == "Gone"
+    assert outcome(asked, there, day="2026-11-22") == answer
+    assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
+    assert outcome(asked, there, want=Want.NAMES) == "Description"
+
+
 THREE = record(version(1, "text"), version(2, "text", "html"), version(3, "html"))
 
 
@@ -198,12 +208,7 @@ def test_bytes_here_and_locations_elsewhere(there: Record, asked: str, answer: s
 def test_what_was_withdrawn_is_answered_with_its_tombstone(
     there: Record, asked: str, answer: str
 ) -> None:
-    for want in (Want.RESOURCE, Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
-        if answer == "Gone":
-            assert outcome(asked, there, want=want) == "Gone"
-    assert outcome(asked, there) == answer
-    assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
-    assert outcome(asked, there, want=Want.NAMES) == "Description"
+    check_decided(there, asked, answer)
 
 
 @pytest.mark.parametrize(
@@ -230,11 +235,7 @@ def test_what_is_bound_to_nothing_any_more_is_answered_with_why(
     there: Record, asked: str, answer: str
 ) -> None:
     """ "existed, nothing known now … → 410 with the tombstone"  # ruling: http-errors"""
-    for want in (Want.RESOURCE, Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
-        if answer == "Gone":
-            assert outcome(asked, there, want=want) == "Gone"
-    assert outcome(asked, there, day="2026-11-22") == answer
-    assert outcome(asked, there, want=Want.DESCRIPTION) == "Description"
+    check_decided(there, asked, answer)
 
 
 MANY = record(version(1, held("text", "en"), held("html", "en"), held("pdf", "de")))

@@ -72,7 +72,8 @@ class Object(msgspec.Struct, frozen=True):
     day: str | None = None
     """Its date, `2026-11-21`; None where its scheme has none."""
     folded: bool = False
-    """Whether its scheme compares without regard to case. All is in lower case then."""
+    """Whether its scheme compares without regard to the case of letters of ASCII. They are all in
+    lower case then."""
 
 
 def about(identifier: Identifier) -> Object:

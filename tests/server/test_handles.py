@@ -586,7 +586,6 @@ def test_the_how_to_copies_each_handle_as_it_is(
 ) -> None:
     """With characters in its name that mean something else in a URL, and with values that not
     everybody may read."""
-    pytest.importorskip("requests")
     names = ["TEST.1/a", "TEST.1/a#b", "TEST.1/a?b%25", "TEST.1/\u00e9/b"]
     for number, name in enumerate(names):
         hidden = value(2, "EMAIL", "a@a.example", permissions="1100")

@@ -358,9 +358,9 @@ def _unpacked(
     reader = (stream_io.BrotliReader if coding == "br" else stream_io.ZstdReader)(source)
     while True:
         try:
-            part: bytes = reader.read(PIECE) or reader.read(
-                PIECE
-            )  # twice: what lies behind its end is an error
+            part: bytes = reader.read(PIECE)
+            if not part:  # what lies behind the end of the coding is told at the next reading
+                part = reader.read(PIECE)
         except (OSError, ValueError) as error:
             if source.spare is not None and not (source.spare and source.ended):
                 yield from _chain(source.spare, source.rest())

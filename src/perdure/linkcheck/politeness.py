@@ -112,7 +112,8 @@ class Host:
         """A moment at which it may be asked. Raises Unreachable where that is not in this run: also
         where another of its answers says so meanwhile."""
         async with self._connections:
-            while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110  (others move it on)
+            # The answers of others move the moment on meanwhile; nothing happens when it comes.
+            while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
             if self._is_given_up:
                 reason = "its server wants to be asked later, or answers nothing"
