@@ -26,13 +26,13 @@ from pathlib import Path
 from benchmarks import fixture
 from benchmarks.measure import Ratio, compare
 from benchmarks.servers import Missing
-from perdure.app import Registry, initialise
-from perdure.archives import cdxj, ranges, sqlite_index, zipnum
-from perdure.archives.adding import Adding
+from perdure.archives.index import cdxj, ranges, sqlite_index, zipnum
+from perdure.archives.index.adding import Adding
+from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
-from perdure.archives.sqlite_index import ArchiveFile
 from perdure.archives.urlkey import urlkey
+from perdure.registry import Registry, initialise
 from perdure.settings import Settings
 
 OUT = fixture.OUT / "archives"
@@ -109,7 +109,7 @@ def _memory() -> list[Ratio]:
         code = (
             "import resource, sys\n"
             "from pathlib import Path\n"
-            "from perdure.app import Registry\n"
+            "from perdure.registry import Registry\n"
             "with Registry(Path(sys.argv[1])) as registry:\n"
             "    registry.archive.add(Path(sys.argv[2]))\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"

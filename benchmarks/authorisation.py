@@ -14,16 +14,16 @@ from typing import NoReturn
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio
-from perdure.app import Registry, initialise
-from perdure.generation import Generation
-from perdure.model import SaveToken, Token
-from perdure.server import auth
-from perdure.server.bearers import Bearers
-from perdure.server.http import EXTENSION
-from perdure.server.metrics import Metrics
-from perdure.server.request import Request
-from perdure.server.service import Service
-from perdure.tokens import new_token
+from perdure.model.records import SaveToken, Token
+from perdure.policy.tokens import new_token
+from perdure.registry import Registry, initialise
+from perdure.server.common import auth
+from perdure.server.common.bearers import Bearers
+from perdure.server.common.metrics import Metrics
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.protocol.http import EXTENSION
+from perdure.storage.generation import Generation
 
 _REQUESTS = 5_000
 _ROUNDS = 7

@@ -21,14 +21,14 @@ from pathlib import Path
 from benchmarks.fixture import OUT, expect
 from benchmarks.measure import Ratio
 from benchmarks.servers import Missing, Server, free_port, perdure, rounds, serving, wrk
-from perdure.app import initialise
-from perdure.archives import sqlite_index
-from perdure.archives.adding import Adding
 from perdure.archives.dates import whole_second
+from perdure.archives.index import sqlite_index
+from perdure.archives.index.adding import Adding
+from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.library import DIRECTORY
 from perdure.archives.port import Capture
-from perdure.archives.sqlite_index import ArchiveFile
 from perdure.archives.urlkey import urlkey
+from perdure.registry import initialise
 
 PEERS = Path(__file__).parents[1] / ".peers" / "bin"
 URLS = 20_000

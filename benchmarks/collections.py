@@ -17,10 +17,10 @@ from pathlib import Path
 from benchmarks import fixture
 from benchmarks.measure import Ratio, compare, show
 from benchmarks.servers import Server, perdure
-from perdure import members
-from perdure.app import Registry, initialise
-from perdure.members import Collection, Member
-from perdure.model import Content, Mint
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+from perdure.model.records import Content, Mint
+from perdure.registry import Registry, initialise
 
 _MEMBERS = 10_000
 _ASKED = 60

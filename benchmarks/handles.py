@@ -10,9 +10,9 @@ from pathlib import Path
 from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.servers import Server, nginx, perdure, rounds, wrk
-from perdure.app import Registry, initialise
 from perdure.ids import parse
-from perdure.model import Assign, Value
+from perdure.model.records import Assign, Value
+from perdure.registry import Registry, initialise
 
 _COUNT = 20_000
 _PREFIX = "21.T14999"

@@ -13,7 +13,7 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.minting import flushes
 from benchmarks.servers import Server, need, perdure
-from perdure.app import initialise
+from perdure.registry import initialise
 
 _CLIENTS = 64
 _SECONDS = 3

@@ -8,9 +8,9 @@ import time
 
 from benchmarks.measure import Ratio
 from benchmarks.servers import free_port, serving
-from perdure.linkcheck import Checker, Politeness, Verdict
-from perdure.linkcheck.checker import Task
-from perdure.linkcheck.verdict import Expected
+from perdure.upkeep.linkcheck import Checker, Politeness, Verdict
+from perdure.upkeep.linkcheck.checker import Task
+from perdure.upkeep.linkcheck.verdict import Expected
 
 LINKS = 3000
 HOSTS = 100

@@ -6,9 +6,9 @@ import shutil
 
 from benchmarks import fixture, loading
 from benchmarks.measure import Ratio, compare
-from perdure.app import Registry, initialise
 from perdure.ids import pdi
-from perdure.model import Bind, Location
+from perdure.model.records import Bind, Location
+from perdure.registry import Registry, initialise
 
 _MONTH = f"pdi://{fixture.SERIES}/1993/02/"
 _LISTED = 10_000

@@ -18,8 +18,8 @@ import apsw
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio
-from perdure.app import initialise
-from perdure.stores.sqlite import FILE
+from perdure.registry import initialise
+from perdure.storage.sqlite.records import FILE
 
 _DOCUMENTS = 100_000
 _SHUFFLED = 1_000_000

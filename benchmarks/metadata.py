@@ -20,13 +20,13 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio, compare, show
 from benchmarks.servers import nginx, perdure, rounds, wrk
 from perdure import metadata
-from perdure.app import Registry, initialise
-from perdure.description import About, Agent, Code, Publisher, Rights, Subject, Text, When
 from perdure.ids import parse
 from perdure.metadata.citing import cite
 from perdure.metadata.csl import item
 from perdure.metadata.port import Described
-from perdure.model import Describe, Mint, Receipt, Record
+from perdure.model.about import About, Agent, Code, Publisher, Rights, Subject, Text, When
+from perdure.model.records import Describe, Mint, Receipt, Record
+from perdure.registry import Registry, initialise
 
 _RECORDS = 200
 _RECORDS_WANTED = 3_000  # a second

@@ -24,9 +24,9 @@ import uvloop
 from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.servers import on_one_core
-from perdure.app import Registry, initialise
-from perdure.blobs.spool import content
-from perdure.model import Content, Mint, Receipt
+from perdure.model.records import Content, Mint, Receipt
+from perdure.registry import Registry, initialise
+from perdure.storage.segments.spool import content
 
 _SECONDS = 1.5
 _CLIENTS = 64

@@ -22,9 +22,9 @@ import imageio_ffmpeg
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio, show
-from perdure.extraction import Extraction
 from perdure.extractors.port import Source, body_chunks
 from perdure.parts import Interval
+from perdure.reading.extraction import Extraction
 
 _MINUTES = int(os.environ.get("PERDURE_BENCH_MINUTES", "10"))
 _SECONDS = 10  # of a part

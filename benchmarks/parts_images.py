@@ -25,7 +25,7 @@ from PIL import Image
 
 from benchmarks.fixture import OUT
 from benchmarks.measure import Ratio, show
-from perdure.extractors.image import EXTRACTOR
+from perdure.extractors.image.rectangle import EXTRACTOR
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import Indexes, Part, Source
 from perdure.parts import Rect

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from benchmarks.measure import Ratio, compare, show
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
-from perdure.extractors.markup import EXTRACTOR
+from perdure.extractors.markup.tagged import EXTRACTOR
+from perdure.extractors.markup.tags import HTML, scan
 from perdure.extractors.port import Indexes, Source
-from perdure.extractors.tags import HTML, scan
 from perdure.parts import NameRange, TagRange
 
 _ROWS = 5_000

@@ -21,13 +21,14 @@ from functools import partial
 
 from benchmarks.fixture import OUT
 from benchmarks.measure import Ratio, show
-from perdure.extractors import table_index, text_index
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source, body_chunks
-from perdure.extractors.table import EXTRACTOR as TABLE
-from perdure.extractors.text import EXTRACTOR as TEXT
-from perdure.extractors.text_coding import Coding, coding
-from perdure.extractors.text_index import Unit
+from perdure.extractors.text import index as text_index
+from perdure.extractors.text import table_index
+from perdure.extractors.text.characters import EXTRACTOR as TEXT
+from perdure.extractors.text.coding import Coding, coding
+from perdure.extractors.text.index import Unit
+from perdure.extractors.text.table import EXTRACTOR as TABLE
 from perdure.parts import Cells, CharRange, Selector, TextRange
 
 _SIZE = int(os.environ.get("PERDURE_BENCH_TEXT_MB", "200")) * 1_000_000

@@ -23,9 +23,9 @@ import imageio_ffmpeg
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio, show
-from perdure.extraction import Extraction
 from perdure.extractors.port import Source, body_chunks
 from perdure.parts import Crop, Interval, Rect
+from perdure.reading.extraction import Extraction
 
 _MINUTES = int(os.environ.get("PERDURE_BENCH_MINUTES", "10"))
 _SECONDS = 28  # of an interval, as in the draft's example

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from perdure.app import Registry
 from perdure.ids import parse
-from perdure.model import Query, Redirect
+from perdure.model.records import Query, Redirect
+from perdure.registry import Registry
 
 _registry = Registry(Path(os.environ["PERDURE_REGISTRY"]))
 

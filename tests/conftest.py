@@ -21,11 +21,8 @@ from typing import Any
 
 import pytest
 
-from perdure import audit
-from perdure.app import Registry, initialise
-from perdure.blobs.spool import content
 from perdure.ids import Identifier, parse
-from perdure.model import (
+from perdure.model.records import (
     Alias,
     Bind,
     Break,
@@ -40,6 +37,9 @@ from perdure.model import (
     Step,
     Withdraw,
 )
+from perdure.registry import Registry, initialise
+from perdure.storage.segments.spool import content
+from perdure.upkeep import audit
 
 SERIES = "oma.eop.gov.us"
 SHOULDER = "99999/fk4"

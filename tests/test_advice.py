@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.advice import Fragment, Name, Slice, advise, names_in
+from perdure.policy.advice import Fragment, Name, Slice, advise, names_in
 
 
 @pytest.mark.parametrize(

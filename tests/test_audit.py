@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large, text
 
-from perdure import audit
-from perdure.app import Registry, initialise
-from perdure.blobs import ocfl
 from perdure.errors import Corrupt
 from perdure.ids import pdi
-from perdure.model import Fetch, Finding, Gone, Query, Version
-from perdure.naming import identify
-from perdure.stores import sqlite
+from perdure.model.records import Fetch, Finding, Gone, Query, Version
+from perdure.policy.naming import identify
+from perdure.registry import Registry, initialise
+from perdure.storage.segments import ocfl
+from perdure.storage.sqlite import records as sqlite
+from perdure.upkeep import audit
 
 LARGE = b"large" * (2 << 20)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from perdure import binding
 from perdure.errors import (
     InvalidRequest,
 )
 from perdure.ids import parse
-from perdure.load import joined
-from perdure.model import Location, Record
+from perdure.model.records import Location, Record
+from perdure.policy import binding
+from perdure.writing.load import joined
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure import stored
-from perdure.binding import checked
-from perdure.decide import decide, depends_on_reader
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
-from perdure.model import (
+from perdure.model import stored
+from perdure.model.records import (
     Choices,
     Description,
     Location,
@@ -21,6 +19,8 @@ from perdure.model import (
     Redirect,
     Want,
 )
+from perdure.policy.binding import checked
+from perdure.policy.decide import decide, depends_on_reader
 
 NAME = parse("hdl:10.9999/x")
 

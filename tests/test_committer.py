@@ -10,11 +10,11 @@ import pytest
 from tests.conftest import SERIES, TODAY, Clock, text
 
 from perdure import settings
-from perdure.committer import LARGEST_BATCH, Committer
-from perdure.door import Then
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
-from perdure.model import Command, Mint, Receipt
-from perdure.registrar import Answer, Registrar
+from perdure.model.records import Command, Mint, Receipt
+from perdure.writing.committer import LARGEST_BATCH, Committer
+from perdure.writing.door import Then
+from perdure.writing.registrar import Answer, Registrar
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.decide import decide, language_quality, media_quality
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import parse
-from perdure.model import (
+from perdure.model.records import (
     Choices,
     Description,
     Fetch,
@@ -28,7 +27,8 @@ from perdure.model import (
     Version,
     Want,
 )
-from perdure.naming import wanted
+from perdure.policy.decide import decide, language_quality, media_quality
+from perdure.policy.naming import wanted
 
 DOCUMENT = "pdi://oma.eop.gov.us/1997/09/01/1"
 GRAVE = Tombstone(reason="a court said so", at="2026-11-21T12:00:00Z", by="anna")

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES, TODAY, Desk, html, sha512, text
 
 from perdure import testing
-from perdure.dedupe import Item, Known, Nothing, Why, duplicates, sieve
 from perdure.ids import equivalent, parse
-from perdure.model import Location
+from perdure.model.records import Location
+from perdure.upkeep.dedupe import Item, Known, Nothing, Why, duplicates, sieve
 
 DAY = f"pdi://{SERIES}/1997/09/01"
 

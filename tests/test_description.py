@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import TODAY, Desk, text
 
-from perdure import peers
-from perdure.app import Registry, initialise
 from perdure.cli import perdure
-from perdure.description import (
+from perdure.errors import InvalidRequest, NotFound, PreconditionFailed
+from perdure.ids import parse
+from perdure.model.about import (
     LARGEST_ATTACHED,
     LONGEST_TEXT,
     About,
@@ -30,10 +30,10 @@ from perdure.description import (
     of_pairs,
     person,
 )
-from perdure.errors import InvalidRequest, NotFound, PreconditionFailed
-from perdure.ids import parse
-from perdure.model import Describe, Outcome
-from perdure.transfer.exporting import export_lines
+from perdure.model.records import Describe, Outcome
+from perdure.registry import Registry, initialise
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.writing import peers
 
 NAMED = About(titles=(Text(value="Remarks on Genetics"),), creators=(person("Lederberg, Joshua"),))
 CMDI = Attachment(format="cmdi", media_type="application/x-cmdi+xml", content=b"<CMD\r\n/>")

@@ -18,8 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perdure import formats
-from perdure.detect import LOOK, Detected, Sampler, detect, resolve_type
 from perdure.formats import MediaType
+from perdure.formats.detect import LOOK, Detected, Sampler, detect, resolve_type
 
 CORPUS = Path(__file__).parent.parent.parent / "shared" / "corpus"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perdure.server import thttp
+from perdure.server.apis import thttp
 from perdure.settings import Settings, _toml
 
 PROJECT = Path(__file__).parent.parent

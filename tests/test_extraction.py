@@ -16,9 +16,9 @@ import pytest
 from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import BadSettings, PartNotSupported, PartOutOfRange
-from perdure.extraction import GROUP, Extraction, registered
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse
+from perdure.reading.extraction import GROUP, Extraction, registered
 
 LARGE = 2 << 20
 XPATH = '{"type": "XPathSelector", "value": "//a"}'
@@ -92,7 +92,9 @@ def test_what_nobody_decodes_has_octets_all_the_same(
 
 
 def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perdure.extraction.registered", lambda: registered(_points("BARE")))
+    monkeypatch.setattr(
+        "perdure.reading.extraction.registered", lambda: registered(_points("BARE"))
+    )
     extraction = Extraction()
     with pytest.raises(PartNotSupported, match=r"install perdure\[media\]"):
         extraction.extents(source(tmp_path, b"x", "text/plain"))
@@ -232,7 +234,7 @@ def test_one_that_cuts_some_documents_leaves_others_to_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
 ) -> None:
     both = registered(_points(*names))
-    monkeypatch.setattr("perdure.extraction.registered", lambda: both)
+    monkeypatch.setattr("perdure.reading.extraction.registered", lambda: both)
     extraction = Extraction()
     for data, cut_by in ((b"short", b"_Choosy"), (b"rather long", b"_Cutter")):
         it = source(tmp_path, data, "text/plain")

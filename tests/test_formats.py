@@ -22,7 +22,7 @@ TOOL = Path(__file__).parent.parent / "tools" / "snapshot_iana.py"
 
 
 def rows(table: str) -> list[list[str]]:
-    text = files("perdure.data").joinpath(table).read_text("utf-8")
+    text = files("perdure.formats.data").joinpath(table).read_text("utf-8")
     return [line.split() for line in text.splitlines() if not line.startswith("#")]
 
 
@@ -496,7 +496,9 @@ def test_the_tool_reads_mime_types_files_and_mime_db(tmp_path: Path) -> None:
 
 
 def test_the_shipped_tables_are_what_the_tool_makes_of_themselves(tmp_path: Path) -> None:
-    shipped = Path(str(files("perdure.data").joinpath("media-types.txt"))).read_text("utf-8")
+    shipped = Path(str(files("perdure.formats.data").joinpath("media-types.txt"))).read_text(
+        "utf-8"
+    )
     (tmp_path / "media-types.txt").write_text(shipped, "utf-8")
     nothing = tmp_path.parent / "empty.types"
     nothing.write_text("")

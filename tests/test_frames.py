@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.frames import LARGEST, Frames
+from perdure.writing.frames import LARGEST, Frames
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from perdure.generation import FILE, Generation
+from perdure.storage.generation import FILE, Generation
 
 ANOTHER_PROCESS = """
 import sys

@@ -13,9 +13,9 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from tests.conftest import SHOULDER, TODAY, Desk, html, large, sha512, text
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from perdure.blobs import ocfl
-from perdure.blobs.spool import HEAD_ROOM
-from perdure.stores import sqlite
+from perdure.storage.segments import ocfl
+from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.sqlite import records as sqlite
 
 LARGE = bytes(range(251)) * 42_000  # 10.5 MB
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 from tests.conftest import SERIES, Clock, in_memory, large, sha512, text
 
-from perdure.app import Registry, initialise
 from perdure.errors import Conflict, NoSuchVersion, PerdureError
 from perdure.ids import parse, pdi
-from perdure.model import (
+from perdure.model.records import (
     Alias,
     Bind,
     Break,
@@ -35,6 +34,7 @@ from perdure.model import (
     Receipt,
     Withdraw,
 )
+from perdure.registry import Registry, initialise
 
 FORMATS = ("text", "html")
 BODIES = (b"", b"one", b"two", b"three" * 1000)

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from tests.conftest import TODAY, Desk, large, text
 
-from perdure.blobs.spool import HEAD_ROOM
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids import parse
-from perdure.model import Fetch, Load, Location, Record, Row
-from perdure.stores.references import reference_hash
-from perdure.stores.sqlite import SqliteRecords
+from perdure.model.records import Fetch, Load, Location, Record, Row
+from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.references import reference_hash
 
 LARGE = bytes(range(256)) * 40_000  # 10 MB
 

@@ -10,15 +10,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from perdure import audit, stored
-from perdure.app import Registry, initialise
-from perdure.blobs import warc
-from perdure.blobs.spool import content
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
-from perdure.ledger import representation
-from perdure.load import write_rows
-from perdure.model import (
+from perdure.model import stored
+from perdure.model.records import (
     Content,
     Load,
     Location,
@@ -32,9 +27,15 @@ from perdure.model import (
     Version,
     Withdraw,
 )
-from perdure.stores import sqlite
-from perdure.stores.references import reference_hash
-from perdure.stores.sqlite import SqliteRecords
+from perdure.registry import Registry, initialise
+from perdure.storage.segments import warc
+from perdure.storage.segments.spool import content
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.references import reference_hash
+from perdure.upkeep import audit
+from perdure.writing.ledger import representation
+from perdure.writing.load import write_rows
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SERIES = "oma.eop.gov.us"

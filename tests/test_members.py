@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure import members
 from perdure.errors import InvalidMetadata
-from perdure.members import Collection, Member
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
 
 PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=40)

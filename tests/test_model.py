@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.model import Location, Record, Representation, Tombstone, Version
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 
 KEPT = b"""{
   "revision": 3, "at": "2026-11-21T12:00:00Z", "by": "anna",

@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import sha512, text
 
-from perdure import naming, testing
+from perdure import testing
 from perdure.errors import (
     InvalidRequest,
     MalformedIdentifier,
 )
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.ledger import representation
-from perdure.model import Location, Record, Version
+from perdure.model.records import Location, Record, Version
+from perdure.policy import naming
+from perdure.writing.ledger import representation
 
 NOW = "2026-11-21T12:00:00Z"
 

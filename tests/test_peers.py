@@ -20,10 +20,9 @@ from tests.conftest import SERIES, TODAY, Clock, Desk, StartWorker, sha512, text
 from tests.crash.worker import body
 
 from perdure import errors
-from perdure.app import Registry
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.ids import parse
-from perdure.model import (
+from perdure.model.records import (
     Alias,
     Bind,
     Break,
@@ -40,7 +39,8 @@ from perdure.model import (
     Token,
     Withdraw,
 )
-from perdure.peers import (
+from perdure.registry import Registry
+from perdure.writing.peers import (
     LOCK,
     SOCKET,
     decode_answer,

@@ -24,10 +24,6 @@ from tests.conftest import (
 )
 
 from perdure import settings
-from perdure.app import initialise
-from perdure.blobs import warc
-from perdure.blobs.segments import Segments
-from perdure.blobs.spool import content
 from perdure.errors import (
     Conflict,
     InvalidRequest,
@@ -39,7 +35,7 @@ from perdure.errors import (
 )
 from perdure.ids import ark, parse
 from perdure.ids.ark import Ark
-from perdure.model import (
+from perdure.model.records import (
     Assign,
     Bind,
     Break,
@@ -59,8 +55,12 @@ from perdure.model import (
     Token,
     Withdraw,
 )
-from perdure.registrar import Registrar, fingerprint
-from perdure.stores.sqlite import FILE, SqliteRecords
+from perdure.registry import initialise
+from perdure.storage.segments import warc
+from perdure.storage.segments.directory import Segments
+from perdure.storage.segments.spool import content
+from perdure.storage.sqlite.records import FILE, SqliteRecords
+from perdure.writing.registrar import Registrar, fingerprint
 
 # Minting
 # -------

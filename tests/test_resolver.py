@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import SERIES, TODAY, Desk, html, in_memory, names, text
 
-from perdure.app import Registry
 from perdure.errors import InvalidRequest
 from perdure.ids import parse, pdi
 from perdure.ids.pdi import Pdi
-from perdure.model import Commit, Location, Mint, Register
-from perdure.resolver import Resolver
+from perdure.model.records import Commit, Location, Mint, Register
+from perdure.reading.resolver import Resolver
+from perdure.registry import Registry
 
 DAYS = (
     "1996/02/28",

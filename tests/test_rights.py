@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure import rights
 from perdure.errors import Forbidden, InvalidRequest, Unauthenticated
 from perdure.ids import parse
-from perdure.model import Token
-from perdure.rights import Object
+from perdure.model.records import Token
+from perdure.policy import rights
+from perdure.policy.rights import Object
 
 NOW = "2026-11-21T12:00:00Z"
 TOKEN = Token(

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import sha512, text
 
-from perdure import binding, rules
 from perdure.errors import (
     InvalidRequest,
     PerdureError,
     UnknownAuthority,
 )
 from perdure.ids import parse
-from perdure.model import Location, Record, Representation, Tombstone
+from perdure.model.records import Location, Record, Representation, Tombstone
+from perdure.policy import binding, rules
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
 NOW = "2026-11-21T12:00:00Z"

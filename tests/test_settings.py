@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perdure import settings as setting
-from perdure.app import Registry, initialise
 from perdure.errors import BadSettings
+from perdure.registry import Registry, initialise
 from perdure.settings import Settings, from_table, load, write_toml
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from perdure import stored
-from perdure.model import Location, Record, Representation, Tombstone, Version
+from perdure.model import stored
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 
 _AT = "2026-11-21T05:13:46Z"
 _texts = st.text(max_size=12) | st.sampled_from(["", "-", "1", "{", "a b", "html", "utf-8"])

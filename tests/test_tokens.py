@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from perdure.tokens import digest, is_token, new_token
+from perdure.policy.tokens import digest, is_token, new_token
 
 
 def test_new_tokens_differ_and_are_recognised() -> None:

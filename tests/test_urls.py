@@ -6,8 +6,8 @@ import pytest
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.ids import parse
-from perdure.server.targets import identify, path_of
-from perdure.urls import deurlify, normal, spellings, urlify
+from perdure.ids.urls import deurlify, normal, spellings, urlify
+from perdure.reading.targets import identify, path_of
 
 OURS = "https://pid.example.org"
 IDENTIFIERS = (

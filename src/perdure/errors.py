@@ -7,7 +7,7 @@ code and reads the fields; nobody parses the sentence.
 
 What must stay true: a message quotes foreign text only through `quote()`, so that no control
 character and no overlong input gets from a request into a log line, a header or a terminal. HTTP
-status codes live in one table (`perdure.server.problems`), exit codes in another
+status codes live in one table (`perdure.server.common.problems`), exit codes in another
 (`perdure.cli.exits`); a test holds both complete.
 """
 

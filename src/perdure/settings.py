@@ -19,9 +19,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from perdure import templates
 from perdure.errors import BadSettings
 from perdure.ids import ark, handle, pdi, pwid, urn1993
+from perdure.policy import templates
 
 FILE = "perdure.toml"
 

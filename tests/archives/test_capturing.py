@@ -21,9 +21,9 @@ import pytest
 from tests.fetching.strangers import response, stranger
 from warcio.archiveiterator import ArchiveIterator
 
-from perdure.archives import playback, verdict
-from perdure.archives.capturing import Bounds, Captured, capture
+from perdure.archives.capture.capturing import Bounds, Captured, capture
 from perdure.archives.library import Library
+from perdure.archives.pwid import playback, verdict
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.fetching import Fetcher, Limits, Unreachable
 from perdure.settings import Settings

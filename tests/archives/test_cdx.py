@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
-from perdure.archives import cdx, filters, ranges, revisits
+from perdure.archives.index import cdx, filters, ranges, revisits
 from perdure.archives.port import Capture
 from perdure.errors import InvalidRequest, OverBudget
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from perdure.archives.known import Archive, Archives, load, packaged
-from perdure.archives.playback import Pattern
+from perdure.archives.pwid.known import Archive, Archives, load, packaged
+from perdure.archives.pwid.playback import Pattern
 from perdure.errors import BadSettings
 from perdure.ids.pwid import Pwid, parse
 from perdure.settings import Settings

@@ -20,10 +20,10 @@ import pytest
 from tests.archives.test_scanning import record
 from tests.archives.warcs import Warc
 
-from perdure.archives import ranges
+from perdure.archives.files.scanning import Place, scan
+from perdure.archives.index import ranges
 from perdure.archives.library import Library, archive_files
 from perdure.archives.port import Capture
-from perdure.archives.scanning import Place, scan
 from perdure.errors import Corrupt, NotFound, Unavailable
 from perdure.settings import Settings
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.archives.making import make, write
+from perdure.archives.pwid.making import make, write
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.ids.pwid import Pwid, parse
 from perdure.ids.pwid_dialects import DIALECTS

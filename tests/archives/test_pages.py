@@ -9,9 +9,9 @@ import pytest
 from tests.archives.held_in_memory import SortedCaptures, capture
 from tests.archives.warcs import Warc
 
+from perdure.archives.capture.pages import members, payload, resources
 from perdure.archives.library import Library
-from perdure.archives.pages import members, payload, resources
-from perdure.archives.verdict import asked, judge, look_up
+from perdure.archives.pwid.verdict import asked, judge, look_up
 from perdure.ids.pwid import parse
 from perdure.settings import Settings
 

@@ -15,9 +15,9 @@ from tests.archives.test_scanning import FILES, everything, record
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from perdure.archives.files import RegisteredFiles
+from perdure.archives.files.registered import RegisteredFiles
+from perdure.archives.files.scanning import Place
 from perdure.archives.port import Capture
-from perdure.archives.scanning import Place
 from perdure.errors import Corrupt, NotFound, OverBudget, PerdureError, Unavailable
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.archives import references
-from perdure.archives.references import Address, absolute, addresses, in_css, in_html
-from perdure.extractors import tags
+from perdure.archives.capture import references
+from perdure.archives.capture.references import Address, absolute, addresses, in_css, in_html
+from perdure.extractors.markup import tags
 
 THERE = "/replay/2016/http://www.dr.dk"
 BASE = "http://www.dr.dk/nyheder/index.html"

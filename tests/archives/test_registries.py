@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import rdflib
 
-from perdure.archives.known import Archive, Archives, load, packaged, utc_day
-from perdure.archives.registries import from_turtle, read, to_toml, to_turtle
+from perdure.archives.pwid.known import Archive, Archives, load, packaged, utc_day
+from perdure.archives.pwid.registries import from_turtle, read, to_toml, to_turtle
 from perdure.errors import InvalidMetadata
 from perdure.ids.pwid import parse
 from perdure.settings import Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.archives.warcs import Warc
 
-from perdure.archives import cdxj, ranges, remote
+from perdure.archives.index import cdxj, ranges, remote
 from perdure.archives.library import Library
 from perdure.archives.port import Capture
 from perdure.errors import InvalidRequest, Unavailable

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
-from perdure.archives import cdxj, ranges
+from perdure.archives.index import cdxj, ranges
+from perdure.archives.index.revisits import How, original
 from perdure.archives.library import Library
-from perdure.archives.revisits import How, original
 from perdure.settings import Settings
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"

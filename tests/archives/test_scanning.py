@@ -22,11 +22,11 @@ from tests.archives.warcs import Warc
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from perdure.archives import careful
-from perdure.archives.careful import Flaw, Met, Shared
+from perdure.archives.files import careful
+from perdure.archives.files.careful import Flaw, Met, Shared
+from perdure.archives.files.scanning import Place, packing, scan
+from perdure.archives.files.windows import Window
 from perdure.archives.port import Capture
-from perdure.archives.scanning import Place, packing, scan
-from perdure.archives.windows import Window
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
 FILES = sorted(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.archives.warcs import Warc
 
-from perdure.archives import ranges, titles
+from perdure.archives.capture import titles
+from perdure.archives.index import ranges
 from perdure.archives.library import Library
 from perdure.settings import Settings
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.archives.held_in_memory import SortedCaptures, capture
 
 from perdure.archives.port import Capture
-from perdure.archives.verdict import (
+from perdure.archives.pwid.verdict import (
     Judgement,
     Verdict,
     asked,

@@ -13,9 +13,9 @@ import ocfl as validator
 import pytest
 from tests.conftest import TODAY, Desk, large, text
 
-from perdure.app import Registry
-from perdure.blobs import ocfl
-from perdure.blobs.segments import Segments, segment_path
+from perdure.registry import Registry
+from perdure.storage.segments import ocfl
+from perdure.storage.segments.directory import Segments, segment_path
 
 
 def valid(root: Path) -> bool:

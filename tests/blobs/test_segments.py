@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from perdure.blobs import segments as segment
-from perdure.blobs.segments import CHUNK, Segments, segment_path
 from perdure.errors import Corrupt
+from perdure.storage.segments import directory as segment
+from perdure.storage.segments.directory import CHUNK, Segments, segment_path
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import blake3
 import pytest
 
-from perdure.blobs.spool import HEAD_ROOM, IN_MEMORY, Spool, content
 from perdure.errors import DigestMismatch, Incomplete, TooLarge
+from perdure.storage.segments.spool import HEAD_ROOM, IN_MEMORY, Spool, content
 
 PIECE = bytes(range(256)) * 4096  # 1 MiB
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import sha512
 
-from perdure.blobs import warc
-from perdure.blobs.spool import HEAD_ROOM
 from perdure.errors import Corrupt
 from perdure.ids import LONGEST
+from perdure.storage.segments import warc
+from perdure.storage.segments.spool import HEAD_ROOM
 
 BLOCK = warc.Block(
     uri="pdi://oma.eop.gov.us/1997/09/01/1.text.1",

@@ -10,7 +10,7 @@ from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from tests.server.deployment import deployed
 
-from perdure.app import Registry
+from perdure.registry import Registry
 
 OURS = "archive.example.org"
 AT = "2016-01-22T11.20.29Z"

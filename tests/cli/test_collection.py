@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from tests.cli.conftest import Shell
 
-from perdure import members
-from perdure.collection import forms, reports
-from perdure.collection.checking import Checker
-from perdure.collection.resuming import About, Log
-from perdure.collection.status import Checked, State
+from perdure.model import collection as members
+from perdure.upkeep.collection import forms, reports
+from perdure.upkeep.collection.checking import Checker
+from perdure.upkeep.collection.resuming import About, Log
+from perdure.upkeep.collection.status import Checked, State
 
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/"
 CLOSED = "pwid:netarkivet.dk:2016-01-22T11.20.29Z:part:http://www.dr.dk/"

@@ -13,8 +13,8 @@ from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from tests.server.deployment import Deployment, deployed
 
-from perdure import members
-from perdure.members import Collection, Member
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
 
 FAR = "far.example.org"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"

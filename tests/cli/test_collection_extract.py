@@ -23,9 +23,9 @@ from tests.archives.warcs import Warc
 from tests.cli.conftest import Shell
 from warcio.archiveiterator import ArchiveIterator
 
-from perdure.archives.making import make
-from perdure.collection.extracting import Step
-from perdure.collection.resuming import About, Log
+from perdure.archives.pwid.making import make
+from perdure.upkeep.collection.extracting import Step
+from perdure.upkeep.collection.resuming import About, Log
 
 PROJECT = Path(__file__).parents[2]
 PEERS = PROJECT / ".peers" / "bin"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
-from perdure.app import Registry
+from perdure.registry import Registry
 
 
 def mint(shell: Shell, text: str) -> str:

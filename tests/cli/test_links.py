@@ -13,15 +13,15 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
 
-from perdure.app import Registry
 from perdure.errors import PreconditionFailed
-from perdure.handles import loc
-from perdure.handles.values import values_of
 from perdure.ids import parse
-from perdure.linkcheck import Links, relocating
-from perdure.linkcheck.health import Health
-from perdure.model import Location, Record, Value
-from perdure.moves import Move, moved
+from perdure.model.records import Location, Record, Value
+from perdure.policy.handles import loc
+from perdure.policy.handles.values import values_of
+from perdure.policy.moves import Move, moved
+from perdure.registry import Registry
+from perdure.upkeep.linkcheck import Links, relocating
+from perdure.upkeep.linkcheck.health import Health
 
 
 @pytest.fixture(autouse=True)

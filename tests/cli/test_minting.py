@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.conftest import AUTHORITY, SERIES, SHOULDER
 
-from perdure.app import initialise
+from perdure.registry import initialise
 
 NAME = re.compile(rf"pdi://{SERIES}/\d{{4}}/\d\d/\d\d/(\d+)\.(\w+)\.(\d+)")
 

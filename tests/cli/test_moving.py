@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
-from perdure.app import initialise
+from perdure.registry import initialise
 
 GOOD = {"id": f"pdi://{SERIES}/1997/09/01/1", "content": {"text": "bytes"}}
 BAD = {"id": f"pdi://{SERIES}/1997/02/30/1"}

@@ -8,10 +8,10 @@ import json
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
-from perdure import rights
-from perdure.app import Registry
 from perdure.cli import tokens
-from perdure.tokens import digest
+from perdure.policy import rights
+from perdure.policy.tokens import digest
+from perdure.registry import Registry
 
 
 def test_the_operations_are_those_of_the_rules() -> None:

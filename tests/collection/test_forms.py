@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.test_members import collections
 
-from perdure.collection import forms
 from perdure.errors import InvalidMetadata
-from perdure.members import Collection, Member
+from perdure.model.collection import Collection, Member
+from perdure.upkeep.collection import forms
 
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=1,2&b=%23"
 CORPUS = Collection(

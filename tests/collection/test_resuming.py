@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perdure.collection import drift, reports
-from perdure.collection.drift import Kind
-from perdure.collection.resuming import About, Log
-from perdure.collection.status import Checked, Report, State
+from perdure.upkeep.collection import drift, reports
+from perdure.upkeep.collection.drift import Kind
+from perdure.upkeep.collection.resuming import About, Log
+from perdure.upkeep.collection.status import Checked, Report, State
 
 ABOUT = About(run="check", collection="hdl:1/1", sha512="ab", begun="2026-01-01T00:00:00Z")
 

@@ -1,4 +1,4 @@
-"""What `perdure.ports.Records` promises, asked of everything that offers it.
+"""What `perdure.storage.ports.Records` promises, asked of everything that offers it.
 
 Another store is added to `IMPLEMENTATIONS` and must then pass all of this.
 """
@@ -14,10 +14,10 @@ import pytest
 from tests.conftest import SERIES, TODAY, Desk, sha512, text
 
 from perdure.ids import parse
-from perdure.model import Location, SaveToken, Token
-from perdure.ports import Records
-from perdure.stores import sqlite
-from perdure.stores.sqlite import SqliteRecords, SqliteWriter
+from perdure.model.records import Location, SaveToken, Token
+from perdure.storage.ports import Records
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter
 
 
 def reader(root: Path) -> SqliteRecords:

@@ -18,11 +18,11 @@ from tests.conftest import SERIES, TODAY, Clock, Desk, StartWorker, Worker, larg
 from tests.crash.test_kill import check, serials
 from tests.crash.worker import body, mint
 
-from perdure import audit
-from perdure.app import Registry, initialise
 from perdure.errors import StorageFailed
 from perdure.ids import parse
-from perdure.model import Mint
+from perdure.model.records import Mint
+from perdure.registry import Registry, initialise
+from perdure.upkeep import audit
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 UPLOAD = "fsync:error=EIO:when=3"

@@ -12,11 +12,11 @@ from tests.conftest import StartWorker, sha512
 from tests.crash.worker import SERIES, body
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
-from perdure import audit
-from perdure.app import Registry
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Fetch, Query
+from perdure.model.records import Fetch, Query
+from perdure.registry import Registry
+from perdure.upkeep import audit
 
 ROUNDS = 20
 

@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perdure.app import Registry
-from perdure.blobs.spool import content
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.model import Commit, Content, Mint
+from perdure.model.records import Commit, Content, Mint
+from perdure.registry import Registry
+from perdure.storage.segments.spool import content
 
 SERIES = "oma.eop.gov.us"
 LARGE = 9 << 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from perdure.extraction import Extraction
 from perdure.extractors.port import Part, Source, body_chunks
 from perdure.parts import Selector
+from perdure.reading.extraction import Extraction
 
 
 def source(place: Path, data: bytes, media_type: str, charset: str | None = None) -> Source:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from perdure.errors import OverBudget, PartNotFound, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.port import Part, Source
 from perdure.parts import Rect
+from perdure.reading.extraction import Extraction
 
 pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")

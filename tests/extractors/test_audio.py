@@ -21,9 +21,9 @@ import soundfile
 from tests.extractors.cutting import content
 
 from perdure.errors import PartNotSupported, PartOutOfRange, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.port import Source
 from perdure.parts import Interval, parse
+from perdure.reading.extraction import Extraction
 
 pytest.importorskip("av")
 

@@ -20,11 +20,11 @@ from perdure.errors import (
     PartNotSupported,
     PerdureError,
 )
-from perdure.extraction import Extraction
-from perdure.extractors.html import EXTRACTOR
 from perdure.extractors.indexes import NoIndexes
+from perdure.extractors.markup.html import EXTRACTOR
 from perdure.extractors.port import Source, body_chunks
 from perdure.parts import Css, XPath, parse
+from perdure.reading.extraction import Extraction
 
 lexbor = pytest.importorskip("selectolax.lexbor")
 pytest.importorskip("cssselect")

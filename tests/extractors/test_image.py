@@ -22,12 +22,12 @@ from perdure.errors import (
     PerdureError,
     Undecodable,
 )
-from perdure.extraction import Extraction
 from perdure.extractors.confined import Budget, Confined
-from perdure.extractors.image import EXTRACTOR
+from perdure.extractors.image.rectangle import EXTRACTOR
 from perdure.extractors.port import Part, Source
 from perdure.parts import Media, Rect, parse, pdi
 from perdure.parts.selectors import Area
+from perdure.reading.extraction import Extraction
 
 pyvips = pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from perdure.errors import OverBudget, StorageFailed, Undecodable
-from perdure.extraction import Extraction
-from perdure.extractors.image import EXTRACTOR
+from perdure.extractors.image.rectangle import EXTRACTOR
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Part, Source
 from perdure.parts import Rect
+from perdure.reading.extraction import Extraction
 
 pyvips = pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")

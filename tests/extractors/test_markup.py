@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import cut, source
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange, PerdureError
-from perdure.extraction import Extraction
-from perdure.extractors import markup, quoted_text
-from perdure.extractors.ascii_view import Encoding, ascii_view, encoding
 from perdure.extractors.confined import Budget, Confined
-from perdure.extractors.elements import called
 from perdure.extractors.indexes import NoIndexes
+from perdure.extractors.markup import quoted_text
+from perdure.extractors.markup import tagged as markup
+from perdure.extractors.markup.elements import called
+from perdure.extractors.markup.tags import HTML, Rule, Tags, read, scan
 from perdure.extractors.port import Span
-from perdure.extractors.tags import HTML, Rule, Tags, read, scan
+from perdure.extractors.text.ascii_view import Encoding, ascii_view, encoding
 from perdure.parts import (
     ElementById,
     NameRange,
@@ -36,6 +36,7 @@ from perdure.parts import (
     TextPosition,
     TextQuote,
 )
+from perdure.reading.extraction import Extraction
 
 NAMES = json.loads((Path(__file__).parents[2] / "vectors" / "part-name.json").read_text())
 PAGE = (

@@ -28,9 +28,9 @@ from perdure.errors import (
     PerdureError,
     Undecodable,
 )
-from perdure.extraction import Extraction
 from perdure.extractors.port import Part, Source
 from perdure.parts import Interval, Track, pdi
+from perdure.reading.extraction import Extraction
 
 MP4, MOV = "video/mp4", "video/quicktime"
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()

@@ -14,10 +14,10 @@ from PIL import Image
 from tests.extractors.cutting import content, source
 
 from perdure.errors import OverBudget, PartNotFound, PartOutOfRange
-from perdure.extraction import Extraction
 from perdure.extractors.port import Part, Source, Stream
 from perdure.parts import Crop, Interval, Media, Rect, Selector
 from perdure.parts.selectors import Area
+from perdure.reading.extraction import Extraction
 
 pytest.importorskip("av")
 pytest.importorskip("pyvips")

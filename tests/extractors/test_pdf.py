@@ -13,10 +13,10 @@ import pytest
 from tests.extractors.cutting import content
 
 from perdure.errors import OverBudget, PartNotFound, PartOutOfRange, PerdureError, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.port import Part, Source
 from perdure.parts import parse
+from perdure.reading.extraction import Extraction
 
 pikepdf = pytest.importorskip("pikepdf")
 
@@ -224,7 +224,7 @@ def rich_page() -> Any:
 def test_the_decoded_form_of_a_page(extraction: Extraction, tmp_path: Path) -> None:
     """ "PDF pages have a canonical decoded form … whose digest is given"  # ruling: part-digest
 
-    Written here by hand, from the grammar in `perdure.extractors.pdf_objects`.
+    Written here by hand, from the grammar in `perdure.extractors.pdf.objects`.
     """
     part, _ = got(extraction, written(rich_page(), tmp_path / "rich.pdf"), "page=2")
     form = (

@@ -13,12 +13,12 @@ from lxml import etree
 from tests.extractors.cutting import cut, source
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
-from perdure.extraction import Extraction
 from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.markup import Markup
+from perdure.extractors.markup.tagged import Markup
+from perdure.extractors.markup.text_content import TextContent, text_content
 from perdure.extractors.port import Source
-from perdure.extractors.text_content import TextContent, text_content
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
+from perdure.reading.extraction import Extraction
 
 PAGE = (
     "<html><head><title>T &amp; t</title><script>no <b></script></head>\r\n<body>"

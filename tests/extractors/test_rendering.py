@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.extractors.cutting import content, source
 
-from perdure.extraction import Extraction
-from perdure.extractors.rendering import EXTRACTOR
+from perdure.extractors.image.rendering import EXTRACTOR
 from perdure.parts import iiif
+from perdure.reading.extraction import Extraction
 
 pytest.importorskip("pyvips")
 np = pytest.importorskip("numpy")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import content, source
 
 from perdure.errors import PartNotSupported, PartOutOfRange, PerdureError, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.port import Source
 from perdure.parts import Instant, Interval, parse
+from perdure.reading.extraction import Extraction
 
 WAV, AU = "audio/wav", "audio/basic"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"

@@ -16,20 +16,20 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import CHUNK, Span, Stream
-from perdure.extractors.table import EXTRACTOR, TableExtractor
-from perdure.extractors.table_index import (
+from perdure.extractors.text.coding import coding
+from perdure.extractors.text.table import EXTRACTOR, TableExtractor
+from perdure.extractors.text.table_index import (
     TableIndex,
     _ends_by_parity,
     _ends_one_by_one,
     marks,
     open_table,
 )
-from perdure.extractors.text_coding import coding
 from perdure.parts import CharRange, TextRange
 from perdure.parts.table import read
+from perdure.reading.extraction import Extraction
 
 RFC_7111 = (  # the table of its section 1.2
     b"date,temperature,place\r\n"

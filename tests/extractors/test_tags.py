@@ -20,7 +20,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perdure.extractors.tags import (
+from perdure.extractors.markup.tags import (
     HTML,
     SGML,
     XML,

@@ -23,17 +23,17 @@ from perdure.errors import (
     PartOutOfRange,
     Undecodable,
 )
-from perdure.extraction import Extraction
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
 from perdure.extractors.port import Part, Source, Span, Stream
-from perdure.extractors.text import EXTRACTOR, TextExtractor
-from perdure.extractors.text_coding import coding
-from perdure.extractors.text_index import BLOCK, Unit, _breaks, _fastest, marks, open_index
+from perdure.extractors.text.characters import EXTRACTOR, TextExtractor
+from perdure.extractors.text.coding import coding
+from perdure.extractors.text.index import BLOCK, Unit, _breaks, _fastest, marks, open_index
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
 from perdure.parts import CharRange, TextRange
 from perdure.parts.pdi import select
 from perdure.parts.selectors import Check
+from perdure.reading.extraction import Extraction
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 SPECS = CORPUS.parent / "specs"

@@ -30,9 +30,9 @@ from perdure.errors import (
     PerdureError,
     Undecodable,
 )
-from perdure.extraction import Extraction
 from perdure.extractors.port import Part, Source, Stream
 from perdure.parts import Crop, Instant, Interval, Rect, parse, pdi
+from perdure.reading.extraction import Extraction
 
 av = pytest.importorskip("av")
 np = pytest.importorskip("numpy")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.extractors.cutting import content, cut, source
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
-from perdure.extraction import Extraction
 from perdure.extractors.confined import Budget, Confined
 from perdure.extractors.indexes import NoIndexes
-from perdure.extractors.xml import EXTRACTOR, XmlDocument
+from perdure.extractors.markup.xml import EXTRACTOR, XmlDocument
 from perdure.parts import ChildSequence, ElementById, Selector, TagRange, XPath
+from perdure.reading.extraction import Extraction
 
 DOCUMENT = """<?xml version="1.0"?>
 <!DOCTYPE list [<!ATTLIST item key ID #IMPLIED> <!-- <fake key="i1"/> -->]>

@@ -18,9 +18,9 @@ from perdure.errors import (
     PartNotSupported,
     PerdureError,
 )
-from perdure.extraction import Extraction
 from perdure.extractors.confined import Budget, Confined
 from perdure.parts import First, XPath
+from perdure.reading.extraction import Extraction
 
 XMLLINT = shutil.which("xmllint") or os.environ.get("PERDURE_XMLLINT")
 DOCUMENT = (  # as libxml2 writes it, so that a slice of it is what xmllint prints

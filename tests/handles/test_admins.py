@@ -7,8 +7,8 @@ import json
 import pytest
 
 from perdure.errors import Unauthenticated
-from perdure.handles.admins import Administrator, Permission, granted, permissions
-from perdure.model import Value
+from perdure.model.records import Value
+from perdure.policy.handles.admins import Administrator, Permission, granted, permissions
 
 USER = Administrator(300, "21.t14999/admin")
 # RFC 3651 section 3.2.1, the table of permissions

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perdure.errors import InvalidRequest
-from perdure.handles import loc
-from perdure.model import Location
+from perdure.model.records import Location
+from perdure.policy.handles import loc
 
 # the example of http://www.handle.net/overviews/handle_type_10320_loc.html, shortened
 EXAMPLE = """<locations>

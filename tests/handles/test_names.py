@@ -7,10 +7,10 @@ from hypothesis import given
 
 from perdure import testing
 from perdure.errors import MalformedIdentifier
-from perdure.handles import names
 from perdure.ids import Identifier
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
+from perdure.policy.handles import names
 
 
 @given(testing.values("handle", "pdi"))

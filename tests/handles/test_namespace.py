@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from perdure.errors import InvalidRequest
-from perdure.handles.namespace import Namespace
-from perdure.model import Value
+from perdure.model.records import Value
+from perdure.policy.handles.namespace import Namespace
 
 # Handle.Net technical manual version 9, section 11
 MANUAL = r"""<namespace>

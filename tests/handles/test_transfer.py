@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tests.conftest import SERIES, Clock, Desk
 
-from perdure.app import initialise
-from perdure.handles import sealing
-from perdure.handles.values import values_of
 from perdure.ids import parse
-from perdure.model import Assign, Value
-from perdure.transfer.exporting import export_lines
-from perdure.transfer.importing import Source, import_lines
+from perdure.model.records import Assign, Value
+from perdure.policy.handles import sealing
+from perdure.policy.handles.values import values_of
+from perdure.registry import initialise
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.upkeep.transfer.importing import Source, import_lines
 
 NAME = "hdl:21.T14999/x"
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import Conflict, InvalidRequest, TooLarge
-from perdure.handles import changes, values
-from perdure.handles.values import read, values_of, written
 from perdure.ids import parse
-from perdure.model import Location, Outcome, Record, Value
+from perdure.model.records import Location, Outcome, Record, Value
+from perdure.policy.handles import changes, values
+from perdure.policy.handles.values import read, values_of, written
 
 HANDLE = parse("hdl:21.T14999/x")
 AT, LATER = "2026-11-21T01:02:03Z", "2026-11-22T01:02:03Z"

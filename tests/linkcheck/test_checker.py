@@ -11,10 +11,10 @@ import pytest
 from tests.linkcheck.conftest import World
 
 from perdure.fetching import Cause, Exchange, Unreachable
-from perdure.linkcheck import Checker, Finding, Politeness, Verdict
-from perdure.linkcheck.checker import Task
-from perdure.linkcheck.politeness import Host
-from perdure.linkcheck.verdict import Expected
+from perdure.upkeep.linkcheck import Checker, Finding, Politeness, Verdict
+from perdure.upkeep.linkcheck.checker import Task
+from perdure.upkeep.linkcheck.politeness import Host
+from perdure.upkeep.linkcheck.verdict import Expected
 
 LOOPBACK = ("127.0.0.0/8",)
 

@@ -13,11 +13,11 @@ from tests.linkcheck.conftest import World
 
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
-from perdure.linkcheck import Links, Verdict, scheduling
-from perdure.linkcheck.state import is_taken
-from perdure.model import Assign, Location, Value
-from perdure.transfer.blocks import Fault
-from perdure.transfer.importing import Progress, Source, import_lines
+from perdure.model.records import Assign, Location, Value
+from perdure.upkeep.linkcheck import Links, Verdict, scheduling
+from perdure.upkeep.linkcheck.state import is_taken
+from perdure.upkeep.transfer.blocks import Fault
+from perdure.upkeep.transfer.importing import Progress, Source, import_lines
 
 NAME = "hdl:21.T14999/x"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.linkcheck import soft
+from perdure.upkeep.linkcheck import soft
 
 PAGE = (
     b"<html><script>var a = 1</script><h1>Not found</h1><p>There is no %s here, reader</p></html>"

@@ -11,9 +11,9 @@ import pikepdf
 import pytest
 from PIL import Image, PngImagePlugin
 
-from perdure.description import About
 from perdure.metadata import derived, inside
 from perdure.metadata.derived import Document
+from perdure.model.about import About
 
 HTML = b"""<!DOCTYPE html><html lang="en-GB"><head><meta charset="utf-8">
 <title>Remarks &amp; replies</title><meta name="author" content="Doe, Jane">

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 from lxml import etree
 from rdflib import Graph, Literal, URIRef
 
-from perdure import description, metadata
-from perdure.description import (
+from perdure import metadata
+from perdure.ids import parse
+from perdure.metadata import resource_types, xml_text
+from perdure.metadata.port import Described
+from perdure.model import about as description
+from perdure.model.about import (
     About,
     Affiliation,
     Agent,
@@ -32,10 +36,7 @@ from perdure.description import (
     Text,
     When,
 )
-from perdure.ids import parse
-from perdure.metadata import resource_types, xml_text
-from perdure.metadata.port import Described
-from perdure.model import Record, Representation, Version
+from perdure.model.records import Record, Representation, Version
 
 URL = "https://pid.example.org/hdl:1839/00-1"
 CORNERS = tuple(

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure import metadata
-from perdure.description import About, Agent, Related, Text
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import Described
+from perdure.model.about import About, Agent, Related, Text
 
 _LENGTH = 99_000
 

@@ -25,9 +25,9 @@ import uvicorn
 from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.server import ServerState
 
-from perdure.server.doctor import echo_answer
-from perdure.server.http import RawTargetProtocol, raw_target
-from perdure.server.http_h11 import RawTargetH11Protocol
+from perdure.server.protocol.doctor import echo_answer
+from perdure.server.protocol.http import RawTargetProtocol, raw_target
+from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "targets.json").read_text()

@@ -22,10 +22,8 @@ from typing import Any
 
 from tests.server.conftest import Answer, parse_answers
 
-from perdure.app import Registry, initialise
-from perdure.blobs.spool import content
 from perdure.ids import parse
-from perdure.model import (
+from perdure.model.records import (
     Bind,
     Command,
     Commit,
@@ -36,9 +34,11 @@ from perdure.model import (
     SaveToken,
     Token,
 )
-from perdure.rights import OPERATIONS
+from perdure.policy.rights import OPERATIONS
+from perdure.policy.tokens import new_token
+from perdure.registry import Registry, initialise
 from perdure.server.serve import GRACE
-from perdure.tokens import new_token
+from perdure.storage.segments.spool import content
 
 SERIES = "oma.eop.gov.us"
 OTHER_SERIES = "archive.nara.gov.us"

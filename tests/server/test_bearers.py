@@ -7,11 +7,11 @@ from typing import cast
 
 import msgspec
 
-from perdure.app import Registry, initialise
-from perdure.generation import Generation
-from perdure.model import SaveToken, Token
-from perdure.ports import Records
-from perdure.server.bearers import Bearers
+from perdure.model.records import SaveToken, Token
+from perdure.registry import Registry, initialise
+from perdure.server.common.bearers import Bearers
+from perdure.storage.generation import Generation
+from perdure.storage.ports import Records
 
 
 def test_a_revoked_token_is_forgotten_in_every_process(tmp_path: Path) -> None:

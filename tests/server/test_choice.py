@@ -11,10 +11,10 @@ import pytest
 from tests.server.deployment import Deployment, deployed
 
 from perdure.ids import parse
-from perdure.linkcheck import Finding, Links, Verdict
-from perdure.linkcheck.state import Bound
-from perdure.linkcheck.verdict import Expected
-from perdure.model import Location, Register
+from perdure.model.records import Location, Register
+from perdure.upkeep.linkcheck import Finding, Links, Verdict
+from perdure.upkeep.linkcheck.state import Bound
+from perdure.upkeep.linkcheck.verdict import Expected
 
 NAME = "hdl:21.T14999/many"
 

@@ -16,8 +16,8 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 
 from perdure.cli import perdure
 from perdure.errors import BadSettings, Unavailable
-from perdure.server.doctor import ECHO, PROBES, echo_answer, probe
-from perdure.server.http import EXTENSION, RawTargetProtocol
+from perdure.server.protocol.doctor import ECHO, PROBES, echo_answer, probe
+from perdure.server.protocol.http import EXTENSION, RawTargetProtocol
 
 
 def asked(method: str, target: bytes, *fields: tuple[bytes, bytes]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ import pytest
 from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, today
 
-from perdure.model import SaveToken, Token
-from perdure.tokens import new_token
+from perdure.model.records import SaveToken, Token
+from perdure.policy.tokens import new_token
 
 MINT = f"/pdi://{SERIES}/"
 LETTER = b"To whom it may concern.\r\n"

@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
-from perdure import stored
-from perdure.decide import decide
 from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.ids.pdi import plain_key
-from perdure.model import (
+from perdure.model import stored
+from perdure.model.records import (
     Bind,
     Break,
     Location,
@@ -29,7 +28,8 @@ from perdure.model import (
     Version,
     Withdraw,
 )
-from perdure.server.fastpath import only_uri
+from perdure.policy.decide import decide
+from perdure.server.fast.path import only_uri
 
 # the short way to decide
 # -----------------------

@@ -18,9 +18,9 @@ import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
-from perdure.app import initialise
 from perdure.ids import parse
-from perdure.model import Assign, Location, Value, Withdraw
+from perdure.model.records import Assign, Location, Value, Withdraw
+from perdure.registry import initialise
 
 PREFIX = "21.T14999"
 ADMIN = f"{PREFIX}/ADMIN"

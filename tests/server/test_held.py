@@ -22,9 +22,9 @@ import pytest
 from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import Deployment, deployed, resource, text
 
-from perdure.blobs.segments import segment_path
 from perdure.ids import parse
-from perdure.model import Withdraw
+from perdure.model.records import Withdraw
+from perdure.storage.segments.directory import segment_path
 
 LETTER = b"To whom it may concern.\r\n"
 LARGE = random.Random(1997).randbytes(3_000_000)

@@ -31,14 +31,9 @@ from uvicorn._types import ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.server import ServerState
 
 from perdure.errors import BadSettings
-from perdure.server.head import LONGEST_HEAD, LONGEST_TARGET
-from perdure.server.http import (
-    Fast,
-    RawTargetProtocol,
-    protocol_class,
-    raw_target,
-)
-from perdure.server.http_h11 import RawTargetH11Protocol
+from perdure.server.protocol.head import LONGEST_HEAD, LONGEST_TARGET
+from perdure.server.protocol.http import Fast, RawTargetProtocol, protocol_class, raw_target
+from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
 BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"

@@ -15,7 +15,7 @@ from tests.server import iiif_validation as validation
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, resource, text
 
-from perdure.server.targets import read_target
+from perdure.reading.targets import read_target
 
 pytest.importorskip("pyvips")
 Image = pytest.importorskip("PIL.Image")

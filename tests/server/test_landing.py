@@ -15,9 +15,9 @@ from lxml import html
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, text
 
-from perdure.description import About, Agent, Code, Relation, Rights, Text, person
 from perdure.ids import parse
-from perdure.model import Alias, Describe, Location, Register, Withdraw
+from perdure.model.about import About, Agent, Code, Relation, Rights, Text, person
+from perdure.model.records import Alias, Describe, Location, Register, Withdraw
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
 NASTY = "</script><script>alert(1)</script> & \"quotes\" 'too' <b>"
@@ -107,7 +107,7 @@ def test_json_ld_is_inside(site: Deployment, letter: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY_SCHEME)
 def test_every_scheme_has_one_and_resolves(site: Deployment, name: str) -> None:
-    from perdure.server.targets import path_of
+    from perdure.reading.targets import path_of
 
     identifier = parse(name)
     site.do(Register(identifier=identifier, locations=(Location(uri="https://a.example/1"),)))

@@ -10,7 +10,7 @@ from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model import Commit, Location, Register
+from perdure.model.records import Commit, Location, Register
 
 DAYS = ("1997/09/01", "1997/09/30", "1997/11/02", "1998/01/01")
 

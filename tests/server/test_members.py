@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from tests.server.deployment import Deployment, deployed, text
 
-from perdure import members
-from perdure.collection import forms
 from perdure.ids import parse
-from perdure.members import Collection, Member
-from perdure.model import Content, Register
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+from perdure.model.records import Content, Register
+from perdure.upkeep.collection import forms
 
 LETTER = b"To whom it may concern\r\n"
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"

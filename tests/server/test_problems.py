@@ -10,8 +10,8 @@ import pytest
 
 from perdure import errors
 from perdure.errors import Forbidden, PerdureError
-from perdure.server import problems
-from perdure.server.problems import STATUS
+from perdure.server.common import problems
+from perdure.server.common.problems import STATUS
 
 DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
 

@@ -19,8 +19,8 @@ import msgspec
 import pytest
 from tests.server.conftest import TABLE, Answer, Running, parse_answers, received, serving
 
-from perdure.server.doctor import probe
-from perdure.server.http import RawTargetProtocol
+from perdure.server.protocol.doctor import probe
+from perdure.server.protocol.http import RawTargetProtocol
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

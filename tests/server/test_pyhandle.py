@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
-from perdure.app import initialise
+from perdure.registry import initialise
 
 PEERS = Path(__file__).parents[2] / ".peers"
 PREFIX = "21.T14999"

@@ -14,8 +14,8 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Source, Span, body_chunks
-from perdure.extractors.text import TextExtractor
-from perdure.server.quoting import characters
+from perdure.extractors.text.characters import TextExtractor
+from perdure.server.resource.quoting import characters
 
 LETTER = "Lieber Freund,\r\nschöne Grüße aus Kyoto (京都)!\nBis bald, bis bald.\r\n".encode()
 CANONICAL = re.sub("\r\n|\r|\n", "\r\n", LETTER.decode())

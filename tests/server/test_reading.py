@@ -12,7 +12,7 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model import Alias, Bind, Break, Location, Register, Withdraw
+from perdure.model.records import Alias, Bind, Break, Location, Register, Withdraw
 
 PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
 

@@ -12,7 +12,7 @@ import pytest
 from tests.server.conftest import parse_answers, received
 from tests.server.deployment import SERIES, Deployment, deployed, start, text
 
-from perdure.app import initialise
+from perdure.registry import initialise
 
 BOTH = pytest.mark.parametrize("parser", ["httptools", "h11"])
 LETTER = b"To whom it may concern.\r\n"

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from perdure.app import Registry, initialise
-from perdure.blobs.spool import content
-from perdure.model import Location, Mint
+from perdure.model.records import Location, Mint
+from perdure.registry import Registry, initialise
+from perdure.storage.segments.spool import content
 
 RESOLVER = "127.0.0.80"
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")

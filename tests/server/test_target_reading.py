@@ -13,7 +13,7 @@ from perdure import testing
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.server.targets import (
+from perdure.reading.targets import (
     Question,
     identify,
     path_of,

@@ -18,9 +18,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.server.conftest import TABLE, Answer, Protocol, Running, drive
 
-from perdure.server.head import header_fields, why_refused, why_refused_so_far
-from perdure.server.http import RawTargetProtocol
-from perdure.server.http_h11 import RawTargetH11Protocol
+from perdure.server.protocol.head import header_fields, why_refused, why_refused_so_far
+from perdure.server.protocol.http import RawTargetProtocol
+from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
 BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 BEFORE = b"GET /before HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -15,9 +15,9 @@ import pytest
 from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, text
 
-from perdure.app import initialise
 from perdure.ids import parse
-from perdure.model import Assign, Register, Value, Withdraw
+from perdure.model.records import Assign, Register, Value, Withdraw
+from perdure.registry import initialise
 
 TEMPLATES = (
     "hdl:1839/ # {location}?part={part}",

@@ -35,13 +35,13 @@ from tests.server.deployment import (
     today,
 )
 
-from perdure.blobs.spool import IN_MEMORY
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Location, Register, SaveToken, Token, Withdraw
-from perdure.server.head import LONGEST_TARGET
-from perdure.tokens import digest, new_token
+from perdure.model.records import Location, Register, SaveToken, Token, Withdraw
+from perdure.policy.tokens import digest, new_token
+from perdure.server.protocol.head import LONGEST_TARGET
+from perdure.storage.segments.spool import IN_MEMORY
 
 MIB = 1 << 20
 LARGEST = 66 * MIB

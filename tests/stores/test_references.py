@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import TODAY, Desk
 
 from perdure.ids import parse
-from perdure.stores import references
-from perdure.stores.sqlite import FILE, SqliteRecords, SqliteWriter
+from perdure.storage.sqlite import references
+from perdure.storage.sqlite.records import FILE, SqliteRecords, SqliteWriter
 
 MOST = 5
 SLICES = 4

@@ -13,11 +13,11 @@ import apsw
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, text
 
-from perdure.app import Registry, initialise
 from perdure.errors import StorageFailed, Unavailable
 from perdure.ids import parse
-from perdure.stores import sqlite
-from perdure.stores.sqlite import SqliteRecords, SqliteWriter
+from perdure.registry import Registry, initialise
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter
 
 
 def test_what_is_committed_is_flushed(root: Path) -> None:

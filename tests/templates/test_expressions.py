@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest
-from perdure.templates import expressions
-from perdure.templates.expressions import Expression
+from perdure.policy.templates import expressions
+from perdure.policy.templates.expressions import Expression
 
 ATOMS = st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\.", "[a-c0-9]", r"\W"])
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure import templates
 from perdure.errors import InvalidRequest
+from perdure.policy import templates
 
 PART = st.text(st.characters(min_codepoint=33, exclude_categories=("Cs", "Cc")), max_size=40)
 LOCATIONS = st.sampled_from(

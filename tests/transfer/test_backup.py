@@ -11,11 +11,11 @@ import apsw
 import pytest
 from tests.conftest import SERIES, TODAY, Clock, Desk, large, text
 
-from perdure.app import Registry, initialise
-from perdure.blobs import ocfl
 from perdure.errors import Corrupt, InvalidRequest
-from perdure.transfer.backup import Copied, back_up
-from perdure.transfer.renewal import rebuild
+from perdure.registry import Registry, initialise
+from perdure.storage.segments import ocfl
+from perdure.upkeep.transfer.backup import Copied, back_up
+from perdure.upkeep.transfer.renewal import rebuild
 
 _CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"

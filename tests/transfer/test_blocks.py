@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.errors import Unavailable
-from perdure.model import Row
-from perdure.transfer import blocks
-from perdure.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
-from perdure.transfer.rows import Terms
+from perdure.model.records import Row
+from perdure.upkeep.transfer import blocks
+from perdure.upkeep.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
+from perdure.upkeep.transfer.rows import Terms
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.blobs.spool import IN_MEMORY, Spool
 from perdure.errors import InvalidRequest, MalformedIdentifier
-from perdure.model import Content
-from perdure.transfer.contents import Said, take_in, with_crlf
+from perdure.model.records import Content
+from perdure.storage.segments.spool import IN_MEMORY, Spool
+from perdure.upkeep.transfer.contents import Said, take_in, with_crlf
 
 
 def taken(place: Path, data: bytes, name: str | None = None, **said: str) -> Content:

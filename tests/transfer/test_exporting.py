@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES, TODAY, Clock, Desk, html, large, text
 
 from perdure import testing
-from perdure.app import Registry, initialise
 from perdure.errors import Corrupt, InvalidRequest
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.model import Location
-from perdure.transfer import exporting
-from perdure.transfer.exporting import export_lines
-from perdure.transfer.importing import Source, import_lines
+from perdure.model.records import Location
+from perdure.registry import Registry, initialise
+from perdure.upkeep.transfer import exporting
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.upkeep.transfer.importing import Source, import_lines
 
 DAY = f"pdi://{SERIES}/1997/09/01"
 

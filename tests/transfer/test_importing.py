@@ -17,13 +17,13 @@ from typing import Any
 import pytest
 from tests.conftest import SERIES, TODAY, Desk
 
-from perdure.app import Registry
-from perdure.blobs.spool import IN_MEMORY
 from perdure.ids import parse
-from perdure.model import Load
-from perdure.peers import SharedDoor
-from perdure.transfer import blocks, importing
-from perdure.transfer.importing import Progress, Source, import_lines
+from perdure.model.records import Load
+from perdure.registry import Registry
+from perdure.storage.segments.spool import IN_MEMORY
+from perdure.upkeep.transfer import blocks, importing
+from perdure.upkeep.transfer.importing import Progress, Source, import_lines
+from perdure.writing.peers import SharedDoor
 
 DAY = f"pdi://{SERIES}/1997/09/01"
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from perdure.errors import InvalidRequest
-from perdure.transfer import lines
-from perdure.transfer.lines import Held, Line, Plain, place, read_line, write_line
+from perdure.upkeep.transfer import lines
+from perdure.upkeep.transfer.lines import Held, Line, Plain, place, read_line, write_line
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/jsonl.md").read_text("utf-8")
 ID = "pdi://oma.eop.gov.us/1997/09/01/1"

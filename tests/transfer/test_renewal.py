@@ -11,13 +11,13 @@ import apsw
 import pytest
 from tests.conftest import TODAY, Desk, html, text
 
-from perdure.app import Registry
 from perdure.errors import Unavailable
 from perdure.ids import parse
-from perdure.model import Record, SaveToken, Token
-from perdure.stores.sqlite import FILE
-from perdure.transfer.exporting import export_lines
-from perdure.transfer.renewal import Step, combined, rebuild
+from perdure.model.records import Record, SaveToken, Token
+from perdure.registry import Registry
+from perdure.storage.sqlite.records import FILE
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.upkeep.transfer.renewal import Step, combined, rebuild
 
 NOW = "2026-11-22T00:00:00Z"
 
@@ -182,7 +182,7 @@ def test_where_they_contradict_the_old_registry_is_right() -> None:
         return Record(versions=(version(digit, segment),), **more)
 
     def version(digit: str, segment: int) -> Any:
-        from perdure.model import Representation, Version
+        from perdure.model.records import Representation, Version
 
         held = Representation(
             format="text",

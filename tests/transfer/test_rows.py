@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.conftest import SERIES, sha512
 
-from perdure import stored
 from perdure.errors import (
     Conflict,
     DigestMismatch,
@@ -19,10 +18,11 @@ from perdure.errors import (
     PerdureError,
     UnknownScheme,
 )
-from perdure.model import Location, Record, Row, Tombstone
-from perdure.stores.references import reference_hash
-from perdure.transfer.lines import Line, Plain, read_line
-from perdure.transfer.rows import Terms, merged, row_of
+from perdure.model import stored
+from perdure.model.records import Location, Record, Row, Tombstone
+from perdure.storage.sqlite.references import reference_hash
+from perdure.upkeep.transfer.lines import Line, Plain, read_line
+from perdure.upkeep.transfer.rows import Terms, merged, row_of
 
 NOW = "2026-11-21T12:00:00Z"
 DAY = f"pdi://{SERIES}/1997/09/01"

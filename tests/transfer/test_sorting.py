@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.model import Row
-from perdure.transfer import sorting
-from perdure.transfer.sorting import Sorter
+from perdure.model.records import Row
+from perdure.upkeep.transfer import sorting
+from perdure.upkeep.transfer.sorting import Sorter
 
 
 @given(st.lists(st.text("ab\U0001f600", max_size=2), max_size=60), st.integers(1, 12))

@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from perdure.archives import digests, heads, ranges
-from perdure.archives.careful import Flaw
-from perdure.archives.files import RegisteredFiles
+from perdure.archives import digests
+from perdure.archives.files import heads
+from perdure.archives.files.careful import Flaw
+from perdure.archives.files.records import WarcRecord
+from perdure.archives.files.registered import RegisteredFiles
+from perdure.archives.files.scanning import Place, scan
+from perdure.archives.index import ranges
+from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.port import Capture, Captures
-from perdure.archives.records import WarcRecord
-from perdure.archives.scanning import Place, scan
-from perdure.archives.sqlite_index import ArchiveFile
 from perdure.errors import PerdureError
 
 _NOT_INDEXED = "the index does not have it so: the file was changed, and must be added again"

@@ -19,20 +19,17 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.archives import runs, sqlite_index, wacz
-from perdure.archives.adding import Adding
-from perdure.archives.careful import Flaw, Shared
 from perdure.archives.checking import Checked, check
-from perdure.archives.files import RegisteredFiles
-from perdure.archives.merged import MergedCaptures
+from perdure.archives.files import wacz
+from perdure.archives.files.careful import Flaw, Shared
+from perdure.archives.files.registered import RegisteredFiles
+from perdure.archives.files.scanning import Place, scan
+from perdure.archives.index import runs, sqlite_index
+from perdure.archives.index.adding import Adding
+from perdure.archives.index.merged import MergedCaptures
+from perdure.archives.index.runs import LocalCaptures
+from perdure.archives.index.sqlite_index import ArchiveFile, SqliteCaptures, storage_errors
 from perdure.archives.port import Capture, Captures
-from perdure.archives.runs import LocalCaptures
-from perdure.archives.scanning import Place, scan
-from perdure.archives.sqlite_index import (
-    ArchiveFile,
-    SqliteCaptures,
-    storage_errors,
-)
 from perdure.errors import StorageFailed
 from perdure.settings import Settings
 
@@ -82,7 +79,7 @@ class Library:
         self.captures: Captures = LocalCaptures(self._root, self._index)
         self._own = self.captures
         if settings.capture_index:
-            from perdure.archives.remote import RemoteCaptures
+            from perdure.archives.index.remote import RemoteCaptures
 
             self.captures = MergedCaptures([self.captures, RemoteCaptures(settings.capture_index)])
         self.files = RegisteredFiles(self._index)

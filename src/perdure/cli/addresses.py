@@ -27,8 +27,8 @@ def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -
     perdure urlify doi:10.1000/182 ark:12345/x6
     perdure urlify pdi://oma.eop.gov.us/1997/09/01/1 --url https://pid.example.org
     """
-    from perdure import urls
-    from perdure.server.targets import path_of
+    from perdure.ids import urls
+    from perdure.reading.targets import path_of
 
     base = "" if public else url or _base_url()
     for one in identifiers:
@@ -48,8 +48,8 @@ def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
     \b
     perdure deurlify https://dx.doi.org/10.1000/182
     """
-    from perdure import urls
-    from perdure.server.targets import identify
+    from perdure.ids import urls
+    from perdure.reading.targets import identify
 
     bases = tuple(one for one in (url, _base_url()) if one)
     for one in addresses:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from perdure.advice import Advice, Fragment, Name, Slice, advise, names_in
-from perdure.app import Registry
 from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
-from perdure.model import Content, Representation
-from perdure.naming import qualified
-from perdure.registrar import timestamp
+from perdure.model.records import Content, Representation
+from perdure.policy.advice import Advice, Fragment, Name, Slice, advise, names_in
+from perdure.policy.naming import qualified
+from perdure.registry import Registry
+from perdure.writing.registrar import timestamp
 
 _MOST_SEARCHED = 64 << 20  # bytes
 _MOST_DOCUMENTS = 256

@@ -16,7 +16,7 @@ from perdure.cli.command import Command, Group, here
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.archives.careful import Flaw
+    from perdure.archives.files.careful import Flaw
     from perdure.archives.library import Added
     from perdure.archives.port import Capture, Captures
 
@@ -179,7 +179,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
     """Write the index as sorted CDXJ, as pywb and other programs read it."""
     from itertools import groupby
 
-    from perdure.archives import cdxj, ranges
+    from perdure.archives.index import cdxj, ranges
     from perdure.cli.output import output_file
 
     def is_wanted(one: Capture) -> bool:
@@ -204,7 +204,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
 def _find_all(captures: Captures, url: str, limit: int) -> None:
     from itertools import islice
 
-    from perdure.archives import ranges
+    from perdure.archives.index import ranges
 
     found = 0
     for capture in islice(ranges.walk(captures, ranges.stretch(url, "exact")), limit):
@@ -215,8 +215,8 @@ def _find_all(captures: Captures, url: str, limit: int) -> None:
 
 
 def _find_one(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
-    from perdure.archives import verdict
     from perdure.archives.dates import second, whole_second
+    from perdure.archives.pwid import verdict
 
     try:
         second(at)

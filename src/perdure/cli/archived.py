@@ -1,8 +1,8 @@
 """PWIDs for `get` and `resolve`: the same verdicts on the command line as over HTTP.
 
 How it works: a PWID that was registered is an identifier like others. All others are judged by
-`perdure.archives.answering`: those of our own archive by its captures, those of another one by what
-is known of that archive.
+`perdure.archives.pwid.answering`: those of our own archive by its captures, those of another one by
+what is known of that archive.
 
 What must stay true: what is not exact is given only where `--nearest` was; the verdict is always
 told, on stderr where stdout has the bytes.
@@ -17,15 +17,16 @@ from typing import Any
 
 import msgspec
 
-from perdure.app import Registry
-from perdure.archives import answering, pages
+from perdure.archives.capture import pages
+from perdure.archives.index.revisits import original
 from perdure.archives.port import Capture
-from perdure.archives.revisits import original
-from perdure.archives.verdict import Judgement, Verdict, asked
+from perdure.archives.pwid import answering
+from perdure.archives.pwid.verdict import Judgement, Verdict, asked
 from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
 from perdure.errors import InvalidRequest, OriginalMissing, OverBudget, Unavailable, quote
 from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
+from perdure.registry import Registry
 
 _MEMBERS = 1000
 _LISTS = ("subsite", "site")
@@ -45,7 +46,8 @@ def delivery(
 ) -> tuple[Delivery, Judgement]:
     """The bytes that a PWID leads to, or where they may be; with the verdict.
 
-    Raises what `perdure.archives.answering` raises, InvalidRequest for what is more than one thing.
+    Raises what `perdure.archives.pwid.answering` raises, InvalidRequest for what is more than one
+    thing.
     """
     if not answering.is_ours(registry.settings, pwid):
         found = answering.elsewhere(registry.web_archives, registry.settings, pwid)

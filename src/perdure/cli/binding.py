@@ -12,8 +12,8 @@ from perdure.cli.deposit import About, deposited, opened
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
     from perdure.ids import Identifier
+    from perdure.registry import Registry
 
 
 @click.command(cls=Command)
@@ -62,8 +62,8 @@ def bind(
     where it names them and they are not given.
     """
     from perdure.errors import NotFound
-    from perdure.model import Bind
-    from perdure.transfer.lines import place
+    from perdure.model.records import Bind
+    from perdure.upkeep.transfer.lines import place
 
     if digest and digest_of:
         raise click.UsageError("--digest and --digest-of exclude each other")
@@ -115,7 +115,7 @@ def break_(
     Where the content was promised not to change, it must be held here or be given now: what was
     promised once can be had for ever (PDI section 3.6.2).
     """
-    from perdure.model import Break
+    from perdure.model.records import Break
 
     files = () if file is None else (file,)
     with here().registry() as registry:
@@ -131,7 +131,7 @@ def break_(
 
 def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
     """The format that lies at a location, by what the record says."""
-    from perdure import binding, rules
+    from perdure.policy import binding, rules
 
     record = rules.known(identifier, registry.resolver.record(identifier))
     return binding.find_location(identifier, record, url).format
@@ -143,7 +143,7 @@ def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str |
 @options.expect
 def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None:
     """Say that IDENTIFIER and OTHER name the same resource."""
-    from perdure.model import Alias
+    from perdure.model.records import Alias
 
     with here().registry() as registry:
         command = Alias(identifier=identifier, other=other, expect=expect)
@@ -177,7 +177,7 @@ def withdraw(
     that is withdrawn. Where withdrawal_persons is 2, this proposes it, or carries out what somebody
     else (--by) has proposed.
     """
-    from perdure.model import LOCAL, Withdraw
+    from perdure.model.records import LOCAL, Withdraw
 
     with here().registry() as registry:
         command = Withdraw(

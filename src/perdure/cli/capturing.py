@@ -10,7 +10,7 @@ import click
 from perdure.cli.command import Command, here
 
 if TYPE_CHECKING:
-    from perdure.archives.capturing import Captured
+    from perdure.archives.capture.capturing import Captured
 
 _SHOWN = 20
 
@@ -52,7 +52,7 @@ def capture(
     """
     import asyncio
 
-    from perdure.archives import capturing
+    from perdure.archives.capture import capturing
     from perdure.cli.output import output_file
     from perdure.cli.progress import progress
     from perdure.fetching import Limits

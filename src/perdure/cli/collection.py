@@ -19,14 +19,14 @@ from perdure.cli.progress import progress
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
-    from perdure.collection.drift import Drift
-    from perdure.collection.extracting import Step
-    from perdure.collection.making import Held
-    from perdure.collection.resuming import Log
-    from perdure.collection.status import Report
     from perdure.ids import Identifier
-    from perdure.members import Collection
+    from perdure.model.collection import Collection
+    from perdure.registry import Registry
+    from perdure.upkeep.collection.drift import Drift
+    from perdure.upkeep.collection.extracting import Step
+    from perdure.upkeep.collection.making import Held
+    from perdure.upkeep.collection.resuming import Log
+    from perdure.upkeep.collection.status import Report
 
 _FORMS = ("json", "text", "csv", "turtle")
 _REPORTS = ("text", "json", "html")
@@ -99,8 +99,8 @@ def make(
     """
     import msgspec
 
-    from perdure.collection import making
-    from perdure.registrar import timestamp
+    from perdure.upkeep.collection import making
+    from perdure.writing.registrar import timestamp
 
     with here().registry() as registry:
         found = _read(registry, file, form)
@@ -135,7 +135,7 @@ def add(
     They come behind those that are there; what is there already is left as it is. Refused where
     somebody else has changed the collection meanwhile.
     """
-    from perdure.collection import making
+    from perdure.upkeep.collection import making
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
@@ -170,7 +170,7 @@ def commit(
     are. What FILE does not say of title, creators, purpose and date remains. Refused where somebody
     else has changed the collection meanwhile.
     """
-    from perdure.collection import making
+    from perdure.upkeep.collection import making
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
@@ -194,7 +194,7 @@ def list_(identifier: Identifier, form: str | None, output: str) -> None:
     """List the members of a collection: number, identifier, name or title."""
     import msgspec
 
-    from perdure.collection import forms, making
+    from perdure.upkeep.collection import forms, making
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
@@ -226,7 +226,7 @@ def check(
     Ends with 1 where a member is not what the collection names. A report in JSON can be compared
     later, with `collection diff`.
     """
-    from perdure.collection import making
+    from perdure.upkeep.collection import making
 
     with here().registry() as registry:
         seen = making.held(registry, identifier)
@@ -250,7 +250,7 @@ def diff(old: str, new: str, form: str | None, output: str, state: Path | None, 
     Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
     report and NEW an identifier, the collection is checked now. Ends with 1 where anything changed.
     """
-    from perdure.collection import drift, making
+    from perdure.upkeep.collection import drift, making
 
     with here().registry() as registry:
         before, after = _either(registry, old), _either(registry, new)
@@ -291,8 +291,8 @@ def extract(identifier: Identifier, output: Path) -> None:
     or killed goes on where it was when the same command is given again. Ends with 1 where a member,
     or a piece of one, is not kept here or is damaged; that is told on stderr, the rest is written.
     """
-    from perdure.collection import making, packaging
-    from perdure.registrar import timestamp
+    from perdure.upkeep.collection import making, packaging
+    from perdure.writing.registrar import timestamp
 
     is_package = output.name.endswith(".wacz")
     if not is_package and not output.name.endswith(".warc.gz"):
@@ -325,9 +325,9 @@ def extract(identifier: Identifier, output: Path) -> None:
 
 
 def _log(registry: Registry, seen: Held, output: Path) -> Log[Step]:
-    from perdure.collection.extracting import Step
-    from perdure.collection.resuming import About, Log
-    from perdure.registrar import timestamp
+    from perdure.upkeep.collection.extracting import Step
+    from perdure.upkeep.collection.resuming import About, Log
+    from perdure.writing.registrar import timestamp
 
     begun = timestamp(registry.clock())
     about = About(run="extract", collection=str(seen.identifier), sha512=seen.sha512, begun=begun)
@@ -335,7 +335,7 @@ def _log(registry: Registry, seen: Held, output: Path) -> Log[Step]:
 
 
 def _extracted(registry: Registry, seen: Held, partial: Path, log: Log[Step]) -> list[Step]:
-    from perdure.collection import extracting
+    from perdure.upkeep.collection import extracting
 
     total = len(seen.collection.members)
     with (
@@ -346,8 +346,8 @@ def _extracted(registry: Registry, seen: Held, partial: Path, log: Log[Step]) ->
 
 
 def _read(registry: Registry, file: str, form: str | None) -> Collection:
-    from perdure.archives import known
-    from perdure.collection import forms
+    from perdure.archives.pwid import known
+    from perdure.upkeep.collection import forms
 
     archives = known.load(registry.settings, registry.root)
 
@@ -366,7 +366,7 @@ def _completed(
 ) -> Collection:
     import msgspec
 
-    from perdure.collection import runs
+    from perdure.upkeep.collection import runs
 
     if not manifest:
         return found
@@ -389,7 +389,7 @@ def _series(registry: Registry, series: str | None) -> str:
 
 
 def _checked(registry: Registry, seen: Held, state: Path | None, *, ask: bool = False) -> Report:
-    from perdure.collection import runs
+    from perdure.upkeep.collection import runs
 
     with progress("members", total=len(seen.collection.members), unit="members") as bar:
         return runs.check(registry, seen, state=state, ask=ask, watch=bar)
@@ -397,8 +397,8 @@ def _checked(registry: Registry, seen: Held, state: Path | None, *, ask: bool = 
 
 def _either(registry: Registry, text: str) -> Held | Report:
     """A report, where that is a file, else the collection of an identifier."""
-    from perdure.collection import making, reports
     from perdure.ids import parse
+    from perdure.upkeep.collection import making, reports
 
     path = Path(text)
     if len(text) < 4096 and path.is_file():
@@ -407,7 +407,7 @@ def _either(registry: Registry, text: str) -> Held | Report:
 
 
 def _write(found: Report | Drift, form: str | None, output: str) -> None:
-    from perdure.collection import reports
+    from perdure.upkeep.collection import reports
 
     form = form or ("json" if here().as_json else "text")
     with output_file(output) as into:

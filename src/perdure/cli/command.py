@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
+    from perdure.registry import Registry
 
 _JSON = "perdure.json"
 _ROOT = "perdure.registry"
@@ -82,7 +82,7 @@ class Here:
 
     def registry(self) -> Registry:
         """The registry, to be opened with `with`. Raises BadSettings where there is none."""
-        from perdure.app import Registry
+        from perdure.registry import Registry
 
         return Registry(self.root)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, TypedDict
 import click
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
-    from perdure.model import Content
-    from perdure.transfer.contents import Said
+    from perdure.model.records import Content
+    from perdure.registry import Registry
+    from perdure.upkeep.transfer.contents import Said
 
 
 class About(TypedDict):
@@ -34,7 +34,7 @@ def deposited(
 
     The first --type belongs to the first file, and so on; a single --language belongs to all.
     """
-    from perdure.transfer.contents import take_in
+    from perdure.upkeep.transfer.contents import take_in
 
     if not files:  # then the options are about a name without bytes
         yield ()
@@ -53,7 +53,7 @@ def deposited(
 
 
 def _said(files: Sequence[str], about: About) -> list[Said]:
-    from perdure.transfer.contents import Said
+    from perdure.upkeep.transfer.contents import Said
 
     count = len(files)
     languages = about["language"] * count if len(about["language"]) == 1 else about["language"]

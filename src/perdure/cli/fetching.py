@@ -24,8 +24,6 @@ import http_sf
 import msgspec
 
 from perdure import errors
-from perdure.app import Registry
-from perdure.decide import decide_part
 from perdure.errors import (
     Corrupt,
     DigestMismatch,
@@ -38,11 +36,22 @@ from perdure.errors import (
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
 from perdure.ids.urn import Urn
-from perdure.linkcheck.health import Health
-from perdure.model import Choices, Description, Fetch, Gone, Preference, Query, Redirect, Want
+from perdure.model.records import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Preference,
+    Query,
+    Redirect,
+    Want,
+)
 from perdure.parts import Selector
-from perdure.registrar import timestamp
-from perdure.server.targets import part_path, path_of
+from perdure.policy.decide import decide_part
+from perdure.reading.targets import part_path, path_of
+from perdure.registry import Registry
+from perdure.upkeep.linkcheck.health import Health
+from perdure.writing.registrar import timestamp
 
 _PIECE = 256 * 1024
 _TIMEOUT = 60.0  # seconds
@@ -133,7 +142,7 @@ def from_registry(
     """The bytes that a query leads to, or those of a part: the identifier's own, or `part`.
 
     Raises what `Resolver.resolve` raises, Unavailable for what is known by name only, and what
-    `perdure.extraction` raises.
+    `perdure.reading.extraction` raises.
     """
     identifier = query.identifier
     if part is not None or identifier is not identifier.whole:

@@ -12,7 +12,7 @@ from perdure.cli.command import Command, here, to_json
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.model import Record
+    from perdure.model.records import Record
 
 
 @click.command(cls=Command)
@@ -22,8 +22,8 @@ def history(identifier: Identifier) -> None:
 
     Nothing of it can be taken back; the registry itself refuses to change its history.
     """
-    from perdure import rules
-    from perdure.revisions import changes
+    from perdure.policy import rules
+    from perdure.policy.revisions import changes
 
     with here().registry() as registry:
         rules.known(identifier, registry.resolver.record(identifier))
@@ -42,7 +42,7 @@ def _shown(record: Record) -> dict[str, Any]:
     """A record as its owner may see it: all of it but secrets, which he knows."""
     import msgspec
 
-    from perdure.handles.values import is_secret
+    from perdure.policy.handles.values import is_secret
 
     values = tuple(
         msgspec.structs.replace(one, data="") if is_secret(one) else one for one in record.values

@@ -12,8 +12,8 @@ from perdure.cli.command import Command, here
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
     from perdure.ids.pdi import Pdi
+    from perdure.registry import Registry
 
 
 @click.command(cls=Command)
@@ -28,7 +28,7 @@ def verify(pattern: Pdi | None) -> None:
 
 
 def _verify(registry: Registry, pattern: Pdi | None) -> None:
-    from perdure import audit
+    from perdure.upkeep import audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.segments())
     count = size = bad = 0
@@ -55,8 +55,8 @@ def rebuild() -> None:
     as far as that can be read; the old file is kept in aside/. Nothing may serve or write
     meanwhile. Ends with 1 where something could not be read.
     """
-    from perdure.registrar import timestamp, utc_now
-    from perdure.transfer.renewal import rebuild as renew
+    from perdure.upkeep.transfer.renewal import rebuild as renew
+    from perdure.writing.registrar import timestamp, utc_now
 
     root = here().root
     problems = []
@@ -90,8 +90,8 @@ def backup(target: Path, link: bool, check: bool) -> None:
     Into an earlier backup only what is new is copied. The copy is a registry directory itself: to
     restore, serve it or copy it back (docs/how-to/back-up.md).
     """
-    from perdure.app import Registry
-    from perdure.transfer.backup import back_up
+    from perdure.registry import Registry
+    from perdure.upkeep.transfer.backup import back_up
 
     with here().registry() as registry, progress("registry", total=1, unit="share") as bar:
         for step in back_up(registry.root, target, link=link):

@@ -11,7 +11,7 @@ from perdure.cli.command import Command, here
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.linkcheck.collecting import Within
+    from perdure.upkeep.linkcheck.collecting import Within
 
 
 @click.command("check-links", cls=Command)
@@ -66,7 +66,7 @@ def check_links(
     from contextlib import closing
 
     from perdure.cli import exits
-    from perdure.linkcheck import Checker, Links, Politeness, Verdict, report, running
+    from perdure.upkeep.linkcheck import Checker, Links, Politeness, Verdict, report, running
 
     form = "json" if here().as_json else form
     with here().registry() as registry, closing(Links(registry.root)) as links, links.alone():
@@ -134,9 +134,9 @@ def relocate(
     perdure relocate --from //old.example --to //new.example --apply
     """
     from perdure.ids import pdi
-    from perdure.linkcheck import relocating
-    from perdure.model import LOCAL
-    from perdure.moves import Move
+    from perdure.model.records import LOCAL
+    from perdure.policy.moves import Move
+    from perdure.upkeep.linkcheck import relocating
 
     if len(before) != len(after):
         raise click.UsageError("as many --to as --from are needed")

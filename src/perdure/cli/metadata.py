@@ -14,12 +14,12 @@ from perdure.cli.pwid import known_archives, pwid
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
-    from perdure.archives.known import Archives
-    from perdure.description import About
+    from perdure.archives.pwid.known import Archives
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
     from perdure.metadata.port import Described
+    from perdure.model.about import About
+    from perdure.registry import Registry
 
 _part = click.option(
     "--part", metavar="SPEC", help="A part of what has no parts in its own syntax."
@@ -74,8 +74,8 @@ def cite(
 def _described(
     registry: Registry, identifier: Identifier, url: str | None, part: str | None
 ) -> Described:
-    from perdure import rules
-    from perdure.unfolding import joined
+    from perdure.policy import rules
+    from perdure.policy.unfolding import joined
 
     identifier, part = joined(identifier, part)
     record = rules.known(identifier, registry.resolver.record(identifier))
@@ -86,7 +86,7 @@ def _described(
 
 def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
     """The address at our resolver or, where it has none yet, at the public one of the scheme."""
-    from perdure.server.targets import part_path, path_of
+    from perdure.reading.targets import part_path, path_of
 
     path = path_of(identifier) if part is None else part_path(identifier, part)
     text = str(identifier)
@@ -129,7 +129,7 @@ def metadata() -> None:
 def get(identifier: Identifier, form: str, output: str, url: str | None, part: str | None) -> None:
     """Write what is known about IDENTIFIER as a record of a format."""
     from perdure import metadata as formats
-    from perdure import rules
+    from perdure.policy import rules
 
     with here().registry() as registry:
         record = rules.known(identifier, registry.resolver.record(identifier))
@@ -169,9 +169,9 @@ def set_(
     import msgspec
 
     from perdure import metadata as formats
-    from perdure import rules
     from perdure.metadata import cmdi
-    from perdure.model import LOCAL, Describe
+    from perdure.model.records import LOCAL, Describe
+    from perdure.policy import rules
 
     data = _read(file)
     name = form or formats.guess(data)
@@ -285,10 +285,10 @@ def pwid_cite(
     import msgspec
 
     from perdure import metadata as formats
-    from perdure.description import About, Publisher, Text, When, checked, person
     from perdure.ids.pwid import Pwid
     from perdure.metadata import citing
-    from perdure.model import Record
+    from perdure.model.about import About, Publisher, Text, When, checked, person
+    from perdure.model.records import Record
 
     if not isinstance(identifier, Pwid):
         raise click.UsageError(f"{str(identifier)[:80]} is no PWID; see 'perdure cite'")
@@ -329,11 +329,11 @@ _NO_ADDRESS = "no address is known at which it can be followed: give --url, or s
 def _captured_here(identifier: Pwid) -> tuple[About, str]:
     """What a capture of ours says about itself, and its address at our resolver if that has one."""
     from perdure import settings
-    from perdure.archives import titles
-    from perdure.archives.answering import is_ours
-    from perdure.archives.verdict import Verdict, asked, judge, look_up
-    from perdure.description import About
-    from perdure.server.targets import path_of
+    from perdure.archives.capture import titles
+    from perdure.archives.pwid.answering import is_ours
+    from perdure.archives.pwid.verdict import Verdict, asked, judge, look_up
+    from perdure.model.about import About
+    from perdure.reading.targets import path_of
 
     if not (here().root / settings.FILE).exists():
         return About(), ""

@@ -12,9 +12,9 @@ from perdure.cli.deposit import About, deposited
 from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
     from perdure.ids import Identifier
-    from perdure.model import Content
+    from perdure.model.records import Content
+    from perdure.registry import Registry
     from perdure.settings import Settings
 
 
@@ -56,7 +56,7 @@ def mint(
     registry owns but one series, shoulder or authority, it need not be given.
     """
     from perdure.cli import advising
-    from perdure.model import Location, Mint
+    from perdure.model.records import Location, Mint
 
     if uid is not None and foreign is not None:
         raise click.UsageError("--uid and --foreign exclude each other")
@@ -139,7 +139,7 @@ def commit(
     that of bytes whose successor is committed, or of what comes next; the format in it must be
     that of a FILE.
     """
-    from perdure.model import Commit
+    from perdure.model.records import Commit
 
     with here().registry() as registry, deposited(registry, files, about) as contents:
         if version is None:
@@ -153,7 +153,7 @@ def commit(
 
 def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, ...]) -> int | None:
     """The version that an identifier says, as a PUT reads it; None for the next."""
-    from perdure import naming, rules
+    from perdure.policy import naming, rules
 
     number, format = naming.wanted(identifier)
     rules.check_format_named(format, [one.format for one in contents])

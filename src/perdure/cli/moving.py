@@ -17,8 +17,8 @@ from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.ids.pdi import Pdi
-    from perdure.transfer.blocks import Fault
-    from perdure.transfer.importing import Source
+    from perdure.upkeep.transfer.blocks import Fault
+    from perdure.upkeep.transfer.importing import Source
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _OUTPUT = click.Path(dir_okay=False, allow_dash=True)
@@ -36,7 +36,7 @@ def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> 
     change nothing, so an import may be repeated; one that was interrupted goes on where it stopped.
     Ends with 1 where a line was bad.
     """
-    from perdure.transfer.importing import import_lines
+    from perdure.upkeep.transfer.importing import import_lines
 
     accepted = refused = 0
     with contextlib.ExitStack() as opened:
@@ -60,7 +60,7 @@ def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> 
 
 @contextlib.contextmanager
 def _source(file: str, files: Path | None) -> Iterator[Source]:
-    from perdure.transfer.importing import Source
+    from perdure.upkeep.transfer.importing import Source
 
     if file == "-":
         yield Source(sys.stdin.buffer, files or Path())
@@ -88,7 +88,7 @@ def export(pattern: Pdi | None, output: str, files: Path | None) -> None:
     `import` of the output into an empty registry makes the same promises. With --files, give
     `import` the same --files.
     """
-    from perdure.transfer.exporting import export_lines
+    from perdure.upkeep.transfer.exporting import export_lines
 
     with (
         here().registry() as registry,
@@ -110,7 +110,7 @@ def dedupe(file: str, duplicates: bool) -> None:
     location as an earlier line, by what the registry knows. With --duplicates it is the other way
     round, and with --json every line is answered.
     """
-    from perdure.dedupe import Known, Nothing, sieve
+    from perdure.upkeep.dedupe import Known, Nothing, sieve
 
     with contextlib.ExitStack() as opened:
         lines = opened.enter_context(

@@ -18,7 +18,7 @@ from perdure.errors import InvalidRequest
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
-    from perdure.linkcheck.collecting import Within
+    from perdure.upkeep.linkcheck.collecting import Within
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -42,7 +42,7 @@ def _identifier(text: str) -> Identifier:
 
 
 def _named(text: str) -> tuple[Identifier, str | None]:
-    from perdure.unfolding import apart
+    from perdure.policy.unfolding import apart
 
     return apart(text)
 
@@ -59,7 +59,7 @@ def _pattern(text: str) -> Pdi:
 
 
 def _within(text: str) -> Within:
-    from perdure.linkcheck.collecting import parse_within
+    from perdure.upkeep.linkcheck.collecting import parse_within
 
     return parse_within(text)
 

@@ -48,9 +48,9 @@ def part(
     sec=23,57                 seconds of sound or video
     xpointer(//table[2])      what is in no PDI is read by the rules of the media type
     """
-    from perdure.extraction import Extraction
     from perdure.extractors.port import body_chunks
     from perdure.parts import annotation
+    from perdure.reading.extraction import Extraction
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
@@ -88,7 +88,7 @@ def part(
 @_charset
 def parts(file: str, media_type: str | None, charset: str | None) -> None:
     """Tell what of FILE can be addressed: characters, tags, pixels, pages, seconds."""
-    from perdure.extraction import Extraction
+    from perdure.reading.extraction import Extraction
 
     source = _source(file, media_type, charset)
     extraction = Extraction()
@@ -126,7 +126,7 @@ def verify_part(
     Ends with 1 where it is not.
     """
     from perdure.cli import fetching
-    from perdure.unfolding import joined
+    from perdure.policy.unfolding import joined
 
     identifier, behind = named
     identifier, spec = joined(identifier, behind if spec is None else spec)
@@ -150,9 +150,9 @@ def prepare(pattern: Pdi | None) -> None:
     a part is asked for, while somebody waits. They lie in indexes/, which can be deleted at any
     time. What cannot be prepared is printed, one line each. Ends with 1 where there is any.
     """
-    from perdure import audit
     from perdure.errors import PerdureError
-    from perdure.model import Finding
+    from perdure.model.records import Finding
+    from perdure.upkeep import audit
 
     count = problems = 0
     with here().registry() as registry, progress("preparing", total=None, unit="documents") as bar:
@@ -203,8 +203,8 @@ def _source(file: str, media_type: str | None, charset: str | None) -> Source:
     """A file of one's own, with the type that is given or found."""
     from pathlib import Path
 
-    from perdure.detect import LOOK, detect
     from perdure.extractors.port import Source
+    from perdure.formats.detect import LOOK, detect
 
     path = Path(file)
     with path.open("rb") as opened:

@@ -17,8 +17,8 @@ from perdure.cli import exits, options
 from perdure.cli.command import Command, Group, here
 
 if TYPE_CHECKING:
-    from perdure.archives.known import Archive, Archives
     from perdure.archives.port import Capture
+    from perdure.archives.pwid.known import Archive, Archives
     from perdure.errors import PerdureError
     from perdure.ids import Identifier
     from perdure.ids.pwid import Pwid
@@ -74,8 +74,8 @@ def make(
     URL alone is the address at which an archive plays something back:
     https://web.archive.org/web/20160122112029/http://www.dr.dk
     """
-    from perdure.archives.making import make as made
-    from perdure.archives.making import write
+    from perdure.archives.pwid.making import make as made
+    from perdure.archives.pwid.making import write
 
     settings = _settings()
     collection = ""
@@ -177,7 +177,7 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 )
 def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> None:
     """List the web archives that are known, or those called ID: id, access, status, name."""
-    from perdure.archives import registries
+    from perdure.archives.pwid import registries
     from perdure.errors import UnknownArchive
 
     if source is not None:
@@ -213,14 +213,14 @@ def _settings() -> Settings:
 
 def known_archives() -> Archives:
     """The archives that the package knows, and those of the operator."""
-    from perdure.archives.known import load
+    from perdure.archives.pwid.known import load
 
     return load(_settings(), here().root)
 
 
 def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
     """The PWID that a playback address means, and the archive's collection in it."""
-    from perdure.archives.making import make as made
+    from perdure.archives.pwid.making import make as made
     from perdure.errors import InvalidRequest, quote
 
     found = known_archives().from_playback(url)
@@ -241,9 +241,9 @@ def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
 
 def _record(path: Path, offset: int | None, id: str | None) -> Capture:
     """The record that begins at an offset, or has an id. Raises NotFound."""
-    from perdure.archives.careful import Shared
+    from perdure.archives.files.careful import Shared
+    from perdure.archives.files.scanning import Place, scan
     from perdure.archives.port import Capture
-    from perdure.archives.scanning import Place, scan
     from perdure.cli.progress import progress
     from perdure.errors import NotFound, quote
 
@@ -326,7 +326,7 @@ def _tell_grammars(found: Pwid) -> None:
 
 def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
     """Why a PWID has no address."""
-    from perdure.archives.playback import digits, is_uri
+    from perdure.archives.pwid.playback import digits, is_uri
     from perdure.errors import ArchiveClosed, InvalidRequest, UnknownArchive
 
     if archive is None:
@@ -350,10 +350,10 @@ def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> Perdu
 
 def _import(source: Path) -> None:
     """Adds the archives of a file that are not known to the operator's own file."""
-    from perdure.archives import registries
-    from perdure.archives.known import read_toml
-    from perdure.blobs.durable import write_durably
+    from perdure.archives.pwid import registries
+    from perdure.archives.pwid.known import read_toml
     from perdure.errors import InvalidMetadata, InvalidRequest
+    from perdure.storage.segments.durable import write_durably
 
     settings, root = _settings(), here().root
     if not settings.archives_file:
@@ -369,7 +369,7 @@ def _import(source: Path) -> None:
     path = root / settings.archives_file
     had = path.read_text("utf-8") if path.exists() else ""
     own = read_toml(had, path)
-    from perdure.archives.known import Archives, packaged
+    from perdure.archives.pwid.known import Archives, packaged
 
     known = Archives((*packaged(), *own))
     read = registries.read(text)

@@ -11,11 +11,11 @@ from perdure.cli.command import Command, here
 from perdure.cli.output import output_file
 
 if TYPE_CHECKING:
-    from perdure.app import Registry
     from perdure.cli.fetching import Delivery
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
     from perdure.parts import Selector
+    from perdure.registry import Registry
 
 _accept = click.option(
     "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
@@ -58,7 +58,7 @@ def get(
     """
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
-    from perdure.unfolding import joined
+    from perdure.policy.unfolding import joined
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
@@ -89,7 +89,7 @@ def get(
 def _check_single(registry: Registry, identifier: Identifier) -> None:
     """Raises InvalidRequest for a pattern of several resources."""
     from perdure.ids.pdi import Pdi
-    from perdure.naming import refused
+    from perdure.policy.naming import refused
 
     is_pattern = isinstance(identifier, Pdi) and identifier.is_pattern
     if is_pattern and registry.resolver.record(identifier) is None:
@@ -162,7 +162,7 @@ def resolve(
     import msgspec
 
     from perdure.cli import archived, fetching, steps
-    from perdure.model import Step, Want
+    from perdure.model.records import Step, Want
 
     with here().registry() as registry:
         pwid = archived.archived(registry, identifier)
@@ -233,8 +233,8 @@ def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: st
 @click.option("--history", is_flag=True, help="All revisions of the record, the oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
     """Tell what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
-    from perdure import naming, rules
     from perdure.cli import steps
+    from perdure.policy import naming, rules
 
     with here().registry() as registry:
         _check_single(registry, identifier)

@@ -42,7 +42,7 @@ def init(
     handle_prefix: tuple[str, ...],
 ) -> None:
     """Make a registry in DIRECTORY, or add to what the one there mints for."""
-    from perdure.app import initialise
+    from perdure.registry import initialise
 
     root = directory or here().root
     settings = initialise(
@@ -111,7 +111,7 @@ def doctor(url: str, timeout: float) -> None:
 
     Ends with 1 where identifiers arrive damaged.
     """
-    from perdure.server.doctor import probe
+    from perdure.server.protocol.doctor import probe
 
     worst = False
     for found in probe(url, timeout=timeout):

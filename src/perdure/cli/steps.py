@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.model import (
+from perdure.model.records import (
     Choices,
     Description,
     Fetch,

@@ -11,7 +11,7 @@ from perdure.cli.command import Command, here
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.unfolding import Unfolded, Unfolding
+    from perdure.policy.unfolding import Unfolded, Unfolding
 
 
 @click.command(cls=Command)
@@ -25,12 +25,12 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
 
     With --try, a template can be looked at before it gets into the settings.
     """
-    from perdure import templates
     from perdure.cli import fetching
-    from perdure.decide import decide
     from perdure.errors import PartNotSupported
-    from perdure.model import Redirect, Want
-    from perdure.unfolding import Unfolding
+    from perdure.model.records import Redirect, Want
+    from perdure.policy import templates
+    from perdure.policy.decide import decide
+    from perdure.policy.unfolding import Unfolding
 
     general = tuple(str(templates.read(text)) for text in tried)
     with here().registry() as registry:
@@ -51,7 +51,7 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
 def _taken_apart(unfolding: Unfolding, identifier: Identifier, part: str | None) -> Unfolded:
     """The whole and its part. Raises NotFound where the whole is not registered."""
     from perdure.errors import NotFound
-    from perdure.unfolding import Unfolded
+    from perdure.policy.unfolding import Unfolded
 
     record = unfolding.record(identifier)
     if record is not None:

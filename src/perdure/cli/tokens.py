@@ -11,9 +11,10 @@ from perdure.cli import options
 from perdure.cli.command import Group, here
 
 if TYPE_CHECKING:
-    from perdure.model import Token
+    from perdure.model.records import Token
 
-# `perdure.rights.OPERATIONS`, written out so that --help need not load the rules; a test compares.
+# `perdure.policy.rights.OPERATIONS`, written out so that --help need not load the rules; a test
+# compares.
 OPERATIONS = (
     "mint",
     "register",
@@ -79,9 +80,9 @@ def create(
     expires: datetime | None,
 ) -> None:
     """Make a token called NAME and print it, once; only its hash is kept."""
-    from perdure.model import SaveToken, Token
-    from perdure.registrar import timestamp, utc_now
-    from perdure.tokens import digest_of_key, new_token, read_key
+    from perdure.model.records import SaveToken, Token
+    from perdure.policy.tokens import digest_of_key, new_token, read_key
+    from perdure.writing.registrar import timestamp, utc_now
 
     scopes = (*series, *authorities)
     if not scopes:
@@ -138,9 +139,9 @@ def revoke(name: str) -> None:
     """Make the token called NAME useless, at once and for ever."""
     import msgspec
 
-    from perdure.model import SaveToken
-    from perdure.registrar import timestamp, utc_now
-    from perdure.rights import NoSuchToken
+    from perdure.model.records import SaveToken
+    from perdure.policy.rights import NoSuchToken
+    from perdure.writing.registrar import timestamp, utc_now
 
     with here().registry() as registry:
         found = registry.records.token_named(name)
@@ -158,8 +159,8 @@ def history(name: str) -> None:
     """Tell what was done with the token called NAME: when, by whom, before and after."""
     import json
 
-    from perdure.revisions import changes
-    from perdure.rights import NoSuchToken
+    from perdure.policy.revisions import changes
+    from perdure.policy.rights import NoSuchToken
 
     with here().registry() as registry:
         past = registry.records.token_history(name)

@@ -1,14 +1,15 @@
 """Members of a collection: `#member=7` cuts the entry that says what the member is.
 
 How it works: the entry is given as it stands in the document, so it can be proved against it. What
-the member itself is, a resolver knows: the server leads there instead (`perdure.server.members`).
+the member itself is, a resolver knows: the server leads there instead
+(`perdure.server.resource.members`).
 """
 
 from __future__ import annotations
 
-from perdure import members
 from perdure.errors import InvalidMetadata, OverBudget, PartNotFound, PartNotSupported
 from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.model import collection as members
 from perdure.parts import Member, Selector
 
 _SHOWN = 100

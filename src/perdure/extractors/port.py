@@ -8,7 +8,7 @@ in a process of its own with bounds on its memory and time (`perdure.extractors.
 
 An extractor is found by entry point, in the group `perdure.extractors`:
 
-    image = "perdure.extractors.image:EXTRACTOR"
+    image = "perdure.extractors.image.rectangle:EXTRACTOR"
 
 What must stay true: importing the module of an extractor imports no heavy library; extracting the
 same selector from the same bytes gives the same bytes, always; a part that cannot be given is an

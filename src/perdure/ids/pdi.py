@@ -19,7 +19,7 @@ citation follow. What none of them accepts goes to `perdure.ids.pdi_mistake`, wh
 
 What must stay true: `str()` is canonical and all that equality looks at; parsing it gives an equal
 value. Reading looks at nothing but the text: whether a country exists, a day has come or a version
-was committed is for `perdure.rules` and the registry.
+was committed is for `perdure.policy.rules` and the registry.
 """
 
 from __future__ import annotations

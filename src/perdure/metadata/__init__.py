@@ -7,21 +7,21 @@ one file with a `Format` in it, listed here.
     write(described(identifier, record, url), "datacite")
 
 What must stay true: what `write` gives is valid in its format, whatever was said; what `read`
-gives has passed `perdure.description.checked`. Libraries are imported when a format needs them.
+gives has passed `perdure.model.about.checked`. Libraries are imported when a format needs them.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from perdure import naming
-from perdure.description import About, Text, of_pairs
 from perdure.errors import InvalidRequest, quote
 from perdure.ids import Identifier
 from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, native, ris, turtle
 from perdure.metadata.port import LARGEST, Described, Format, wrong
-from perdure.model import Record, Representation, Version
+from perdure.model.about import About, Text, of_pairs
+from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
+from perdure.policy import naming
 
 __all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
            "find", "guess", "read", "with_part", "write"]  # fmt: skip

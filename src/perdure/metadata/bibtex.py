@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from perdure.description import Agent
 from perdure.ids.pwid import Pwid
 from perdure.metadata.csl import given_and_suffix, item
 from perdure.metadata.datacite import version
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
+from perdure.model.about import Agent
 
 _NAME = "bibtex"
 _SPECIAL = str.maketrans(

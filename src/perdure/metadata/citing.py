@@ -17,13 +17,13 @@ from functools import lru_cache
 import msgspec
 
 from perdure import metadata
-from perdure.description import About, Text, When
 from perdure.errors import InvalidRequest, Unavailable, quote
 from perdure.ids.pwid import Pwid
 from perdure.metadata.citation.extents import extent
 from perdure.metadata.citation.style import Style
 from perdure.metadata.csl import item
 from perdure.metadata.port import Described
+from perdure.model.about import About, Text, When
 
 STYLES = ("apa", "mla", "iso690", "iso690-numeric", "bibtex", "ris", "csl")
 _FORMATS = ("bibtex", "ris", "csl")

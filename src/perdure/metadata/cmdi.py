@@ -9,10 +9,10 @@ What must stay true: the bytes that come out are the bytes that went in.
 
 from __future__ import annotations
 
-from perdure.description import Attachment, is_safe
 from perdure.metadata import xml_text
 from perdure.metadata.port import wrong
 from perdure.metadata.xml_text import content, local
+from perdure.model.about import Attachment, is_safe
 
 NAME = "cmdi"
 MEDIA_TYPES = ("application/x-cmdi+xml", "application/vnd.clarin.cmdi+xml")

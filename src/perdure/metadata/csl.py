@@ -16,7 +16,12 @@ from typing import Any
 
 import msgspec
 
-from perdure.description import (
+from perdure.errors import TooLarge
+from perdure.ids.handle import Handle
+from perdure.ids.pwid import Pwid
+from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.model.about import (
     About,
     Agent,
     Code,
@@ -30,11 +35,6 @@ from perdure.description import (
     person,
     year_of,
 )
-from perdure.errors import TooLarge
-from perdure.ids.handle import Handle
-from perdure.ids.pwid import Pwid
-from perdure.metadata.port import LARGEST, Described, Format, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
 
 Item = dict[str, Any]
 

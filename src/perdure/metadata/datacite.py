@@ -14,7 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perdure.description import (
+from perdure.ids.handle import Handle
+from perdure.metadata import xml_text
+from perdure.metadata.port import Described, Format, wrong
+from perdure.metadata.resource_types import from_media
+from perdure.metadata.xml_text import any_uri, around, content, element, local
+from perdure.model.about import (
     About,
     Affiliation,
     Agent,
@@ -34,11 +39,6 @@ from perdure.description import (
     checked,
     year_of,
 )
-from perdure.ids.handle import Handle
-from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, wrong
-from perdure.metadata.resource_types import from_media
-from perdure.metadata.xml_text import any_uri, around, content, element, local
 
 NAMESPACE = "http://datacite.org/schema/kernel-4"
 SCHEMA = "http://schema.datacite.org/meta/kernel-4.6/metadata.xsd"

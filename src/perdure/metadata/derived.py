@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.description import About, checked
 from perdure.errors import PerdureError
+from perdure.model.about import About, checked
 
 SECONDS = 10
 """Of waiting; of processor time a third of it."""

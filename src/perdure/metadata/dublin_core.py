@@ -12,7 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perdure.description import (
+from perdure.metadata import xml_text
+from perdure.metadata.port import Described, Format, wrong
+from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.metadata.xml_text import content, element, local
+from perdure.model.about import (
     About,
     Agent,
     Code,
@@ -28,10 +32,6 @@ from perdure.description import (
     person,
     year_of,
 )
-from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
-from perdure.metadata.xml_text import content, element, local
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"

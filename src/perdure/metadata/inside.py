@@ -19,7 +19,7 @@ from importlib import import_module
 import msgspec
 
 from perdure import formats
-from perdure.description import About, clean, of_pairs
+from perdure.model.about import About, clean, of_pairs
 
 Pairs = dict[str, str]
 

@@ -13,7 +13,10 @@ from typing import Any
 
 import msgspec
 
-from perdure.description import (
+from perdure.errors import TooLarge
+from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.resource_types import from_media, from_word, row
+from perdure.model.about import (
     About,
     Affiliation,
     Agent,
@@ -32,9 +35,6 @@ from perdure.description import (
     person,
     year_of,
 )
-from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, Described, Format, wrong
-from perdure.metadata.resource_types import from_media, from_word, row
 
 Node = dict[str, Any]
 

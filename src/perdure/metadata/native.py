@@ -1,15 +1,15 @@
 """Our own form: a description as JSON, with nothing lost.
 
-Specification: docs/reference/metadata.md; the members are those of `perdure.description.About`.
+Specification: docs/reference/metadata.md; the members are those of `perdure.model.about.About`.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from perdure.description import About, checked
 from perdure.errors import TooLarge
 from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.model.about import About, checked
 
 _NAME = "json"
 _decode = msgspec.json.Decoder(About).decode

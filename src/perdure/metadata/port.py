@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.description import About
 from perdure.errors import InvalidMetadata
 from perdure.ids import Identifier
+from perdure.model.about import About
 from perdure.parts import Selector
 
 LARGEST = 1 << 20

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perdure.description import Agent
 from perdure.metadata.csl import item
 from perdure.metadata.datacite import version
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
+from perdure.model.about import Agent
 
 _NAME = "ris"
 

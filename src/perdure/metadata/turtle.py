@@ -15,10 +15,10 @@ from datetime import date
 from importlib import import_module
 from typing import Any
 
-from perdure.description import Agent, Code
 from perdure.errors import Unavailable
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
+from perdure.model.about import Agent, Code
 
 _NAME = "turtle"
 _TERMS = "http://purl.org/dc/terms/"

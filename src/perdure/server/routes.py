@@ -24,8 +24,8 @@ A request is about a page of the server or about an identifier; identifiers have
 How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds what
 lives as long as the process). It makes a `Request` of the scope, finds the
 handler here, and sends the `Answer` that it returns; an error of our tree becomes a problem
-document in one place. `perdure.server.http` answers malformed HTTP before it gets here, and
-`perdure.server.fastpath` the plain redirects.
+document in one place. `perdure.server.protocol.http` answers malformed HTTP before it gets here,
+and `perdure.server.fast.path` the plain redirects.
 
 What must stay true: a handler is `async (service, request) -> Answer` and does nothing else.
 """
@@ -38,28 +38,24 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
 from perdure.errors import Corrupt, PerdureError, Unavailable
-from perdure.server import (
+from perdure.server.apis import (
     capturing,
     cdx,
     granting,
     handle_search,
     handles,
     iiif,
-    logs,
     memento,
-    metadata,
-    methods,
-    own,
-    problems,
-    reading,
     replay,
-    signatures,
     thttp,
 )
-from perdure.server.answers import Answer, begin, send
-from perdure.server.doctor import echo_answer
-from perdure.server.request import Receive, Request, Scope, Send
-from perdure.server.service import Service
+from perdure.server.common import logs, problems, signatures
+from perdure.server.common.answers import Answer, begin, send
+from perdure.server.common.request import Receive, Request, Scope, Send
+from perdure.server.common.service import Service
+from perdure.server.pages import own
+from perdure.server.protocol.doctor import echo_answer
+from perdure.server.resource import metadata, methods, reading
 
 Handler = Callable[[Service, Request], Awaitable[Answer]]
 

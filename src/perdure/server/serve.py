@@ -27,22 +27,22 @@ from typing import Any
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from perdure.app import Registry
 from perdure.errors import BadSettings, PerdureError
-from perdure.generation import Generation
-from perdure.linkcheck import scheduling
-from perdure.linkcheck.health import Health
-from perdure.server import logs
-from perdure.server.bearers import Bearers
-from perdure.server.fastmint import FastMint
-from perdure.server.fastpath import FastPath
-from perdure.server.http import protocol_class
-from perdure.server.http_h11 import RawTargetH11Protocol
-from perdure.server.metrics import DIRECTORY, Metrics
-from perdure.server.request import Receive, Scope, Send
+from perdure.registry import Registry
+from perdure.server.common import logs
+from perdure.server.common.bearers import Bearers
+from perdure.server.common.metrics import DIRECTORY, Metrics
+from perdure.server.common.request import Receive, Scope, Send
+from perdure.server.common.service import Service
+from perdure.server.fast.mint import FastMint
+from perdure.server.fast.path import FastPath
+from perdure.server.protocol.http import protocol_class
+from perdure.server.protocol.http_h11 import RawTargetH11Protocol
+from perdure.server.protocol.sendfile import offering
 from perdure.server.routes import Application
-from perdure.server.sendfile import offering
-from perdure.server.service import Service
+from perdure.storage.generation import Generation
+from perdure.upkeep.linkcheck import scheduling
+from perdure.upkeep.linkcheck.health import Health
 
 GRACE = 30  # seconds
 _SEAL_EVERY = 60  # seconds

@@ -15,7 +15,7 @@ from functools import cache
 
 import jinja2
 
-from perdure.server.answers import Answer, plain
+from perdure.server.common.answers import Answer, plain
 
 HTML = "text/html; charset=utf-8"
 

@@ -1,0 +1,396 @@
+"""Capturing a page with all that belongs to it, into a WARC file.
+
+How it works: the page is fetched, and then what it names (images, style sheets, scripts, frames;
+`perdure.archives.capture.references` knows them, as for replay), and what frames and style sheets
+name in turn. Each exchange becomes a response and a request record as soon as it is there. A
+redirect is a record, too, and where it leads to the next thing to fetch. Cookies that are set on
+the way are brought along until the page is there, as a browser does, and then forgotten.
+
+What must stay true: a response record holds the bytes that were on the wire; every address goes
+through `perdure.fetching`, so that no page can make this machine look into its own network; time,
+memory and the number of requests are bounded, and what was left out is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from secrets import token_hex
+from time import monotonic
+from typing import Any, BinaryIO
+
+import msgspec
+
+from perdure.archives.capture import references
+from perdure.archives.files import heads
+from perdure.archives.libraries import library as import_library
+from perdure.archives.library import Library
+from perdure.archives.pwid.making import make
+from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
+from perdure.fetching.cookies import Cookies
+from perdure.fetching.fetcher import redirect
+from perdure.fetching.targets import joined, target
+from perdure.ids.pwid import Pwid
+from perdure.settings import Settings
+
+_BELONGS = frozenset(("resource", "style", "frame"))
+_HTML = frozenset(("text/html", "application/xhtml+xml", ""))  # who says nothing means HTML
+
+Watch = Callable[[int, int, str], None]
+"""Told how many requests were made, how many are known of, and what was fetched last."""
+
+
+def _nobody(done: int, known: int, last: str) -> None:
+    """Nobody is watching."""
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one capture may cost."""
+
+    requests: int = 1000
+    wire: int = 512 << 20
+    """Bytes received, all in all; what is under way beyond it is still recorded."""
+    seconds: int = 900
+    """For all of it; likewise."""
+    deepest: int = 4
+    """Frames in frames, style sheets importing style sheets."""
+    redirects: int = 10
+    """In a row."""
+    at_once: int = 4
+    """Requests under way. Each takes up to twice the fetcher's limit on a body in memory."""
+
+
+class Missing(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that belongs to the page and is not in the file, or not in whole."""
+
+    uri: str
+    reason: str
+
+
+class Captured(msgspec.Struct, frozen=True, kw_only=True):
+    """What was captured."""
+
+    pwid: Pwid
+    """Of the page, where redirects led to."""
+    status: int
+    """That the page had."""
+    exchanges: int
+    wire: int
+    """Bytes received."""
+    missing: tuple[Missing, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        """What machines are told."""
+        return {
+            "pwid": str(self.pwid),
+            "urn": self.pwid.urn,
+            "status": self.status,
+            "exchanges": self.exchanges,
+            "bytes": self.wire,
+            "missing": [msgspec.to_builtins(one) for one in self.missing],
+        }
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """An address on the list, and how it got there."""
+
+    url: str
+    role: str
+    depth: int = 0
+    hops: int = 0
+
+
+async def capture(
+    url: str,
+    into: BinaryIO,
+    *,
+    fetcher: Fetcher,
+    archive_id: str,
+    name: str,
+    bounds: Bounds | None = None,
+    watch: Watch = _nobody,
+) -> Captured:
+    """Fetches a page with its requisites and writes them as WARC/1.1, each record compressed.
+
+    `name` is what the file will be called. Raises InvalidRequest or Unreachable where the page
+    itself cannot be fetched, MalformedIdentifier where no PWID can name it, Unavailable where
+    warcio is not installed; what else cannot be fetched is in `missing`.
+    """
+    target(url)  # before anything is written
+    make(archive_id, "2000", "page", url)
+    writer = _Writer(into, name=name, user_agent=fetcher.user_agent)
+    return await _Capture(fetcher, writer, bounds or Bounds(), watch).run(url, archive_id)
+
+
+class _Capture:
+    """One capture under way."""
+
+    def __init__(self, fetcher: Fetcher, writer: _Writer, bounds: Bounds, watch: Watch) -> None:
+        self._fetcher = fetcher
+        self._writer = writer
+        self._bounds = bounds
+        self._watch = watch
+        self._waiting: deque[_Wanted] = deque()
+        self._known: set[str] = set()
+        self._missing: list[Missing] = []
+        self._cookies = Cookies()
+        self._asked = 0
+        self._wire = 0
+        self._began = monotonic()
+
+    async def run(self, url: str, archive_id: str) -> Captured:
+        page = await self._page(joined(url, ""))
+        running: dict[asyncio.Task[Exchange], _Wanted] = {}
+        try:
+            while self._waiting or running:
+                while self._waiting and len(running) < self._bounds.at_once:
+                    wanted = self._waiting.popleft()
+                    if self._is_affordable(wanted):
+                        running[self._begin(wanted)] = wanted
+                if running:
+                    done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    for task in done:
+                        self._finish(task, running.pop(task))
+        finally:
+            for task in running:
+                task.cancel()
+        return Captured(
+            pwid=make(archive_id, page.began, "page", page.url),
+            status=page.status,
+            exchanges=self._writer.exchanges,
+            wire=self._wire,
+            missing=tuple(self._missing),
+        )
+
+    async def _page(self, url: str) -> Exchange:
+        """The page itself, over all redirects. It must be there."""
+        met: set[tuple[str, str]] = set()
+        while True:
+            where = target(url).url
+            state = where, self._cookies.field(where)
+            hops = len(met)
+            if state in met or hops > self._bounds.redirects:
+                reason = "its redirects go on without end"
+                raise Unreachable(what=quote(where), reason=reason, cause=Cause.REDIRECTS.value)
+            if monotonic() - self._began > self._bounds.seconds:
+                raise Unreachable(
+                    what=quote(where), reason="its redirects take too long", cause=Cause.TIME.value
+                )
+            if where in self._known:
+                await asyncio.sleep(1)  # a PWID names a second: two captures in one would be one
+            met.add(state)
+            self._known.add(where)
+            self._asked += 1
+            wanted = _Wanted(where, "frame")
+            exchange = await self._exchange(wanted)
+            onwards = redirect(exchange)
+            self._write(exchange)
+            self._watch(self._asked, len(self._known), where)
+            if onwards is None:
+                self._read_on(exchange, wanted)
+                return exchange
+            url = onwards
+
+    async def _exchange(self, wanted: _Wanted) -> Exchange:
+        cookies = self._cookies.field(wanted.url)
+        fields = (("Cookie", cookies),) if cookies else ()
+        exchange = await self._fetcher.exchange(wanted.url, headers=fields)
+        self._cookies.keep(exchange)
+        return exchange
+
+    def _begin(self, wanted: _Wanted) -> asyncio.Task[Exchange]:
+        self._asked += 1
+        return asyncio.create_task(self._exchange(wanted))
+
+    def _finish(self, task: asyncio.Task[Exchange], wanted: _Wanted) -> None:
+        try:
+            exchange = task.result()
+        except PerdureError as error:
+            self._miss(wanted.url, str(error))
+        else:
+            self._keep(exchange, wanted)
+        self._watch(self._asked, len(self._known), wanted.url)
+
+    def _is_affordable(self, wanted: _Wanted) -> bool:
+        for spent, most, what in (
+            (self._asked, self._bounds.requests, "requests"),
+            (self._wire, self._bounds.wire, "bytes"),
+            (int(monotonic() - self._began), self._bounds.seconds, "seconds"),
+        ):
+            if spent >= most:
+                self._miss(wanted.url, f"left out: a capture may take {most} {what}")
+                return False
+        return True
+
+    def _keep(self, exchange: Exchange, wanted: _Wanted) -> None:
+        """Records an exchange and puts on the list what it leads to."""
+        self._write(exchange)
+        onwards = redirect(exchange)
+        if onwards is None:
+            self._read_on(exchange, wanted)
+        elif onwards == exchange.url or wanted.hops >= self._bounds.redirects:
+            self._miss(onwards, "redirects go on without end")
+        else:
+            self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
+
+    def _write(self, exchange: Exchange) -> None:
+        self._writer.write(exchange)
+        self._wire += len(exchange.received)
+        if exchange.truncated:
+            self._miss(exchange.url, f"cut off ({exchange.truncated})")
+
+    def _read_on(self, exchange: Exchange, wanted: _Wanted) -> None:
+        """Puts on the list what a document names."""
+        if wanted.depth < self._bounds.deepest:
+            for one in self._named_by(exchange, wanted):
+                self._want(_Wanted(one.uri, one.role, wanted.depth + 1))
+
+    def _want(self, wanted: _Wanted) -> None:
+        try:
+            url = target(wanted.url).url
+        except InvalidRequest as error:
+            url = wanted.url
+            is_of_web = url.startswith(("http:", "https:"))
+            if url not in self._known and (is_of_web or wanted.hops):
+                self._miss(url, str(error))
+            self._known.add(url)  # `data:` and the like lie in the page itself
+            return
+        if url not in self._known:
+            self._known.add(url)
+            self._waiting.append(wanted)
+
+    def _miss(self, uri: str, reason: str) -> None:
+        self._missing.append(Missing(uri=uri, reason=reason))
+
+    def _named_by(self, exchange: Exchange, wanted: _Wanted) -> list[references.Address]:
+        """What belongs to a document, in order."""
+        css = exchange.media_type == "text/css"
+        if not css and (exchange.media_type not in _HTML or wanted.role != "frame"):
+            return []
+        text = self._fetcher.content(exchange)
+        if exchange.body and not text:
+            coding = exchange.header("Content-Encoding") or "damaged"
+            self._miss(exchange.url, f"its content coding ({coding}) was not undone to read on")
+        charset = heads.charset_of(exchange.header("Content-Type") or "")
+        found = references.addresses(text, exchange.url, css=css, charset=charset)
+        return [one for one in found if one.role in _BELONGS]
+
+
+class _Verbatim:
+    """The head of a message as it was on the wire, in the place where warcio has a parsed one."""
+
+    def __init__(self, head: bytes) -> None:
+        self.headers_buff = head
+
+    def compute_headers_buffer(self, header_filter: object = None) -> None:
+        """warcio would write the fields anew, and escape what is not ASCII."""
+
+
+class _Writer:
+    """Writes exchanges with warcio, which computes the digests of blocks and payloads."""
+
+    def __init__(self, into: BinaryIO, *, name: str, user_agent: str) -> None:
+        writers = import_library("warcio.warcwriter")
+        self._warc: Any = writers.WARCWriter(into, gzip=True, warc_version="WARC/1.1")
+        self.exchanges = 0
+        info = self._warc.create_warcinfo_record(
+            name,
+            {
+                "software": software(),
+                "format": "WARC File Format 1.1",
+                "conformsTo": "http://iipc.github.io/warc-specifications/specifications/"
+                "warc-format/warc-1.1/",
+                "http-header-user-agent": user_agent,
+                "robots": "ignore",
+            },
+        )
+        self._info_id = info.rec_headers.get_header("WARC-Record-ID")
+        self._warc.write_record(info)
+
+    def write(self, exchange: Exchange) -> None:
+        """The response, and the request that it answered."""
+        response = self._record("response", exchange, exchange.received, exchange.head_length)
+        request = self._record("request", exchange, exchange.sent, len(exchange.sent))
+        self._warc.write_request_response_pair(request, response)
+        self.exchanges += 1
+
+    def _record(self, kind: str, exchange: Exchange, block: bytes, head: int) -> Any:
+        fields = {
+            "WARC-Date": exchange.began,
+            "WARC-IP-Address": exchange.address.partition("%")[0],
+            "WARC-Warcinfo-ID": self._info_id,
+        }
+        if kind == "response" and exchange.truncated:
+            fields["WARC-Truncated"] = exchange.truncated
+        return self._warc.create_warc_record(
+            exchange.url,
+            kind,
+            payload=io.BytesIO(block[head:]),
+            length=len(block) - head,
+            http_headers=_Verbatim(block[:head]),
+            warc_headers_dict=fields,
+        )
+
+
+def fetcher(settings: Settings, limits: Limits) -> Fetcher:
+    """What asks servers on behalf of this registry, and says so."""
+    about = f" (+{settings.base_url})" if settings.base_url else ""
+    return Fetcher(user_agent=software() + about, networks=settings.private_networks, limits=limits)
+
+
+def software() -> str:
+    """What calls itself the maker of a file."""
+    return f"perdure/{version('perdure')}"
+
+
+def into_library(
+    url: str,
+    library: Library,
+    incoming: Path,
+    *,
+    fetcher: Fetcher,
+    archive_id: str,
+    bounds: Bounds,
+    watch: Watch = _nobody,
+) -> tuple[Captured, str]:
+    """Captures a page into the archive files of a registry, and tells the name of the file.
+
+    Runs an event loop of its own. `incoming` is where the file grows; it is in the index with all
+    of it or not at all. Raises what `capture` and `Library.add` raise.
+    """
+    path = incoming / file_name(url, mark=token_hex(2))
+    try:
+        with path.open("xb") as into:
+            captured = asyncio.run(
+                capture(
+                    url,
+                    into,
+                    fetcher=fetcher,
+                    archive_id=archive_id,
+                    name=path.name,
+                    bounds=bounds,
+                    watch=watch,
+                )
+            )
+        (added,) = library.add(path, move=True)
+    finally:
+        path.unlink(missing_ok=True)
+    return captured, added.file.name
+
+
+def file_name(url: str, *, mark: str, at: datetime | None = None) -> str:
+    """What to call the file of a capture: by its time and host, and a mark of its own.
+
+    >>> moment = datetime(2016, 1, 22, 11, 20, 29, tzinfo=UTC)
+    >>> file_name("http://www.dr.dk/a", mark="1f", at=moment)
+    '20160122112029-www.dr.dk-1f.warc.gz'
+    """
+    moment = at or datetime.now(UTC)
+    host = target(url).host.replace(":", "_")
+    return f"{moment:%Y%m%d%H%M%S}-{host[:100]}-{mark}.warc.gz"

@@ -1,0 +1,56 @@
+"""What an archived page says about itself: its title, who wrote it, when. For references to it.
+
+How it works: the payload of the capture is read by what reads documents that are held
+(`perdure.metadata.derived`), in a process of its own, in the charset that a browser would take:
+that of a byte-order mark, that which the server gave, that which the document declares; else what
+the bytes look like.
+
+What must stay true: what cannot be read says nothing; the answer comes within bounds.
+"""
+
+from __future__ import annotations
+
+import codecs
+import tempfile
+from pathlib import Path
+
+from perdure import formats
+from perdure.archives.capture import pages
+from perdure.archives.index.revisits import original
+from perdure.archives.port import ArchiveFiles, Capture, Captures
+from perdure.errors import PerdureError
+from perdure.formats.detect import detect
+from perdure.metadata import derived
+from perdure.model.about import About
+
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SUCCESS = range(200, 300)
+
+
+def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
+    """What a capture says about itself; nothing of what is no document, or of an error page."""
+    found = original(captures, capture).capture
+    is_document = capture.media_type in derived.TYPES
+    if found is None or not is_document or capture.status not in (None, *_SUCCESS):
+        return About()
+    try:
+        data, charset = pages.payload(captures, files, found)
+    except PerdureError:
+        return About()
+    with tempfile.NamedTemporaryFile(prefix="perdure-") as file:
+        file.write(data or b"")
+        file.flush()
+        place = derived.Document(
+            Path(file.name),
+            0,
+            len(data or b""),
+            capture.media_type,
+            _charset(charset, data or b""),
+        )
+        return derived.read(place) or About()
+
+
+def _charset(given: str | None, data: bytes) -> str | None:
+    if given and formats.python_codec(given) and not data.startswith(_MARKS):
+        return given
+    return detect(data).charset

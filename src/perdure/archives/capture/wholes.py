@@ -1,0 +1,100 @@
+"""A page with all that it consists of, wherever its redirects led: what is kept of it, what is not.
+
+How it works: `pages.resources` tells what a document names; where a redirect was captured, what it
+leads to is looked up at the time of the page like all the rest, and read on in turn.
+
+What must stay true: nothing is fetched from anywhere; every URL is in the result once; bounds are
+those of `pages`, and `MOST_REDIRECTS` documents behind redirects.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import closing
+
+import msgspec
+
+from perdure.archives.capture import pages
+from perdure.archives.capture.references import absolute
+from perdure.archives.files import heads
+from perdure.archives.index.revisits import original
+from perdure.archives.port import ArchiveFiles, Capture, Captures
+from perdure.archives.pwid.verdict import at, judge, look_up
+from perdure.errors import PerdureError
+
+MOST_REDIRECTS = 256
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+class Whole(msgspec.Struct, frozen=True, kw_only=True):
+    """A page and its pieces."""
+
+    captures: tuple[Capture, ...]
+    """The page first."""
+    missing: tuple[str, ...]
+    """URIs that it names and that were not captured."""
+    unread: tuple[str, ...]
+    """Documents of it that are there and cannot be read, so that what they name is not known."""
+    complete: bool
+    """Whether nothing was left out because there was too much."""
+
+
+def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
+    """What a page consists of."""
+    found: dict[str, Capture] = {}
+    missing: dict[str, None] = {}
+    unread: dict[str, None] = {}
+    waiting = deque([page])
+    redirects, complete = 0, True
+    while waiting:
+        start = waiting.popleft()
+        listed = [start]
+        if pages.is_html(start.media_type) or pages.is_css(start.media_type):
+            consists = pages.resources(captures, files, start)
+            for one in consists.resources:
+                if one.judgement.capture is None:
+                    missing[one.uri] = None
+                else:
+                    listed.append(one.judgement.capture)
+            unread |= dict.fromkeys(consists.unread)
+            complete = complete and consists.complete
+        for capture in listed:
+            if capture.uri in found:
+                continue
+            found[capture.uri] = capture
+            uri = _behind(captures, files, capture) if capture.status in _REDIRECTS else ""
+            if not uri or uri in found:
+                continue
+            redirects += 1
+            wanted = at(uri, page.time)
+            onwards = judge(wanted, look_up(captures, wanted), nearest=True).capture
+            if onwards is None:
+                missing[uri] = None
+            elif redirects > MOST_REDIRECTS:
+                complete = False
+            else:
+                waiting.append(onwards)
+    return Whole(
+        captures=tuple(found.values()),
+        missing=tuple(missing),
+        unread=tuple(unread),
+        complete=complete,
+    )
+
+
+def _behind(captures: Captures, files: ArchiveFiles, redirect: Capture) -> str:
+    """Where an archived redirect leads; empty where that is nowhere on the Web, or not readable.
+
+    A revisit may have the header fields itself, or leave them to its original.
+    """
+    location = ""
+    for one in (redirect, original(captures, redirect).capture):
+        if one is None or location:
+            break
+        try:
+            with closing(files.open(one)) as record:
+                location = heads.value_of(record.headers, "Location")
+        except PerdureError:
+            return ""
+    uri = (absolute(redirect.uri, location) or "").partition("#")[0]
+    return uri if uri.startswith(("http://", "https://")) else ""

@@ -1,0 +1,317 @@
+"""Archive files read byte by byte, where they are damaged or not written as they should be.
+
+How it works: a record begins at an offset; its head says how long it is. Where that holds, the next
+one begins behind it; where it does not, the next place where a record can begin is looked for, and
+what lies between is reported. Members of compressed files are taken one by one; a file that was
+compressed as one stream is reported as such (`Shared`) and read inflated.
+
+What must stay true: every byte of a file belongs to a record that is yielded or to a flaw that is;
+a record whose head can be read is yielded even where its block is damaged, because that it was
+captured is known; memory is bounded whatever a file says of itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from perdure.archives.files import heads
+from perdure.archives.files.heads import LONGEST_HEAD, Block, Faulty, Head
+from perdure.archives.files.windows import (
+    PIECE,
+    Damaged,
+    Gunzipped,
+    Readable,
+    Window,
+    member,
+    next_frame,
+)
+from perdure.archives.port import Capture
+
+_BITE = 32
+_GAP = b"\r\n"
+_LONGEST_END = len(b"\r\n\r\n")  # of a head
+_LINE_ENDS = "its lines do not end with CRLF"
+_BEGINNING = re.compile(rb"\nWARC/\d")
+_FIRST = re.compile(rb"WARC/\d")
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """What is wrong with an archive file, and where."""
+
+    offset: int
+    what: str
+
+
+class Unindexed(msgspec.Struct, frozen=True):
+    """A record that is whole and names no URI: `warcinfo`, as a rule."""
+
+    offset: int
+    kind: str
+
+
+class Shared(Exception):
+    """Several records lie in one compressed member: they have no offsets of their own.
+
+    No error: a way for the reader to take.
+    """
+
+
+Met = Capture | Flaw | Unindexed
+
+
+class _Opened(msgspec.Struct):
+    """A head that was read, with what came along behind it."""
+
+    head: Head
+    rest: bytes
+    size: int
+    """Bytes of the head."""
+    newline_only: bool
+
+
+def read(
+    window: Window, codec: str, file: str, start: int = 0, stop: int | None = None
+) -> Iterator[Met]:
+    """What lies in [start, stop), in order. Raises Shared before anything of such a member."""
+    end = window.size if stop is None else stop
+    if codec:
+        yield from _members(window, codec, file, start, end)
+    else:
+        yield from _plain(window, file, start, end)
+
+
+def line_of(head: Head, block: Block, file: str, offset: int, length: int) -> Met:
+    """What is yielded for a record."""
+    try:
+        found = heads.capture(head, block, file=file, offset=offset, length=length)
+    except Faulty as error:
+        return Flaw(offset, f"not indexed: {error}")
+    return Unindexed(offset, head.kind) if found is None else found
+
+
+def open_head(source: Readable) -> _Opened:
+    """Reads up to the end of a head. Raises Damaged where there is none."""
+    text = b""
+    while True:
+        piece = source.read(PIECE)
+        text += piece
+        opened = _headed(text.lstrip(b"\r\n") if len(text) < PIECE else text)
+        if opened:
+            return opened
+        if not piece or len(text) > LONGEST_HEAD:
+            raise Damaged("no head of a record")
+
+
+def _headed(text: bytes) -> _Opened | None:
+    if _FIRST.match(text):
+        end = heads.end_of_head(text[: LONGEST_HEAD + 4])
+        if end < 0:
+            return None
+        return _Opened(
+            heads.warc_head(heads.warc_fields(text[:end])),
+            text[end:],
+            end,
+            text[end - 4 : end] != b"\r\n\r\n",
+        )
+    found = heads.arc_head(text)
+    return _Opened(found[0], text[found[2] :], found[2], False) if found else None
+
+
+# Compressed, record by record
+# ----------------------------
+
+
+def _members(window: Window, codec: str, file: str, start: int, stop: int) -> Iterator[Met]:
+    while start < stop:
+        source = member(window, codec, start)
+        if not isinstance(source, Gunzipped):
+            after = min(next_frame(window, codec, start + 1), stop)
+            source = member(window, codec, start, after - start)
+        try:
+            source, opened = _member_head(window, start, source)
+        except Damaged as error:
+            after = _next_member(window, codec, start + 1, stop)
+            yield Flaw(start, f"{after - start} bytes cannot be read as a record: {error}")
+            start = after
+            continue
+        begin, flaw = _through_block(source, opened)
+        if isinstance(source, Gunzipped):
+            after = source.end if not flaw.startswith("gzip") else start + 1
+            if after > stop or (after < stop and window.at(after, 3) != b"\x1f\x8b\x08"):
+                found = _next_member(window, codec, start + 1, stop)
+                if not flaw:
+                    yield Flaw(after, f"{found - after} bytes lie between records")
+                after = found
+            elif flaw.startswith("gzip"):
+                after = _next_member(window, codec, start + 1, stop)
+        if flaw:
+            yield Flaw(start, flaw)
+        yield line_of(opened.head, heads.block_of(opened.head, begin), file, start, after - start)
+        start = after
+
+
+def _member_head(window: Window, start: int, source: Readable) -> tuple[Readable, _Opened]:
+    """The head of the record in a member; in small bites where the member is damaged."""
+    try:
+        return source, open_head(source)
+    except Damaged:
+        if not isinstance(source, Gunzipped):
+            raise
+    source = Gunzipped(window, start, feed=_BITE)
+    return source, open_head(source)
+
+
+def _next_member(window: Window, codec: str, start: int, stop: int) -> int:
+    """Also members that hold an ARC record, or something else that inflates."""
+    magic = {"gzip": b"\x1f\x8b\x08"}.get(codec)
+    if magic is None:
+        return min(next_frame(window, codec, start), stop)
+    while (start := window.find(magic, start, stop)) >= 0:
+        try:
+            open_head(member(window, codec, start))
+        except Damaged:
+            start += 1
+        else:
+            return start
+    return stop
+
+
+def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
+    """The first bytes of the block, and what is wrong with it. Raises Shared."""
+    begin = opened.rest[: opened.head.length] if opened.head.length is not None else opened.rest
+    left = opened.head.length
+    try:
+        if left is None:
+            total = len(opened.rest)
+            while piece := source.read(PIECE):
+                total += len(piece)
+            return begin[:LONGEST_HEAD], "no Content-Length that could be"
+        have = opened.rest
+        while len(have) < left:
+            left -= len(have)
+            have = source.read(PIECE)
+            if len(begin) < LONGEST_HEAD:
+                begin += have[:left]
+            if not have:
+                return begin[:LONGEST_HEAD], (
+                    f"the block ends {left} bytes before the {opened.head.length} "
+                    "that Content-Length announces"
+                )
+        behind = have[left:]
+        while len(behind) < 64 and (piece := source.read(PIECE)):
+            behind += piece
+        rest = behind.lstrip(_GAP)
+        if _headed_start(rest):
+            raise Shared
+        more = len(rest)
+        while piece := source.read(PIECE):
+            more += len(piece)
+    except Damaged as error:
+        return begin[:LONGEST_HEAD], str(error)
+    if more:
+        return begin[:LONGEST_HEAD], (
+            f"{more} bytes lie behind the {opened.head.length} that Content-Length announces"
+        )
+    if opened.newline_only:
+        return begin[:LONGEST_HEAD], _LINE_ENDS
+    return begin[:LONGEST_HEAD], ""
+
+
+def _headed_start(text: bytes) -> bool:
+    return bool(_FIRST.match(text) or heads.arc_head(text[:LONGEST_HEAD]))
+
+
+# Not compressed
+# --------------
+
+
+def _plain(window: Window, file: str, start: int, stop: int) -> Iterator[Met]:
+    while start < stop:
+        text = window.at(start, LONGEST_HEAD + 8)
+        blank = len(text) - len(text.lstrip(_GAP))
+        if blank:
+            start += blank
+            continue
+        opened = _headed(text)
+        if opened is None:
+            after = _next_record(window, start + 1, stop)
+            yield Flaw(start, f"{after - start} bytes cannot be read as a record")
+            start = after
+            continue
+        body = start + opened.size
+        after, flaw = _extent(window, opened, body, stop)
+        if flaw:
+            yield Flaw(start, flaw)
+        begin = window.at(body, min(LONGEST_HEAD, after - body))
+        if opened.head.length is not None:
+            begin = begin[: opened.head.length]
+        block = heads.block_of(opened.head, begin)
+        yield line_of(opened.head, block, file, start, after - start)
+        start = after
+
+
+def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int, str]:
+    """Where the next record begins, and what is wrong with the one before it."""
+    length = opened.head.length
+    if length is not None and body + length <= stop:
+        end = body + length
+        gap = window.at(end, 64)
+        rest = gap.lstrip(_GAP)
+        after = end + len(gap) - len(rest)
+        if after >= stop or _follows(window, after):
+            return min(after, stop), _LINE_ENDS if opened.newline_only else ""
+    after = _next_record(window, body, stop)
+    if length is None:
+        return after, "no Content-Length that could be"
+    missing = body + length - after
+    if missing < 0:
+        return after, f"{-missing} bytes lie behind the {length} that Content-Length announces"
+    return (
+        after,
+        f"the block ends {missing} bytes before the {length} that Content-Length announces",
+    )
+
+
+def _follows(window: Window, place: int) -> bool:
+    """Whether the next record begins at the place where it should.
+
+    A length that is off by a few bytes leads into the line that begins a record of an ARC file:
+    `ttp://…` would be the head of one, too.
+    """
+    text = window.at(place, LONGEST_HEAD)
+    if not _headed_start(text):
+        return False
+    return bool(_FIRST.match(text) or heads.ARC_START.match(text)) or (
+        window.at(place - 1, 1) == b"\n"
+    )
+
+
+def _next_record(window: Window, start: int, stop: int) -> int:
+    """The next place where a line begins that can begin a record."""
+    overlap = 8 << 10
+    at = max(start - 1, 0)
+    endless = 0  # up to here no head ends: so none does of those that begin before
+    while at < stop:
+        piece = window.at(at, min(4 * PIECE, stop - at))
+        for found in sorted(
+            [*_BEGINNING.finditer(piece), *heads.ARC_START.finditer(piece)],
+            key=lambda one: one.start(),
+        ):
+            place = at + found.start() + 1
+            if place < start:
+                continue
+            if found.re is _BEGINNING:
+                begin = max(place, endless - _LONGEST_END)
+                rest = window.at(begin, place + LONGEST_HEAD - begin)
+                if heads.end_of_head(rest) < 0:
+                    endless = begin + len(rest)
+                    continue
+            if _headed(window.at(place, LONGEST_HEAD)):
+                return place
+        if at + len(piece) >= stop or len(piece) <= overlap:
+            break
+        at += len(piece) - overlap
+    return stop

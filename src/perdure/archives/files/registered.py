@@ -1,0 +1,117 @@
+"""The archive files that are registered here, and the records in them.
+
+How it works: an index names files by a short name; what lies where is kept beside the index. A
+record is read with two or three `pread` calls from a file that is opened for it.
+
+What must stay true: a file that was changed since it was indexed gives no other capture's bytes; a
+name that somebody else wrote (in a CDXJ file, in a ZIP file, on another server) is looked up among
+those that were registered, and never becomes a path.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from perdure.archives.dates import second
+from perdure.archives.digests import same
+from perdure.archives.files.heads import Head
+from perdure.archives.files.records import WarcRecord
+from perdure.archives.files.scanning import Place
+from perdure.archives.files.windows import Damaged, Readable, Window, codec_of, member, whole
+from perdure.archives.port import Capture
+from perdure.archives.urlkey import urlkey
+from perdure.errors import Corrupt, NotFound, Unavailable
+
+
+class Places(Protocol):
+    """Where the registered files lie."""
+
+    def place(self, file: str) -> Place | None: ...
+
+
+class RegisteredFiles:
+    """Implements `perdure.archives.port.ArchiveFiles`."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def open(self, capture: Capture) -> WarcRecord:
+        """Raises NotFound where the file is not registered, Unavailable where it cannot be read
+        now, Corrupt where the record that begins at the offset is not that of the capture."""
+        place = self._places.place(capture.file)
+        if place is None:
+            raise NotFound(identifier=f"archive file {capture.file}")
+        record = self.at(place, capture.file, capture.offset, capture.length)
+        if not is_of(record.head, capture):
+            record.close()
+            raise Corrupt(
+                identifier=f"{capture.file}@{capture.offset}",
+                where="its archive file, which was changed after it was added",
+                promised=f"{capture.uri} at {capture.date}",
+                found=f"{record.head.uri} at {record.head.date}",
+            )
+        return record
+
+    def at(self, place: Place, name: str, offset: int, length: int = 0) -> WarcRecord:
+        """The record that begins at an offset; `length` in the file, where it is known."""
+        try:
+            window = place.window()
+        except OSError as error:
+            reason = error.strerror or "it cannot be read"
+            raise Unavailable(what=f"archive file {name}", reason=reason) from error
+        try:
+            return _opened(window, place, f"{name}@{offset}", offset, length)
+        except BaseException:
+            window.close()
+            raise
+
+
+def is_of(head: Head, capture: Capture) -> bool:
+    """Whether a record is the one that the index speaks of: by its URI, second and digest.
+
+    Another index may write a URI in another way, and knows no fraction of a second.
+    """
+    if not capture.key:  # nothing of an index: the record that begins a file
+        return True
+    same_uri = head.uri == capture.uri or urlkey(head.uri) in (capture.key, urlkey(capture.uri))
+    try:
+        same_time = head.date == capture.date or second(head.date) == capture.time
+    except ValueError:
+        same_time = False
+    known = head.digest and capture.digest
+    return same_uri and same_time and not (known and same(head.digest, capture.digest) is False)
+
+
+def _opened(window: Window, place: Place, where: str, offset: int, length: int) -> WarcRecord:
+    if offset < 0 or (offset >= window.size and not place.shared):
+        raise Corrupt(
+            identifier=where,
+            where="its archive file",
+            promised=f"more than {offset} bytes",
+            found=f"{window.size}",
+        )
+
+    codec = codec_of(window, 0 if place.shared else offset)
+
+    def source() -> Readable:
+        if place.shared:
+            return _Skipped(whole(window, codec), offset)
+        return member(window, codec, offset, length)
+
+    return WarcRecord(window, source, where, length or window.size - offset)
+
+
+class _Skipped:
+    """What was compressed as one, from an offset of what it holds."""
+
+    def __init__(self, source: Readable, offset: int) -> None:
+        self._source = source
+        self._left = offset
+
+    def read(self, size: int) -> bytes:
+        while self._left:
+            piece = self._source.read(min(self._left, 1 << 20))
+            if not piece:
+                raise Damaged("the file ends before the record begins")
+            self._left -= len(piece)
+        return self._source.read(size)

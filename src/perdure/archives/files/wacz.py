@@ -1,0 +1,264 @@
+"""WACZ packages (Web Archive Collection Zipped, version 1.1): archive files in a ZIP file.
+
+How it works: the archive files lie in the package stored, not compressed once more, so they are
+read where they lie, at an offset of the package. `datapackage.json` says what belongs to it, with
+the size and SHA-256 of each file, and `datapackage-digest.json` that of `datapackage.json`; all of
+it is checked. A file that was compressed all the same is inflated into the registry.
+
+What must stay true: names in a package are compared and shown, and never become paths; no more is
+inflated than its headers say and deflate can reach; entries that overlap are refused, because a
+ZIP file can say of one stretch that it is many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from perdure.archives.files.careful import Flaw
+
+MOST_ENTRIES = 100_000
+LARGEST_DESCRIPTION = 64 << 20
+_STEEPEST = 1100
+_STEEPEST_TAKEN = 100  # times; text of the web comes to a tenth of that
+_UNMEASURED = 64 << 20  # bytes that an entry may always inflate to
+_LOCAL_HEADER = 30
+_PIECE = 1 << 20
+_BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
+_PACKAGE = "datapackage.json"
+_DAMAGED = (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error)
+_DIGEST = "datapackage-digest.json"
+
+
+class Stats(msgspec.Struct, frozen=True):
+    """Where packages of before version 1.1 say it."""
+
+    hash: str = ""
+    bytes: int | None = None
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A file that belongs to the package."""
+
+    path: str
+    hash: str = ""
+    bytes: int | None = None
+    stats: Stats = Stats()
+
+
+class DataPackage(msgspec.Struct, frozen=True):
+    """What is needed of `datapackage.json`."""
+
+    resources: tuple[Resource, ...] = ()
+    wacz_version: str = ""
+
+
+class _PackageDigest(msgspec.Struct, frozen=True):
+    path: str = _PACKAGE
+    hash: str = ""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A file in the package."""
+
+    name: str
+    base: int
+    """Where its bytes begin in the package."""
+    size: int
+    """Bytes, as they lie there."""
+    inflated: int
+    """Bytes that it has."""
+    stored: bool
+
+
+class Package(msgspec.Struct, frozen=True, kw_only=True):
+    """What a WACZ file holds, and what is wrong with it."""
+
+    entries: tuple[Entry, ...] = ()
+    flaws: tuple[Flaw, ...] = ()
+
+
+def read(path: Path, suffixes: tuple[str, ...]) -> Package:
+    """The archive files of a package, known by the ends of their names. Raises OSError."""
+    flaws: list[Flaw] = []
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as package:
+            entries = list(_entries(package, file, path.stat().st_size, flaws))
+            try:
+                _check(package, {entry.name: entry for entry in entries}, flaws)
+            except _DAMAGED as error:
+                flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
+    except _DAMAGED as error:
+        flaws.append(Flaw(0, f"no ZIP file that can be read: {error}"))
+        return Package(flaws=tuple(flaws))
+    archives = [
+        entry
+        for entry in entries
+        if entry.name.lower().endswith(suffixes) and not entry.name.lower().endswith(".wacz")
+    ]
+    if not archives:
+        flaws.append(Flaw(0, "the package holds no archive file"))
+    return Package(entries=tuple(archives), flaws=tuple(flaws))
+
+
+def _entries(
+    package: zipfile.ZipFile, file: BinaryIO, size: int, flaws: list[Flaw]
+) -> Iterator[Entry]:
+    infos = package.infolist()
+    if len(infos) > MOST_ENTRIES:
+        raise ValueError(f"{len(infos)} entries")
+    if sum(info.compress_size for info in infos) > size:
+        raise ValueError("its entries overlap")
+    end = -1
+    for info in sorted(infos, key=lambda one: one.header_offset):
+        if info.is_dir():
+            continue
+        base = _begin(file, info.header_offset)
+        if info.header_offset < end or base + info.compress_size > size:
+            raise ValueError(f"the entries at {info.header_offset} overlap")
+        end = base + info.compress_size
+        if _is_elsewhere(info.filename):
+            flaws.append(Flaw(info.header_offset, f"a name that leads out: {_shown(info)}"))
+            continue
+        if info.flag_bits & 1:
+            flaws.append(Flaw(info.header_offset, f"{_shown(info)} is encrypted"))
+            continue
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            flaws.append(Flaw(info.header_offset, f"{_shown(info)} is compressed in no known way"))
+            continue
+        if info.file_size > max(info.compress_size, 64) * _STEEPEST:
+            flaws.append(
+                Flaw(
+                    info.header_offset, f"{_shown(info)} says that it inflates to more than it can"
+                )
+            )
+            continue
+        if info.file_size > max(info.compress_size * _STEEPEST_TAKEN, _UNMEASURED):
+            times = info.file_size // max(info.compress_size, 1)
+            text = f"{_shown(info)} inflates to {times} times what lies in the package: not taken"
+            flaws.append(Flaw(info.header_offset, text))
+            continue
+        yield Entry(
+            name=info.filename,
+            base=base,
+            size=info.compress_size,
+            inflated=info.file_size,
+            stored=info.compress_type == zipfile.ZIP_STORED,
+        )
+
+
+def _begin(file: BinaryIO, offset: int) -> int:
+    """Where the bytes of an entry begin: its local header has lengths of its own (4.3.7)."""
+    file.seek(offset)
+    head = file.read(_LOCAL_HEADER)
+    if len(head) < _LOCAL_HEADER or head[:4] != b"PK\x03\x04":
+        raise ValueError(f"no local header at {offset}")
+    return (
+        offset
+        + _LOCAL_HEADER
+        + int.from_bytes(head[26:28], "little")
+        + int.from_bytes(head[28:30], "little")
+    )
+
+
+def _is_elsewhere(name: str) -> bool:
+    return (
+        name.startswith("/")
+        or ".." in name.replace("\\", "/").split("/")
+        or any(ord(character) < 32 for character in name)
+    )
+
+
+def _shown(info: zipfile.ZipInfo) -> str:
+    return ascii(info.filename[:120])
+
+
+def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw]) -> None:
+    """Whether the package is what its description says."""
+    if _PACKAGE not in entries:
+        flaws.append(Flaw(0, f"no {_PACKAGE}: nothing says what the package should hold"))
+        return
+    text = _description(package, entries[_PACKAGE])
+    try:
+        described = msgspec.json.decode(text, type=DataPackage)
+        if _DIGEST in entries:
+            signed = msgspec.json.decode(
+                _description(package, entries[_DIGEST]), type=_PackageDigest
+            )
+            problem = _mismatch(signed.hash, lambda: iter([text]))
+            if problem:
+                flaws.append(Flaw(entries[_PACKAGE].base, f"{_PACKAGE}: {problem}"))
+    except msgspec.DecodeError as error:
+        flaws.append(Flaw(entries[_PACKAGE].base, f"{_PACKAGE}: {error}"))
+        return
+    for resource in described.resources:
+        entry = entries.get(resource.path)
+        if entry is None:
+            flaws.append(Flaw(0, f"{resource.path[:120]!a} is missing"))
+            continue
+        promised = resource.hash or resource.stats.hash
+        if resource.bytes not in (None, entry.inflated):
+            flaws.append(
+                Flaw(
+                    entry.base,
+                    f"{entry.name[:120]!a} has {entry.inflated} bytes, not {resource.bytes}",
+                )
+            )
+        problem = _mismatch(promised, lambda entry=entry: contents(package, entry))  # type: ignore[misc]  # the default binds the loop's value
+        if problem:
+            flaws.append(Flaw(entry.base, f"{entry.name[:120]!a}: {problem}"))
+    listed = {resource.path for resource in described.resources} | {_PACKAGE, _DIGEST}
+    flaws.extend(
+        Flaw(entry.base, f"{name[:120]!a} is not in {_PACKAGE}")
+        for name, entry in entries.items()
+        if name not in listed
+    )
+
+
+def _description(package: zipfile.ZipFile, entry: Entry) -> bytes:
+    if entry.inflated > LARGEST_DESCRIPTION:
+        raise ValueError(f"{entry.name} has {entry.inflated} bytes")
+    return b"".join(contents(package, entry))
+
+
+def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
+    algorithm, colon, digits = promised.partition(":")
+    if not colon:  # as it was written before version 1.1
+        algorithm, digits = _BY_LENGTH.get(len(promised), ""), promised
+    if algorithm not in _BY_LENGTH.values():
+        return f"no digest that is known ({promised[:40]!a})"
+    digest = hashlib.new(algorithm, usedforsecurity=False)
+    try:
+        for piece in pieces():
+            digest.update(piece)
+    except (*_DAMAGED, OSError) as error:
+        return f"it cannot be read: {error}"
+    found = digest.hexdigest()
+    return "" if found == digits.lower() else f"its {algorithm} is {found}, not {digits[:128]}"
+
+
+def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
+    """The bytes of an entry, inflated. Raises BadZipFile where they are damaged."""
+    left = entry.inflated
+    with package.open(entry.name) as file:
+        while left > 0 and (piece := file.read(min(_PIECE, left))):
+            left -= len(piece)
+            yield piece
+        if not left and not file.read(1):
+            return
+    raise zipfile.BadZipFile(f"{entry.name} has not the {entry.inflated} bytes that it says")
+
+
+def extract(path: Path, entry: Entry, target: BinaryIO) -> None:
+    """Writes an entry that is compressed to a file. Raises BadZipFile or OSError."""
+    try:
+        with zipfile.ZipFile(path) as package:
+            target.writelines(contents(package, entry))
+    except _DAMAGED as error:
+        raise zipfile.BadZipFile(str(error)) from error

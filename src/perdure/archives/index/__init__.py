@@ -1,0 +1,1 @@
+"""The index of captures: how it is written, searched and exchanged."""

@@ -1,0 +1,180 @@
+"""Writing the index of captures: a file on its way into it, and captures on their way out to runs.
+
+How it works: both are one transaction each on a connection of their own. SQLite lets one process
+write at a time; the others wait, and everybody reads what was there before.
+
+What must stay true: nothing of a transaction is seen before it is durable; one that is left early
+was never there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Self
+
+import apsw
+import msgspec
+
+from perdure.archives.index.rows import COLUMNS, Row, row_of
+from perdure.archives.index.sqlite_index import (
+    BUSY,
+    FILE,
+    NAMES,
+    ArchiveFile,
+    RunRow,
+    SqliteCaptures,
+    storage_errors,
+)
+from perdure.archives.port import Capture
+from perdure.errors import Conflict
+
+_INSERT = f"INSERT INTO captures({COLUMNS}) VALUES(?,?,{{file}},?,?,?,?,?,?,?,?)"
+_ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noqa: S608
+
+
+class Adding:
+    """A file on its way into the index. Nothing of it is seen before `finish`.
+
+    Rows collect in memory up to `_TOGETHER`, so that a small file holds the lock of the index only
+    as long as it takes to write them. Use as a context manager: leaving it early undoes everything.
+    """
+
+    _TOGETHER = 10_000
+
+    def __init__(self, root: Path) -> None:
+        with storage_errors("the index of captures"):
+            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._connection.set_busy_timeout(BUSY)
+            self._connection.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-32768")
+        self._waiting: list[Row] = []
+        self._id = 0
+        self.captures = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    def add(self, capture: Capture) -> None:
+        """Raises StorageFailed or Unavailable."""
+        self.captures += 1
+        self._waiting.append(row_of(capture))
+        if len(self._waiting) >= self._TOGETHER:
+            self._flush()
+
+    def _begin(self) -> int:
+        if not self._id:
+            with storage_errors("the index of captures"):
+                self._connection.execute("BEGIN IMMEDIATE")
+                last = self._connection.execute("SELECT max(id) FROM files").get
+            self._id = (last or 0) + 1
+        return self._id
+
+    def _flush(self) -> None:
+        id = self._begin()
+        self._waiting.sort()
+        with storage_errors("the index of captures"):
+            self._connection.executemany(_INSERT.format(file=id), self._waiting)
+        self._waiting.clear()
+
+    def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
+        """Makes it durable. Raises Conflict where the name was taken meanwhile."""
+        id = self._begin()
+        self._flush()
+        done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
+        try:
+            with storage_errors("the index of captures"):
+                self._connection.execute(
+                    "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+                    (
+                        id,
+                        done.name,
+                        done.path,
+                        done.base,
+                        done.size,
+                        done.modified,
+                        done.shared,
+                        done.added,
+                        done.records,
+                        done.captures,
+                        done.flaws,
+                    ),
+                )
+                self._connection.executemany(
+                    "INSERT INTO flaws VALUES(?,?,?,?)",
+                    ((id, number, *flaw) for number, flaw in enumerate(flaws)),
+                )
+                self._connection.execute("COMMIT")
+        except apsw.ConstraintError:
+            raise Conflict(
+                identifier=done.name, reason="a file of this name was added meanwhile", current=None
+            ) from None
+        return done
+
+    def forget(self, file: ArchiveFile) -> None:
+        """Takes a file out, with its captures, in the same transaction as what is added."""
+        self._begin()
+        with storage_errors("the index of captures"):
+            for statement in (
+                "DELETE FROM captures WHERE file=?",
+                "DELETE FROM flaws WHERE file=?",
+                "DELETE FROM files WHERE id=?",
+            ):
+                self._connection.execute(statement, (file.id,))
+
+    def moved(self, file: ArchiveFile, path: str) -> None:
+        """Says that a file lies elsewhere from now on."""
+        with storage_errors("the index of captures"):
+            self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
+
+
+class Compaction:
+    """The index while captures move from SQLite to runs: nobody else writes, everybody reads.
+
+    Use as a context manager; what was not committed is undone when it is left.
+    """
+
+    def __init__(self, root: Path) -> None:
+        with storage_errors("the index of captures"):
+            self._connection = apsw.Connection(str(root / FILE), flags=apsw.SQLITE_OPEN_READWRITE)
+            self._connection.set_busy_timeout(BUSY)
+            self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.close()
+
+    def captures(self, index: SqliteCaptures) -> Iterator[Capture]:
+        """All captures that SQLite holds, in order."""
+        return (index.capture(*row) for row in self._connection.execute(_ALL))
+
+    def names(self) -> set[str]:
+        return {name for (name,) in self._connection.execute(NAMES)}
+
+    def spill(self, run: RunRow) -> None:
+        """All captures of SQLite are in a run from now on."""
+        self._commit([], run, "DELETE FROM captures")
+
+    def replace(self, rows: Iterable[RunRow], run: RunRow) -> None:
+        """Some runs are one from now on."""
+        self._commit(rows, run, "")
+
+    def _commit(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:
+        with storage_errors("the index of captures"):
+            for row in rows:
+                self._connection.execute("DELETE FROM runs WHERE name=?", (row.name,))
+            self._connection.execute(
+                "INSERT INTO runs VALUES(?,?,?,?)", (run.name, run.level, run.lines, run.size)
+            )
+            if also:
+                self._connection.execute(also)
+            self._connection.execute("COMMIT")

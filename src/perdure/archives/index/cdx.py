@@ -1,0 +1,359 @@
+"""The CDX server API without the server: a query, what it selects, and how that is written. Pure.
+
+    url=http://www.dr.dk/   the URL; `*.dr.dk` and `http://dr.dk/a*` say their own match type
+    matchType=              exact, prefix, host, domain
+    from= to=               times of 4 to 14 digits, both included
+    closest=                the nearest to this time first, of an exact URL
+    sort=reverse            the last one first
+    limit=                  at most so many
+    filter=                 see `perdure.archives.index.filters`; may be repeated
+    fl= or fields=          names of fields with commas between
+    output=                 cdxj, json (one object on a line), text (11 fields)
+    collapse=timestamp:8    of neighbours alike in (so many characters of) a field, the first
+    page= pageSize=         pages of so many blocks of 3,000 captures; showNumPages=true counts
+    resolveRevisits=true    where the originals of revisits lie, in three further fields
+    showResumeKey=true      behind an empty line, what resumeKey= goes on with
+
+How it works: names of parameters and fields are those of pywb and those of the Internet Archive's
+server, for clients use both. Everything is a stretch of the index, read from one of its ends or
+from the middle outwards, and never held in memory.
+
+What must stay true: one query looks at no more than `MOST_READ` captures, and says so where it
+would.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote_plus
+
+import msgspec
+
+from perdure.archives.dates import seconds_between
+from perdure.archives.index import cdx_lines, filters
+from perdure.archives.index.cdx_lines import ALIASES, FIELDS, WRITERS, Writer
+from perdure.archives.index.filters import Filter
+from perdure.archives.index.ranges import KINDS, Stretch, place, stretch, walk
+from perdure.archives.index.revisits import resolved
+from perdure.archives.port import Capture, Captures
+from perdure.archives.pwid.verdict import span
+from perdure.errors import InvalidRequest, OverBudget, quote
+
+MOST_READ = 1_000_000  # captures
+BLOCK = 3000  # captures; what clients take for the lines of a block
+_PAGE_SIZE = 5  # blocks, as with pywb
+_LARGEST_PAGE = 50  # blocks
+_LARGEST_LIMIT = 1_000_000
+_MOST_FILTERS = 8
+_MOST_PARAMETERS = 64
+_UNLISTED = frozenset(("request", "continuation", "warcinfo"))
+"""Kinds of record that are no captures to anybody who lists them, unless a filter names a kind."""
+_BESIDE = 2  # records of a capture that stand next to each other: it and its request
+_RULE = "docs/reference/web-archives.md"
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """A query, read."""
+
+    url: str
+    stretch: Stretch
+    first: str | None = None
+    last: str | None = None
+    closest: str | None = None
+    reverse: bool = False
+    limit: int | None = None
+    filters: tuple[Filter, ...] = ()
+    collapse: tuple[str, int | None] | None = None
+    fields: tuple[str, ...] = ()
+    """Canonical names; empty: what the form has by itself."""
+    names: tuple[str, ...] = ()
+    """The same as the client calls them."""
+    output: str = "cdxj"
+    page: int | None = None
+    page_size: int = _PAGE_SIZE
+    counts: bool = False
+    resume: tuple[str, int] | None = None
+    """Where an answer before this one ended, and how many captures it gave of that place."""
+    shows_resume: bool = False
+    resolves: bool = False
+    """Whether revisits are told with where their payloads are."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it asks for one URL."""
+        return self.stretch.low.endswith(" ")
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether every capture that is looked at is given."""
+        plain = not self.filters and self.collapse is None and not self.resolves
+        return self.is_exact and plain and not self.page
+
+
+class Paging(NamedTuple):
+    """How many pages and blocks a query has."""
+
+    pages: int
+    size: int
+    blocks: int
+
+
+# reading a query
+# ---------------
+
+
+def read(question: str) -> Query:
+    """Read the query of a URL. Raises InvalidRequest; unknown parameters are passed over."""
+    try:
+        given = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
+    except ValueError:
+        raise _refused("query", f"at most {_MOST_PARAMETERS} parameters are read") from None
+    last = dict(given)
+    url = last.get("url", "")
+    if not url:
+        raise _refused("query", "a parameter url= is needed")
+    kind = last.get("matchType") or ""
+    if not kind and url.startswith("*."):
+        url, kind = url[2:], "domain"
+    elif not kind and url.endswith("*"):
+        url, kind = url[:-1], "prefix"
+    kind = kind or "exact"
+    if kind not in KINDS:
+        raise _refused(f"matchType {quote(kind)}", f"there are {', '.join(KINDS)}")
+    closest = _time(last, "closest", 1)
+    if closest and kind != "exact":
+        raise _refused("closest", "it asks for one URL, so matchType=exact is needed")
+    chosen = [one for name, one in given if name == "filter"]
+    if len(chosen) > _MOST_FILTERS:
+        raise _refused("filter", f"at most {_MOST_FILTERS} are read")
+    names = tuple(filter(None, (last.get("fl") or last.get("fields") or "").split(",")))
+    output = last.get("output") or "cdxj"
+    if output not in WRITERS:
+        raise _refused(f"output {quote(output)}", f"there are {', '.join(WRITERS)}")
+    return Query(
+        url=url,
+        stretch=stretch(url, kind),
+        first=_time(last, "from", 0) or _time(last, "from_ts", 0),
+        last=_time(last, "to", 1),
+        closest=closest,
+        reverse=last.get("sort") == "reverse" or _flag(last, "reverse"),
+        limit=_number(last, "limit", 1, _LARGEST_LIMIT),
+        filters=tuple(_known(filters.parse(one)) for one in chosen),
+        collapse=_collapse(last.get("collapse", "")),
+        fields=tuple(_canonical(name) for name in names),
+        names=names,
+        output=output,
+        page=_number(last, "page", 0, 1 << 30),
+        page_size=_number(last, "pageSize", 1, _LARGEST_PAGE) or _PAGE_SIZE,
+        counts=_flag(last, "showNumPages"),
+        resume=_resume(last.get("resumeKey", "")),
+        shows_resume=_flag(last, "showResumeKey"),
+        resolves=_flag(last, "resolveRevisits"),
+    )
+
+
+def _refused(what: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(what=what, reason=reason, rule=_RULE)
+
+
+def _flag(given: dict[str, str], name: str) -> bool:
+    return given.get(name, "").lower() in ("true", "1", "yes", "on")
+
+
+def _number(given: dict[str, str], name: str, low: int, high: int) -> int | None:
+    text = given.get(name, "")
+    if not text:
+        return None
+    if not re.fullmatch("[0-9]{1,10}", text) or not low <= int(text) <= high:
+        raise _refused(f"{name} {quote(text)}", f"a number from {low} to {high} is needed")
+    return int(text)
+
+
+def _time(given: dict[str, str], name: str, end: int) -> str | None:
+    """The first (0) or last (1) second of a time of 4 to 14 digits."""
+    text = given.get(name, "")
+    if not text:
+        return None
+    month = text[4:6] or "01"
+    if not re.fullmatch("[0-9]{4}(?:[0-9]{2}){0,5}", text) or not "01" <= month <= "12":
+        raise _refused(f"{name} {quote(text)}", "a time of 4 to 14 digits is needed")
+    try:
+        seconds_between(span(text)[0], span(text)[0])
+        return span(text)[end]
+    except ValueError:
+        raise _refused(f"{name} {quote(text)}", "there is no such time") from None
+
+
+def _collapse(text: str) -> tuple[str, int | None] | None:
+    if not text:
+        return None
+    name, _, length = text.partition(":")
+    if length and not re.fullmatch("[1-9][0-9]{0,3}", length):
+        raise _refused(f"collapse {quote(text)}", "field or field:length is needed")
+    return _canonical(name), int(length) if length else None
+
+
+def _resume(text: str) -> tuple[str, int] | None:
+    if not text:
+        return None
+    found = re.fullmatch("(.* [0-9]{14}) ([0-9]{1,6})", text)
+    if found is None:
+        raise _refused(f"resumeKey {quote(text)}", "one that an answer has given is needed")
+    return found[1], int(found[2])
+
+
+# names of fields
+# ---------------
+
+
+def _canonical(name: str) -> str:
+    found = ALIASES.get(name, name)
+    if found not in FIELDS:
+        raise _refused(f"field {quote(name)}", f"there are {', '.join(FIELDS)}")
+    return found
+
+
+def _known(found: Filter) -> Filter:
+    return Filter(_canonical(found.field), found.holds)
+
+
+# what a query selects
+# --------------------
+
+
+def select(captures: Captures, query: Query) -> Iterator[Capture]:
+    """The captures that a query asks for, in the order that it asks for.
+
+    Raises OverBudget, perhaps after some of them.
+    """
+    found = _limited_reading(_in_order(captures, query))
+    if not any(one.field == "kind" for one in query.filters):
+        found = (one for one in found if one.kind not in _UNLISTED)
+    if query.first or query.last:
+        first, last = query.first or "", query.last or "~"
+        found = (one for one in found if first <= one.time <= last)
+    if query.page is not None:
+        size = query.page_size * BLOCK
+        found = itertools.islice(found, query.page * size, (query.page + 1) * size)
+    if query.resolves:
+        if not query.filters and query.collapse is None:
+            found = itertools.islice(found, query.limit)  # what is not given is not looked for
+        found = resolved(captures, found)
+    for condition in query.filters:
+        found = _filtered(found, condition)
+    if query.collapse is not None:
+        found = _collapsed(found, *query.collapse)
+    return itertools.islice(found, query.limit)
+
+
+def paging(captures: Captures, query: Query) -> Paging:
+    """How many pages a query has; its filters do not count. Raises OverBudget."""
+    whole = msgspec.structs.replace(
+        query, page=None, filters=(), collapse=None, limit=None, resolves=False
+    )
+    number = sum(1 for _ in select(captures, whole))
+    blocks = -(-number // BLOCK)
+    return Paging(-(-blocks // query.page_size), query.page_size, blocks)
+
+
+def _in_order(captures: Captures, query: Query) -> Iterator[Capture]:
+    few = bool(query.limit) and not query.filters and query.collapse is None
+    if query.closest is not None:
+        if query.limit == 1 and few and not query.first and not query.last:
+            return _nearest(captures, query.stretch, query.closest)
+        batch = min((query.limit or 0) + 1, 64) if few else 64
+        return _outwards(captures, query.stretch, query.closest, batch)
+    low, high = query.stretch
+    if query.is_exact:  # then the times bound the stretch, too
+        low, high = low + (query.first or ""), low + (query.last or "") + "~"
+    batch = min((query.limit or 0) + 1, 512) if few else 64 if query.is_exact else 512
+    if query.resume is None:
+        return walk(captures, Stretch(low, high), backwards=query.reverse, batch=batch)
+    at, given = query.resume
+    rest = Stretch(low, at + "~") if query.reverse else Stretch(max(low, at), high)
+    again = walk(captures, rest, backwards=query.reverse, batch=batch)
+    return _behind(again, at, given)
+
+
+def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
+    """Without the first `given` captures of a place."""
+    for one in found:
+        if given and place(one) == at:
+            given -= 1
+            continue
+        yield one
+
+
+def _nearest(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
+    """The capture nearest to a time; of two as near the later one. Two steps in the index."""
+    centre = found.low + middle
+    after = _listed(captures.scan(centre, found.high, limit=_BESIDE))
+    if after and after[0].time == middle:
+        return iter(after[:1])
+    before = _listed(captures.scan(found.low, centre, backwards=True, limit=_BESIDE))
+    if not before or not after:  # or others hide what there is
+        return _outwards(captures, found, middle, 64)
+    later = seconds_between(middle, after[0].time)
+    return iter(after[:1] if later <= seconds_between(before[0].time, middle) else before[:1])
+
+
+def _listed(found: list[Capture]) -> list[Capture]:
+    return [one for one in found if one.kind not in _UNLISTED]
+
+
+def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> Iterator[Capture]:
+    """From a time outwards, the nearest first; of two as near the later one."""
+    centre = found.low + middle
+    after = walk(captures, Stretch(centre, found.high), batch=batch)
+    before = walk(captures, Stretch(found.low, centre), backwards=True, batch=batch)
+    later, earlier = next(after, None), next(before, None)
+    while later is not None or earlier is not None:
+        if earlier is None or (
+            later is not None
+            and seconds_between(middle, later.time) <= seconds_between(earlier.time, middle)
+        ):
+            assert later is not None  # noqa: S101  (one of the two is there)
+            yield later
+            later = next(after, None)
+        else:
+            yield earlier
+            earlier = next(before, None)
+
+
+def _limited_reading(found: Iterable[Capture]) -> Iterator[Capture]:
+    for number, one in enumerate(found):
+        if number >= MOST_READ:
+            raise OverBudget(what="this query", limit=f"{MOST_READ} captures looked at")
+        yield one
+
+
+def _filtered(found: Iterable[Capture], condition: Filter) -> Iterator[Capture]:
+    value, holds = FIELDS[condition.field], condition.holds
+    return (one for one in found if holds(value(one)))
+
+
+def _collapsed(found: Iterable[Capture], field: str, length: int | None) -> Iterator[Capture]:
+    value = FIELDS[field]
+    groups = itertools.groupby(found, key=lambda one: value(one)[:length])
+    return (next(group) for _, group in groups)
+
+
+def resume_keys(
+    found: Iterable[Capture], query: Query, at_end: Callable[[str], None]
+) -> Iterator[Capture]:
+    """Passes captures on; tells at the end what a next query resumes with."""
+    last, given = query.resume or ("", 0)
+    for one in found:
+        given = given + 1 if place(one) == last else 1
+        last = place(one)
+        yield one
+    if last:
+        at_end(quote_plus(f"{last} {given}"))
+
+
+def writer(query: Query) -> Writer:
+    """What writes a capture as a line of the answer."""
+    return cdx_lines.writer(query.output, query.fields, query.names, resolves=query.resolves)

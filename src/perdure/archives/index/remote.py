@@ -1,0 +1,179 @@
+"""An index of captures that another server keeps: OutbackCDX, pywb, or any CDX server.
+
+How it works: a stretch of the index becomes a query for a URL, with times where it is of one URL,
+for all URLs of a host or domain otherwise; what the answer has outside of the stretch is left out.
+Lines are CDXJ or one of the text forms with 9 to 14 fields, as the server likes.
+
+What must stay true: file names in an answer are names, to be found among the registered files or
+not at all; what cannot be asked of such a server is refused, never answered with less; no answer
+is larger than its limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from perdure.archives.dates import second, whole_second
+from perdure.archives.index import cdxj
+from perdure.archives.port import Capture
+from perdure.errors import InvalidRequest, OverBudget, Unavailable, quote
+from perdure.fetching import Exchange, Fetcher, Limits
+
+MOST_LINES = 100_000
+"""That one stretch may cost."""
+_LIMITS = Limits(seconds=30.0, body=64 << 20)
+_EVERYWHERE = ("0.0.0.0/0", "::/0")
+_SHA1_LENGTH = 32
+_OK, _NOT_FOUND = 200, 404
+
+
+class RemoteCaptures:
+    """Implements `perdure.archives.port.Captures`."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: of the CDX server, as the operator wrote it; it may lie in a private network."""
+        self._url = url
+        self._fetcher = Fetcher(user_agent="perdure", networks=_EVERYWHERE, limits=_LIMITS)
+
+    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+        """See `Captures`. Raises Unavailable, InvalidRequest where the stretch is not of one URL,
+        host or domain, OverBudget where it costs more than `MOST_LINES` lines."""
+        query = question(low, high)
+        turned = backwards and query["matchType"] == "exact"
+        if turned:
+            query["sort"] = "reverse"
+        size = min(limit, MOST_LINES) if query["matchType"] == "exact" else MOST_LINES
+        while True:
+            lines = self._ask(query | {"limit": str(size)})
+            found = [one for one in map(self._read, lines) if low <= _place(one) < high]
+            if backwards and not turned:
+                found.reverse()
+            if len(lines) < size or (len(found) >= limit and (turned or not backwards)):
+                return found[:limit]
+            if size >= MOST_LINES:
+                raise OverBudget(what="a stretch of a remote index", limit=f"{MOST_LINES} lines")
+            size = min(size * 8, MOST_LINES)
+
+    def count(self) -> int:
+        """Nothing: no CDX server says how many captures it has."""
+        return 0
+
+    def _ask(self, query: dict[str, str]) -> list[bytes]:
+        mark = "&" if "?" in self._url else "?"
+        found = _waited(self._fetcher.exchange(f"{self._url}{mark}{urlencode(query)}"))
+        if found.status == _NOT_FOUND:
+            return []
+        if found.status != _OK or found.truncated:
+            reason = found.truncated or f"it answers {found.status}"
+            raise Unavailable(what="the remote index of captures", reason=reason)
+        return [line for line in self._fetcher.content(found).splitlines() if line.strip()]
+
+    def _read(self, line: bytes) -> Capture:
+        try:
+            return read(line)
+        except (ValueError, IndexError):
+            raise Unavailable(
+                what="the remote index of captures", reason=f"it answers {quote(line[:80])}"
+            ) from None
+
+
+def _place(capture: Capture) -> str:
+    return f"{capture.key} {capture.time}"
+
+
+def _waited(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
+    """An answer, for callers that wait; also for those on the thread of an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(asked)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, asked).result()
+
+
+def question(low: str, high: str) -> dict[str, str]:
+    """The query for a stretch of the index. Raises InvalidRequest where there is none.
+
+    >>> question("dk,dr)/a 2016", "dk,dr)/a 20170101000000")
+    {'url': 'http://dr.dk/a', 'matchType': 'exact', 'from': '2016', 'to': '20161231235959'}
+    >>> question("dk,dr)/", "dk,dr-")
+    {'url': 'dr.dk', 'matchType': 'domain'}
+    """
+    key, blank, first = low.partition(" ")
+    if blank and high.startswith((f"{key} ", f"{key}!")):
+        query = {"url": url_of(key), "matchType": "exact"}
+        if first:
+            query["from"] = first[:14]
+        last = high[len(key) + 1 :]
+        if last:
+            query["to"] = last[:14] if len(last) != 14 else _second_before(last)
+        return query
+    host, mark, _ = low.partition(" ")[0].partition(")")
+    if mark and high.startswith((f"{host})", f"{host}*")):
+        common = next((n for n in range(len(low)) if low[n] != high[n : n + 1]), len(low))
+        if common > len(host):
+            return {"url": url_of(low[:common].partition(" ")[0]), "matchType": "prefix"}
+        return {"url": _host(host), "matchType": "host"}
+    domain = high[:-1] if high.endswith("-") else ""
+    if domain and host.startswith(domain):
+        return {"url": _host(domain), "matchType": "domain"}
+    raise InvalidRequest(
+        what="a listing of a remote index",
+        reason="a CDX server lists the captures of a URL, a host or a domain",
+        rule=None,
+    )
+
+
+def url_of(key: str) -> str:
+    """A URL with this key.
+
+    >>> url_of("org,example:8080)/a?b=1")
+    'http://example.org:8080/a?b=1'
+    """
+    host, mark, path = key.partition(")")
+    return f"http://{_host(host)}{path}" if mark else key
+
+
+def _host(written: str) -> str:
+    name, colon, port = written.partition(":")
+    return ".".join(reversed(name.split(","))) + colon + port
+
+
+def _second_before(time: str) -> str:
+    try:
+        moment = datetime.strptime(time, "%Y%m%d%H%M%S")  # noqa: DTZ007  # all are UTC
+        before = moment - timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        return time  # left out again when the lines are read
+    return f"{before.year:04}{before:%m%d%H%M%S}"
+
+
+def read(line: bytes) -> Capture:
+    """A capture of a line of CDXJ, or of text with 9 to 14 fields. Raises ValueError, IndexError.
+
+    key time URL type status digest redirect [meta length] offset file [more]
+    """
+    if line.split(b" ", 2)[2][:1] == b"{":
+        return cdxj.read(line)
+    fields = line.decode("utf-8").split(" ")
+    key, time, url, media_type, status, digest = fields[:6]
+    offset, file = (fields[9], fields[10]) if len(fields) >= 11 else (fields[7], fields[8])
+    revisit = media_type == "warc/revisit"
+    return Capture(
+        key=key,
+        time=second(time),
+        date=whole_second(second(time)),
+        uri=url,
+        kind="revisit" if revisit else "response",
+        media_type="" if revisit or media_type == "-" else media_type,
+        status=int(status) if status.isdigit() else None,
+        digest=f"sha1:{digest}" if len(digest) == _SHA1_LENGTH else digest.strip("-"),
+        file=file,
+        offset=int(offset),
+        length=int(fields[8]) if len(fields) >= 11 and fields[8].isdigit() else 0,
+    )

@@ -1,0 +1,141 @@
+"""Revisit records: a capture whose payload was met before, and is kept with the capture before.
+
+How it works: `WARC-Refers-To-Target-URI` and `WARC-Refers-To-Date` name the earlier capture, of
+the same URL or another one. Records of older crawlers have neither, or a date that is off; then the
+earlier captures of the same URL are searched for the same payload digest, nearest first.
+
+What must stay true: a payload is taken from another capture only where nothing says that it is not
+the same: digests of one algorithm must be equal. What is missing is said, not replaced.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from perdure.archives import digests
+from perdure.archives.dates import second
+from perdure.archives.index import ranges
+from perdure.archives.port import Capture, Captures
+from perdure.archives.urlkey import urlkey
+from perdure.errors import OverBudget
+
+MOST_SEARCHED = 4096
+"""Captures of one URL that are looked at on either side."""
+MOST_SEARCHES = 200
+"""Revisits of one listing whose originals are searched for, because nothing refers to them."""
+_REMEMBERED = 10_000
+_WITH_PAYLOAD = ("response", "resource", "conversion")
+
+
+class How(enum.StrEnum):
+    """Where the payload of a capture is."""
+
+    ITS_OWN = "its own"
+    SAME_URL = "revisit of the same URL"
+    OTHER_URL = "revisit of another URL"
+    MISSING = "revisit whose original is missing"
+
+
+class Original(msgspec.Struct, frozen=True, kw_only=True):
+    """Which capture has the payload of one."""
+
+    how: How
+    capture: Capture | None = None
+    """None where it is missing."""
+    wanted: str = ""
+    """Where it is missing: what was looked for."""
+
+
+class Resolved(Capture, frozen=True, kw_only=True, gc=False):
+    """A capture of a listing, with the one that has its payload where that is another."""
+
+    original: Capture | None = None
+
+
+def resolved(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
+    """Captures of a listing, revisits with their originals where there are any.
+
+    What was listed before is not looked up again. Raises OverBudget, perhaps after some of them.
+    """
+    met: OrderedDict[str, Capture | None] = OrderedDict()
+    searches = 0
+    for one in found:
+        if one.kind != "revisit":
+            if one.digest and one.kind in _WITH_PAYLOAD:
+                met.setdefault(one.digest, one)
+            yield _with(one, None)
+            continue
+        its = _referred(captures, one) or met.get(one.digest)
+        if its is None and one.digest and one.digest not in met:
+            searches += 1
+            if searches > MOST_SEARCHES:
+                limit = f"{MOST_SEARCHES} revisits whose originals must be searched for"
+                raise OverBudget(what="this query", limit=limit)
+            its = met[one.digest] = _same_digest(captures, one)
+        yield _with(one, its)
+        while len(met) > _REMEMBERED:
+            met.popitem(last=False)
+
+
+def _with(capture: Capture, its: Capture | None) -> Resolved:
+    return Resolved(**msgspec.structs.asdict(capture), original=its)
+
+
+def original(captures: Captures, capture: Capture) -> Original:
+    """The capture that has the payload of this one, itself as a rule."""
+    if capture.kind != "revisit":
+        return Original(how=How.ITS_OWN, capture=capture)
+    found = _referred(captures, capture) or _same_digest(captures, capture)
+    if found is None:
+        wanted = capture.refers_to_uri or capture.uri
+        if capture.refers_to_date:
+            wanted = f"{wanted} at {capture.refers_to_date}"
+        if capture.digest:
+            wanted = f"{wanted} with {capture.digest}"
+        return Original(how=How.MISSING, wanted=wanted)
+    same = found.key == capture.key
+    return Original(how=How.SAME_URL if same else How.OTHER_URL, capture=found)
+
+
+def _referred(captures: Captures, capture: Capture) -> Capture | None:
+    """What the record itself refers to."""
+    uri = capture.refers_to_uri or capture.uri
+    try:
+        time = second(capture.refers_to_date)
+    except ValueError:
+        return None
+    within = ranges.seconds(urlkey(uri), time, time)
+    candidates = [one for one in ranges.walk(captures, within) if _can_be(capture, one)]
+    candidates.sort(key=lambda one: (one.uri != uri, one.file != capture.file))
+    return candidates[0] if candidates else None
+
+
+def _same_digest(captures: Captures, capture: Capture) -> Capture | None:
+    """An earlier capture of a URL with the same payload; else a later one of it."""
+    if not capture.digest:
+        return None
+    keys = dict.fromkeys((urlkey(capture.refers_to_uri or capture.uri), capture.key))
+    for key in keys:
+        whole = ranges.Stretch(f"{key} ", f"{key}!")
+        here = f"{key} {capture.time}"
+        for low, high, backwards in ((whole.low, f"{here}~", True), (here, whole.high, False)):
+            for searched, one in enumerate(
+                ranges.walk(captures, ranges.Stretch(low, high), backwards=backwards)
+            ):
+                if searched == MOST_SEARCHED:
+                    break
+                if one.kind in _WITH_PAYLOAD and digests.same(one.digest, capture.digest):
+                    return one
+    return None
+
+
+def _can_be(revisit: Capture, one: Capture) -> bool:
+    return one.kind in _WITH_PAYLOAD and (
+        not revisit.digest
+        or not one.digest
+        or digests.same(revisit.digest, one.digest) is not False
+    )

@@ -1,0 +1,128 @@
+"""What is too much for SQLite: sorted runs, merged as there get more of them (an LSM tree).
+
+How it works: captures are always added to SQLite. When there are more of them than the setting
+`captures_in_sqlite`, all of them go to a run of ZipNum blocks, and SQLite begins anew. Where eight
+runs of a level have come together, they are merged into one of the next level: each capture is
+rewritten once for each power of eight. The table `runs` says which ones count.
+
+What must stay true: a run is whole and durable before the transaction names it, and is deleted
+only after the one that no longer does; a reader sees each capture at least once at any moment, and
+`merged` gives it once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from perdure.archives.index import cdxj, zipnum
+from perdure.archives.index.adding import Compaction
+from perdure.archives.index.merged import merged
+from perdure.archives.index.sqlite_index import RunRow, SqliteCaptures
+from perdure.archives.port import Capture
+
+DIRECTORY = "runs"
+FAN = 8
+"""Runs of a level that are merged into one."""
+_ATTEMPTS = 5
+
+
+class LocalCaptures:
+    """What SQLite and the runs of a directory hold; implements `perdure.archives.port.Captures`."""
+
+    def __init__(self, root: Path, index: SqliteCaptures) -> None:
+        self._directory = root / DIRECTORY
+        self._index = index
+        self._open: dict[str, zipnum.Run] = {}
+
+    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+        """See `Captures`. Raises Corrupt where a run is damaged."""
+        # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
+        found = self._index.scan(low, high, backwards=backwards, limit=limit)
+        if not self._index.runs():
+            return found
+        is_registered = self._index.names().__contains__
+        parts = [
+            run.scan(low, high, backwards=backwards, limit=limit, keep=is_registered)
+            for run in self._runs()
+        ]
+        return merged([found, *parts], backwards=backwards, limit=limit)
+
+    def _runs(self) -> list[zipnum.Run]:
+        for attempt in range(_ATTEMPTS):
+            names = [row.name for row in self._index.runs(fresh=attempt > 0)]
+            try:
+                runs = [self._open.get(name) or zipnum.Run(self._directory, name) for name in names]
+            except FileNotFoundError:  # merged into another one meanwhile
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            if self._open.keys() != set(names):
+                self._open = {run.name: run for run in runs}
+            return runs
+        return []
+
+    def count(self) -> int:
+        return self._index.count()
+
+
+def settle(root: Path, index: SqliteCaptures, *, most: int) -> None:
+    """Moves captures out of SQLite where it has more than `most`, and merges what should be merged.
+
+    Raises StorageFailed where the disk is full, and leaves everything as it was.
+    """
+    directory = root / DIRECTORY
+    if index.count() - sum(run.lines for run in index.runs(fresh=True)) > most:
+        with Compaction(root) as compaction:
+            name = f"0-{secrets.token_hex(8)}"
+            lines = (cdxj.write(capture) for capture in compaction.captures(index))
+            written = zipnum.write(directory, name, lines)
+            compaction.spill(RunRow(name=name, level=0, lines=written.lines, size=written.size))
+    while level := _full_level(index):
+        _merge(root, level)
+    _sweep(directory, index)
+
+
+def _full_level(index: SqliteCaptures) -> list[RunRow]:
+    """The runs of the lowest level that has enough of them to be merged."""
+    levels: dict[int, list[RunRow]] = {}
+    for run in index.runs(fresh=True):
+        levels.setdefault(run.level, []).append(run)
+    return next((levels[level] for level in sorted(levels) if len(levels[level]) >= FAN), [])
+
+
+def _merge(root: Path, rows: list[RunRow]) -> None:
+    directory = root / DIRECTORY
+    with Compaction(root) as compaction:
+        registered = compaction.names()
+        runs = [zipnum.Run(directory, row.name) for row in rows]
+        level = rows[0].level + 1
+        name = f"{level}-{secrets.token_hex(8)}"
+        lines = _kept(heapq.merge(*runs, key=_line_order), registered)
+        written = zipnum.write(directory, name, lines)
+        compaction.replace(
+            rows, RunRow(name=name, level=level, lines=written.lines, size=written.size)
+        )
+    for row in rows:
+        zipnum.remove(directory, row.name)
+
+
+def _kept(lines: Iterator[bytes], registered: set[str]) -> Iterator[bytes]:
+    """Without the captures of files that are no longer registered."""
+    return (line for line in lines if cdxj.read(line).file in registered)
+
+
+def _line_order(line: bytes) -> bytes:
+    return line[: line.index(b" ", line.index(b" ") + 1)]
+
+
+def _sweep(directory: Path, index: SqliteCaptures) -> None:
+    """Deletes what a crash left behind: runs that no transaction ever named."""
+    if not directory.is_dir():
+        return
+    named = {row.name for row in index.runs(fresh=True)}
+    for path in directory.iterdir():
+        if path.name.partition(".")[0] not in named:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,335 @@
+"""The index of captures in SQLite: one file, any number of readers, one that adds at a time.
+
+How it works: `captures` has its primary key in the order of the index, so that a look-up is one
+descent of a tree and what is asked lies side by side. `perdure.archives.index.rows` says how a
+capture is written. `files` says which archive files there are and where they lie; a file is added
+in one transaction with all its captures (`perdure.archives.index.adding`).
+
+What must stay true: a crash while a file is added leaves nothing of it; what is read back is what
+was recorded, byte for byte; look-ups cost the same however many captures a URL has.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import starmap
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from perdure.archives.dates import whole_second
+from perdure.archives.files.scanning import Place
+from perdure.archives.index.rows import COLUMNS, KINDS, Row, lengthened
+from perdure.archives.port import Capture
+from perdure.errors import StorageFailed, Unavailable
+
+FILE = "index.sqlite"
+_FORMAT = 1
+BUSY = 60_000
+"""Milliseconds to wait for another process that adds."""
+_MAPPED = 16 << 30
+_SCHEMA = """
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, path TEXT NOT NULL, base INTEGER NOT NULL,
+  size INTEGER NOT NULL, modified INTEGER NOT NULL, shared INTEGER NOT NULL, added TEXT NOT NULL,
+  records INTEGER NOT NULL, captures INTEGER NOT NULL, flaws INTEGER NOT NULL
+);
+CREATE TABLE runs (
+  name TEXT PRIMARY KEY, level INTEGER NOT NULL, lines INTEGER NOT NULL, size INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE flaws (
+  file INTEGER NOT NULL, number INTEGER NOT NULL, offset INTEGER NOT NULL, what TEXT NOT NULL,
+  PRIMARY KEY (file, number)
+) WITHOUT ROWID;
+CREATE TABLE captures (
+  key TEXT NOT NULL, date TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL,
+  length INTEGER NOT NULL, kind, uri NOT NULL, status INTEGER, media_type TEXT NOT NULL,
+  digest TEXT NOT NULL, refers TEXT,
+  PRIMARY KEY (key, date, file, offset)
+) WITHOUT ROWID;
+"""
+_SCAN = f"SELECT {COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
+# The limit is part of the text, rounded up so that there are few texts: SQLite plans anew whenever
+# a parameter in LIMIT is bound, which costs more than the query.
+_FORWARDS = [f"{_SCAN}, date, file, offset LIMIT {1 << n}" for n in range(63)]
+_BACKWARDS = [f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT {1 << n}" for n in range(63)]
+_UNUSABLE = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.LockedError,
+    apsw.NotADBError,
+)
+NAMES = "SELECT name FROM files"
+_RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
+
+
+class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
+    """An archive file that is registered."""
+
+    id: int
+    name: str
+    path: str
+    """Absolute; or relative to the directory of the index, where the file was moved there."""
+    base: int = 0
+    """Bytes before it, where it lies stored in another file."""
+    size: int
+    modified: int
+    """Nanoseconds since 1970, of the file that it lies in."""
+    shared: bool = False
+    """Compressed as one stream, not record by record."""
+    added: str
+    records: int
+    captures: int
+    """Records in the index; others name no URI, or have flaws."""
+    flaws: int
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A ZipNum run that counts; see `perdure.archives.index.runs`."""
+
+    name: str
+    level: int
+    lines: int
+    size: int
+
+
+@contextmanager
+def storage_errors(what: str) -> Iterator[None]:
+    """Says in our terms that the disk is full or failing, or the index damaged or in use."""
+    try:
+        yield
+    except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+        raise StorageFailed(what=what, reason=str(error)) from error
+    except _UNUSABLE as error:
+        raise Unavailable(what=what, reason=str(error)) from error
+
+
+def create(root: Path) -> None:
+    """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed.
+
+    It gets its name when it is whole, for readers look for it all the time.
+    """
+    target = root / FILE
+    if target.exists():
+        return
+    beside = root / f".{FILE}.{secrets.token_hex(8)}"
+    with storage_errors("the index of captures"):
+        root.mkdir(parents=True, exist_ok=True)
+        try:
+            connection = apsw.Connection(str(beside))
+            try:
+                connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL")
+                with connection:
+                    connection.execute(_SCHEMA)
+                    connection.execute(f"PRAGMA user_version={_FORMAT}")
+            finally:
+                connection.close()
+            with suppress(FileExistsError):  # somebody else was faster
+                os.link(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+class _Reader:
+    """What a thread reads the index with, and what it remembers of it."""
+
+    __slots__ = ("connection", "cursor", "names", "runs", "version")
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        self.cursor = connection.cursor()
+        self.version: int | None = None
+        self.runs: list[RunRow] = []
+        self.names: set[str] | None = None
+
+
+class SqliteCaptures:
+    """Reads an index; implements `perdure.archives.port.Captures`. A connection per thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        self._local = threading.local()
+        self._connections: list[apsw.Connection] = []
+        self._names: dict[int, str] = {}
+
+    def _begin(self) -> _Reader | None:
+        """The reader of this thread, anew; None where nothing was ever added."""
+        if not self._path.exists():
+            return None
+        with storage_errors("the index of captures"):
+            connection = self._connect()
+        self._connections.append(connection)
+        reader = self._local.reader = _Reader(connection)
+        return reader
+
+    def _connect(self) -> apsw.Connection:
+        # Without mutexes: no two threads use one connection.
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
+        connection = apsw.Connection(str(self._path), flags=flags)
+        try:
+            connection.set_busy_timeout(BUSY)
+            connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+            version = connection.execute("PRAGMA user_version").get
+            if version != _FORMAT:
+                reason = f"its format is {version}, and this release knows {_FORMAT} only"
+                raise Unavailable(what="the index of captures", reason=reason)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _all(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Row]:
+        reader = getattr(self._local, "reader", None) or self._begin()
+        if reader is None:
+            return []
+        try:
+            return reader.cursor.execute(statement, bindings).fetchall()
+        except (apsw.IOError, *_UNUSABLE) as error:
+            raise Unavailable(what="the index of captures", reason=str(error)) from error
+
+    def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
+        """See `Captures`; of one key and date, files come in the order in which they were added."""
+        texts = _BACKWARDS if backwards else _FORWARDS
+        rows = self._all(texts[(limit - 1).bit_length()], (low, high))
+        if len(rows) > limit:
+            del rows[limit:]
+        return list(starmap(self.capture, rows))
+
+    def capture(
+        self,
+        key: str,
+        date: str,
+        file: int,
+        offset: int,
+        length: int,
+        kind: int | str,
+        uri: int | str,
+        status: int | None,
+        media_type: str,
+        digest: str,
+        refers: str | None,
+    ) -> Capture:
+        """A capture of a row, in the order of `COLUMNS`."""
+        urlkey, time = key[:-15], key[-14:]
+        refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
+        return Capture(
+            key=urlkey,
+            time=time,
+            date=date or whole_second(time),
+            uri=uri if isinstance(uri, str) else lengthened(uri, urlkey),
+            kind=kind if isinstance(kind, str) else KINDS[kind],
+            media_type=media_type,
+            status=status,
+            digest=digest,
+            file=self._names.get(file) or self._name(file),
+            offset=offset,
+            length=length,
+            refers_to_uri=refers_to_uri,
+            refers_to_date=refers_to_date,
+        )
+
+    def _name(self, file: int) -> str:
+        found: str = self._all("SELECT name FROM files WHERE id=?", (file,))[0][0]
+        self._names[file] = found
+        return found
+
+    def count(self) -> int:
+        """Of all registered files, whichever index has their captures."""
+        return sum(count for (count,) in self._all("SELECT captures FROM files"))
+
+    def files(self) -> list[ArchiveFile]:
+        return [_file(row) for row in self._all("SELECT * FROM files ORDER BY id")]
+
+    def file(self, name: str) -> ArchiveFile | None:
+        rows = self._all("SELECT * FROM files WHERE name=?", (name,))
+        return _file(rows[0]) if rows else None
+
+    def at(self, path: str, base: int) -> ArchiveFile | None:
+        """The file that is registered at a place."""
+        rows = self._all("SELECT * FROM files WHERE path=? AND base=?", (path, base))
+        return _file(rows[0]) if rows else None
+
+    def names(self) -> set[str]:
+        """Of all registered files; asked for again only when something has changed."""
+        reader = self._remembering()
+        if reader is None:
+            return set()
+        if reader.names is None:
+            reader.names = {name for (name,) in self._all(NAMES)}
+        return reader.names
+
+    def runs(self, *, fresh: bool = False) -> list[RunRow]:
+        """The ZipNum runs that hold further captures, as they were when this thread last read
+        captures; `fresh`: as they are now."""
+        reader = self._remembering(fresh=fresh)
+        return reader.runs if reader else []
+
+    def _remembering(self, *, fresh: bool = False) -> _Reader | None:
+        """What was asked before counts as long as nobody had written when this thread last read:
+        it belongs to the captures that it read then. Asks SQLite, and not the disk."""
+        reader = getattr(self._local, "reader", None) or self._begin()
+        if reader is None:
+            return None
+        version = reader.connection.data_version()
+        if fresh or reader.version != version:
+            reader.version, reader.names = version, None
+            reader.runs = [_run(row) for row in self._all(_RUNS)]
+        return reader
+
+    def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
+        """Offset and description of what is wrong with a file."""
+        return [
+            (offset, what)
+            for offset, what in self._all(
+                "SELECT offset, what FROM flaws WHERE file=? ORDER BY number LIMIT ?", (file, limit)
+            )
+        ]
+
+    def place(self, file: str) -> Place | None:
+        """Where a registered file lies; implements `perdure.archives.files.registered.Places`."""
+        found = self.file(file)
+        return placed(found, self._path.parent) if found else None
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._local = threading.local()
+
+
+def placed(file: ArchiveFile, root: Path) -> Place:
+    return Place(
+        path=os.path.join(root, file.path),  # noqa: PTH118  # once for each record that is read
+        base=file.base,
+        size=file.size if file.base else None,
+        shared=file.shared,
+    )
+
+
+def _run(row: Row) -> RunRow:
+    name, level, lines, size = row
+    return RunRow(name=name, level=level, lines=lines, size=size)
+
+
+def _file(row: Row) -> ArchiveFile:
+    id, name, path, base, size, modified, shared, added, records, captures, flaws = row
+    return ArchiveFile(
+        id=id,
+        name=name,
+        path=path,
+        base=base,
+        size=size,
+        modified=modified,
+        shared=bool(shared),
+        added=added,
+        records=records,
+        captures=captures,
+        flaws=flaws,
+    )

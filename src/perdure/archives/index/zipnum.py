@@ -1,0 +1,199 @@
+"""ZipNum: a sorted run of captures in small compressed blocks, with the first key of each block.
+
+    run.cdxj.gz   CDXJ, each 128 lines a gzip member of their own
+    run.idx       one line for each block: first `key SP time`, file, offset, length, number
+
+How it works: this is the form in which web archives keep indexes that are too large for a database;
+pywb reads it, too. The keys of the blocks are held in memory (a few bytes for each capture), a
+look-up is a binary search among them, one `pread`, one block inflated, and a binary search in it.
+
+What must stay true: a run never changes; it is whole on disk before anything speaks of it; a scan
+costs the same however many captures a URL has.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from perdure.archives.index import cdxj
+from perdure.archives.port import Capture
+from perdure.errors import Corrupt
+
+LINES = 128
+"""Of a block: fewer cost space, more cost time."""
+_LEVEL = 9
+_GZIP = 31
+_LARGEST_BLOCK = 64 << 20
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A run that was written."""
+
+    lines: int
+    size: int
+    """Bytes of both files."""
+
+
+def paths(directory: Path, name: str) -> tuple[Path, Path]:
+    """The blocks of a run, and their keys."""
+    return directory / f"{name}.cdxj.gz", directory / f"{name}.idx"
+
+
+def write(directory: Path, name: str, lines: Iterable[bytes]) -> Written:
+    """Makes a run of CDXJ lines that are sorted by key and time. Durable when it returns.
+
+    Raises OSError, and leaves nothing then.
+    """
+    blocks, keys = paths(directory, name)
+    directory.mkdir(parents=True, exist_ok=True)
+    count = offset = number = 0
+    try:
+        with blocks.open("xb") as into, keys.open("xb") as index:
+            for block in _portions(lines):
+                packed = _packed(b"".join(block))
+                into.write(packed)
+                index.write(
+                    b"%b\t%b\t%d\t%d\t%d\n"
+                    % (_position(block[0]), blocks.name.encode(), offset, len(packed), number)
+                )
+                count, offset, number = count + len(block), offset + len(packed), number + 1
+            for file in (into, index):
+                file.flush()
+                os.fsync(file.fileno())
+        _flush(directory)
+    except BaseException:
+        remove(directory, name)
+        raise
+    return Written(count, offset + keys.stat().st_size)
+
+
+def _portions(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    block: list[bytes] = []
+    for line in lines:
+        block.append(line)
+        if len(block) == LINES:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _packed(text: bytes) -> bytes:
+    packing = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return packing.compress(text) + packing.flush()
+
+
+def _flush(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def remove(directory: Path, name: str) -> None:
+    """Deletes a run. Whoever has it open reads on."""
+    for path in paths(directory, name):
+        path.unlink(missing_ok=True)
+
+
+def _position(line: bytes) -> bytes:
+    """`key SP time` of a line."""
+    return line[: line.index(b" ", line.index(b" ") + 1)]
+
+
+class Run:
+    """A run, open for reading. Safe to use from several threads."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        """Raises FileNotFoundError where there is none, Corrupt where its index is damaged."""
+        blocks, keys = paths(directory, name)
+        self.name = name
+        # Closed when nobody uses it any more: a reader may be at work when a merge replaces it.
+        self._file = blocks.open("rb", buffering=0)
+        self._keys: list[bytes] = []
+        self._offsets = array("Q")
+        self._lengths = array("L")
+        with keys.open("rb") as index:
+            for line in index:
+                try:
+                    key, _, offset, length, _ = line.rstrip(b"\n").split(b"\t")
+                    self._offsets.append(int(offset))
+                    self._lengths.append(int(length))
+                except (ValueError, OverflowError):
+                    raise self._corrupt(
+                        "the index of its blocks", "a line of five fields"
+                    ) from None
+                self._keys.append(key)
+
+    def scan(
+        self,
+        low: str,
+        high: str,
+        *,
+        backwards: bool,
+        limit: int,
+        keep: Callable[[str], bool] = lambda _: True,
+    ) -> list[Capture]:
+        """See `perdure.archives.port.Captures`; `keep` says which archive files count."""
+        found: list[Capture] = []
+        for line in self.lines(low.encode(), high.encode(), backwards=backwards):
+            capture = cdxj.read(line)
+            if keep(capture.file):
+                found.append(capture)
+                if len(found) >= limit:
+                    break
+        return found
+
+    def lines(self, low: bytes, high: bytes, *, backwards: bool = False) -> Iterator[bytes]:
+        """The lines of a range, in order or in reverse."""
+        if backwards:
+            block = bisect_left(self._keys, high) - 1
+            while block >= 0:
+                lines = self._block(block)
+                end = bisect_left(lines, high, key=_position)
+                start = bisect_left(lines, low, key=_position)
+                yield from reversed(lines[start:end])
+                if start:
+                    return
+                block -= 1
+            return
+        for block in range(max(bisect_left(self._keys, low) - 1, 0), len(self._keys)):
+            if self._keys[block] >= high:
+                return
+            lines = self._block(block)
+            start = bisect_left(lines, low, key=_position)
+            end = bisect_left(lines, high, key=_position)
+            yield from lines[start:end]
+            if end < len(lines):
+                return
+
+    def __iter__(self) -> Iterator[bytes]:
+        """All lines, with their line breaks."""
+        for block in range(len(self._keys)):
+            for line in self._block(block):
+                yield line + b"\n"
+
+    def _block(self, number: int) -> list[bytes]:
+        length = self._lengths[number]
+        packed = os.pread(self._file.fileno(), length, self._offsets[number])
+        try:
+            inflate = zlib.decompressobj(_GZIP)
+            text = inflate.decompress(packed, _LARGEST_BLOCK)
+        except zlib.error as error:
+            raise self._corrupt(f"block {number}", str(error)) from None
+        if len(packed) < length or not inflate.eof:
+            raise self._corrupt(f"block {number}", "it is not whole")
+        lines = text.split(b"\n")
+        lines.pop()
+        return lines
+
+    def _corrupt(self, where: str, found: str) -> Corrupt:
+        return Corrupt(identifier=f"index run {self.name}", where=where, promised="", found=found)

@@ -1,0 +1,1 @@
+"""PWIDs: how they are made, the archives they name, and the verdict on each."""

@@ -1,0 +1,214 @@
+"""What is answered to a PWID, as a document for machines: the verdict, and what it is about. Pure.
+
+How it works: the server and the command line resolve a PWID in the same steps, `local` for what is
+kept here and `elsewhere` for all other archives, and show the same document.
+
+What must stay true: the document says what was asked for, what is given, and how far these differ;
+what belongs to a closed archive is not told from what nobody knows, unless the operator says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perdure.archives.capture.pages import Member, Page
+from perdure.archives.port import ArchiveFiles, Capture, Captures
+from perdure.archives.pwid.comparing import compared
+from perdure.archives.pwid.known import Archive, Archives
+from perdure.archives.pwid.making import make
+from perdure.archives.pwid.verdict import (
+    Judgement,
+    Verdict,
+    asked,
+    delta,
+    distance,
+    judge,
+    judge_elsewhere,
+    look_up,
+)
+from perdure.errors import ArchiveClosed, NotCaptured, NotFound, UnknownArchive
+from perdure.ids.pwid import Pwid
+from perdure.settings import Settings
+
+_MOST_OFFERED = 10
+
+
+class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
+    """Where another archive plays back what a PWID names. Nobody has looked whether it does."""
+
+    judgement: Judgement
+    archive: Archive | None
+    """None where it is not in the registry of archives."""
+    url: str
+
+
+def is_ours(settings: Settings, pwid: Pwid) -> bool:
+    """Whether a PWID is answered from the captures kept here."""
+    own = (settings.archive_id, *settings.archive_aliases)
+    return pwid.archive.removeprefix("~") in tuple(filter(None, own))
+
+
+def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool) -> Judgement:
+    """The verdict on a PWID of ours, with what is given.
+
+    Raises NotCaptured where nothing is: it says what there is instead.
+    """
+    wanted = asked(pwid)
+    judgement = judge(wanted, look_up(captures, wanted), nearest=nearest)
+    if judgement.capture is None:
+        once = {(one.uri, one.date): one for one in reversed(judgement.offered)}
+        distinct = [one for one in judgement.offered if once[one.uri, one.date] is one]
+        raise NotCaptured(
+            identifier=str(pwid),
+            verdict=judgement.verdict.value,
+            offered=tuple(
+                capture_fields(pwid, one) | {"delta": delta(wanted, one)}
+                for one in distinct[:_MOST_OFFERED]
+            ),
+        )
+    return compared(files, judgement)
+
+
+def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
+    """Where a PWID of another archive leads.
+
+    Raises UnknownArchive; ArchiveClosed; NotFound where its time or its item names no single
+    capture there, so that no address does.
+    """
+    found = archives.find(pwid.archive)
+    part = pwid.coverage == "part"
+    if found is None:
+        url = archives.playback(pwid)  # the standard form, if the operator allows it
+        if url is None:
+            raise UnknownArchive(archive=pwid.archive)
+        return Elsewhere(
+            judgement=judge_elsewhere(access="unknown", moved=False), archive=None, url=url
+        )
+    judgement = judge_elsewhere(access=found.access, moved=bool(found.moved_to))
+    if judgement.verdict is Verdict.CLOSED:
+        inside = archives.local(pwid)
+        if settings.closed_archives == "404":
+            raise UnknownArchive(archive=pwid.archive)
+        if settings.closed_archives == "451" or inside is None:
+            raise ArchiveClosed(archive=found.id)
+        return Elsewhere(judgement=judgement, archive=found, url=inside)
+    address = (archives.raw(pwid) if part else None) or archives.playback(pwid)
+    if address is None:
+        raise NotFound(identifier=str(pwid))
+    return Elsewhere(judgement=judgement, archive=found, url=address)
+
+
+# as documents
+# ------------
+
+
+def capture_fields(pwid: Pwid, capture: Capture) -> dict[str, Any]:
+    """A capture, with the PWID that names exactly it in the archive of another PWID."""
+    try:
+        exact = str(make(pwid.archive, capture.date, pwid.coverage or "page", capture.uri))
+    except ValueError:  # a URI or a date that no PWID can say
+        exact = None
+    return {
+        "pwid": exact,
+        "uri": capture.uri,
+        "date": capture.date,
+        "time": capture.time,
+        "kind": capture.kind,
+        "media_type": capture.media_type,
+        "status": capture.status,
+        "digest": capture.digest,
+    }
+
+
+def name_fields(pwid: Pwid) -> dict[str, Any]:
+    """What a PWID says by itself, which is known whatever becomes of it."""
+    return {
+        "identifier": str(pwid),
+        "urn": pwid.urn,
+        "asked": {
+            "archive": pwid.archive,
+            "time": pwid.time,
+            "coverage": pwid.coverage,
+            "uri": pwid.item,
+        },
+    }
+
+
+def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
+    """What was asked for and what is given."""
+    document: dict[str, Any] = {
+        **name_fields(pwid),
+        "verdict": judgement.verdict.value,
+        "sentence": judgement.sentence,
+        "delta": judgement.delta,
+    }
+    if judgement.capture is not None:
+        document["capture"] = capture_fields(pwid, judgement.capture)
+    if len(judgement.fits) > 1:
+        document["fits"] = [capture_fields(pwid, one) for one in judgement.fits]
+    return document
+
+
+def elsewhere_fields(archives: Archives, pwid: Pwid, found: Elsewhere) -> dict[str, Any]:
+    """The same of another archive, with all its addresses."""
+    about = archive_fields(archives, pwid, found.archive)
+    return verdict_fields(pwid, found.judgement) | {"url": found.url} | about
+
+
+def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dict[str, Any]:
+    """What is known of the archive that a PWID names, and its addresses for the item."""
+    addresses = (
+        ("playback", archives.playback(pwid)),
+        ("raw", archives.raw(pwid)),
+        ("timegate", archives.timegate(pwid)),
+        ("timemap", archives.timemap(pwid)),
+        ("cdx", archives.cdx(pwid)),
+        ("resolver", archives.resolver(pwid)),
+    )
+    return {
+        "archive": known
+        and {
+            "id": known.id,
+            "name": known.name,
+            "access": known.access,
+            "moved_to": known.moved_to,
+        },
+        "addresses": {name: address for name, address in addresses if address},
+    }
+
+
+def page_fields(pwid: Pwid, page: Page) -> dict[str, Any]:
+    """The resources of a page, each with its verdict."""
+    part = msgspec.structs.replace(pwid, coverage="part")
+    return {
+        "resources": [
+            {
+                "uri": one.uri,
+                "role": one.role,
+                "within": one.within,
+                "verdict": one.judgement.verdict.value,
+                "sentence": one.judgement.sentence,
+                "delta": one.judgement.delta,
+                "capture": capture_fields(part, one.judgement.capture)
+                if one.judgement.capture
+                else None,
+            }
+            for one in page.resources
+        ],
+        "complete": page.complete,
+        "unread": list(page.unread),
+    }
+
+
+def member_fields(pwid: Pwid, member: Member) -> dict[str, Any]:
+    """A URL of a site."""
+    page = msgspec.structs.replace(pwid, coverage="page")
+    exact = member.verdict is Verdict.EXACT
+    return {
+        "verdict": member.verdict.value,
+        "sentence": member.verdict.value if exact else f"nearest {distance(member.delta)}",
+        "delta": member.delta,
+        "capture": capture_fields(page, member.capture),
+    }

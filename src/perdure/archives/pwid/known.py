@@ -1,0 +1,295 @@
+"""The registry of web archives: who they are and how each one plays back what it keeps.
+
+How it works: `archives.toml` beside this file comes with the package, one entry for each archive;
+the archive; the setting `archives_file` names a file of the same form whose entries are added, or
+stand in the place of those with the same id. `Archives` finds an archive by its id or any of its
+other names and asks `perdure.archives.pwid.playback` for addresses.
+
+What must stay true: the entries say what lists of archives say (docs/reference/web-archives.md),
+and where these differ, that nobody has checked; an address leads to an archive of the registry,
+unless the operator has chosen to believe that unknown archives resolve their own PWIDs.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import msgspec
+
+from perdure.archives.pwid import playback
+from perdure.archives.pwid.making import make
+from perdure.archives.pwid.playback import Pattern
+from perdure.errors import BadSettings
+from perdure.ids.pwid import Pwid
+from perdure.settings import Settings
+
+_MOVES = 4  # from archive to archive
+
+
+class Example(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A PWID and the addresses that it has there. It shows a form, not that there is a capture."""
+
+    pwid: str
+    url: str
+    raw: str = ""
+
+
+class Archive(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One archive. Where it says nothing, nothing is known."""
+
+    id: str
+    """In PWIDs: a domain, in lower case."""
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    """Other ids under which it is met."""
+    access: Literal["open", "mixed", "closed", "unknown"] = "unknown"
+    """Who may read: everybody; some of it only on site; nobody from outside."""
+    status: Literal["listed", "unverified"] = "unverified"
+    """Whether the lists that have it agree."""
+    note: str = ""
+    patterns: tuple[Pattern, ...] = ()
+    """The one to write comes first."""
+    local: str = ""
+    """The form of its addresses that only its own network can reach."""
+    timegate: str = ""
+    timemap: str = ""
+    cdx: str = ""
+    """The endpoint of its CDX server API, without a query."""
+    resolver: str = ""
+    """Its own resolver of PWIDs, with the slot `{pwid}`."""
+    moved_to: str = ""
+    """The id of the archive that keeps what it kept."""
+    sources: tuple[str, ...] = ()
+    """The lists that have it."""
+    example: Example | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.id, *self.aliases)
+
+    def written_on(self, day: str) -> Pattern | None:
+        """The pattern in which addresses are written on a day, `2026-11-21`."""
+        return next((one for one in self.patterns if one.is_valid_on(day)), None)
+
+
+def utc_day() -> str:
+    """Today, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A PWID that a playback address can mean."""
+
+    pwid: Pwid
+    archive: Archive
+    collection: str = ""
+
+
+class Archives:
+    """All archives that are known here."""
+
+    def __init__(
+        self,
+        entries: Iterable[Archive],
+        *,
+        standard_form: bool = False,
+        today: Callable[[], str] = utc_day,
+    ) -> None:
+        """`standard_form`: unknown archives are believed to resolve their own PWIDs."""
+        self._entries = {one.id: one for one in entries}
+        self._by_name = {name: one for one in self._entries.values() for name in one.aliases}
+        self._by_name |= self._entries
+        self._standard_form = standard_form
+        self._today = today
+
+    def __iter__(self) -> Iterator[Archive]:
+        return iter(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, archive_id: str) -> Archive | None:
+        """The archive with this id or alias, whatever its case."""
+        return self._by_name.get(archive_id.lower().removeprefix("~"))
+
+    def keeper(self, archive_id: str) -> Archive | None:
+        """The archive that keeps today what was archived by this one."""
+        found = self.find(archive_id)
+        for _ in range(_MOVES):
+            if found is None or not found.moved_to or found.written_on(self._today()):
+                break
+            found = self.find(found.moved_to)
+        return found
+
+    def playback(self, pwid: Pwid, *, collection: str = "") -> str | None:
+        """Where a PWID is played back.
+
+        None where the archive is unknown or has no such addresses, where the item is no URI, and
+        where the time is coarser than a second: what an archive then shows is its own choice.
+        Whether there is such a capture, nobody has looked.
+        """
+        return self._address(pwid, collection, raw=False) or self._by_itself(pwid)
+
+    def raw(self, pwid: Pwid, *, collection: str = "") -> str | None:
+        """Where its record is given as it was recorded, without the archive's additions."""
+        return self._address(pwid, collection, raw=True)
+
+    def local(self, pwid: Pwid) -> str | None:
+        """Where it is played back within the archive's own network."""
+        archive, time = self.find(pwid.archive), playback.digits(pwid)
+        if archive is None or time is None or not playback.is_uri(pwid.item):
+            return None
+        return playback.fill(archive.local, time=time, uri=pwid.item) if archive.local else None
+
+    def timegate(self, pwid: Pwid) -> str | None:
+        """Where Memento's TimeGate for the item is (RFC 7089); the time goes in Accept-Datetime."""
+        return self._endpoint(pwid, "timegate")
+
+    def timemap(self, pwid: Pwid) -> str | None:
+        """Where all captures of the item are listed (RFC 7089)."""
+        return self._endpoint(pwid, "timemap")
+
+    def cdx(self, pwid: Pwid) -> str | None:
+        """Where the CDX server API tells the captures of the item."""
+        archive = self.keeper(pwid.archive)
+        if archive is None or not archive.cdx or not playback.is_uri(pwid.item):
+            return None
+        return f"{archive.cdx}?url={quote(pwid.item, safe='')}"
+
+    def resolver(self, pwid: Pwid) -> str | None:
+        """Where the archive itself resolves the PWID."""
+        archive = self.find(pwid.archive)
+        if archive is None or not archive.resolver:
+            return None
+        return archive.resolver.replace("{pwid}", quote(pwid.urn, safe=":"))
+
+    def from_playback(self, url: str) -> tuple[Candidate, ...]:
+        """The PWIDs that a playback address can mean, the likeliest first.
+
+        An address with a page mark or none means the page, others a part. Empty where no archive
+        has such addresses, and where there are fewer than 14 digits of time, which name no capture.
+        """
+        found: list[tuple[int, Candidate]] = []
+        for archive in self:
+            local = (Pattern(url=archive.local),) if archive.local else ()
+            for pattern in (*archive.patterns, *local):
+                candidate = _candidate(archive, pattern, url)
+                if candidate is not None:
+                    found.append((-playback.specificity(pattern), candidate))
+                    break
+        return tuple(one for _, one in sorted(found, key=lambda pair: pair[0]))
+
+    def _address(self, pwid: Pwid, collection: str, *, raw: bool) -> str | None:
+        archive, time = self.keeper(pwid.archive), playback.digits(pwid)
+        pattern = archive.written_on(self._today()) if archive else None
+        if pattern is None or time is None or not playback.is_uri(pwid.item):
+            return None
+        form = pattern.raw if raw else pattern.url
+        chosen = collection or pattern.collection
+        return playback.fill(form, time=time, uri=pwid.item, collection=chosen) if form else None
+
+    def _endpoint(self, pwid: Pwid, name: str) -> str | None:
+        archive = self.keeper(pwid.archive)
+        form = getattr(archive, name) if archive else ""
+        if not form or not playback.is_uri(pwid.item):
+            return None
+        return playback.fill(form, uri=pwid.item)
+
+    def _by_itself(self, pwid: Pwid) -> str | None:
+        if not self._standard_form or self.find(pwid.archive) is not None:
+            return None
+        return playback.standard_form(pwid)
+
+
+def load(settings: Settings, root: Path | None = None) -> Archives:
+    """The archives of the package and those that the operator added.
+
+    A relative `archives_file` lies in the registry directory `root`. Raises BadSettings.
+    """
+    entries = {one.id: one for one in packaged()}
+    if settings.archives_file:
+        path = (root or Path()) / settings.archives_file
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise _bad(path, str(error)) from error
+        entries |= {one.id: one for one in read_toml(text, path)}
+        _check_names(entries.values(), path)
+    return Archives(entries.values(), standard_form=settings.unknown_archives == "standard-form")
+
+
+@cache
+def packaged() -> tuple[Archive, ...]:
+    """The archives that come with the package."""
+    text = (files("perdure.archives.pwid") / "archives.toml").read_text("utf-8")
+    return read_toml(text, "perdure/archives/pwid/archives.toml")
+
+
+def read_toml(text: str, where: object) -> tuple[Archive, ...]:
+    """The archives of a file. Raises BadSettings, naming the entry that is wrong."""
+    try:
+        table = tomllib.loads(text)
+        entries = msgspec.convert(table.get("archive", []), tuple[Archive, ...])
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise _bad(where, str(error)) from error
+    if set(table) - {"archive"}:
+        raise _bad(where, f"there are no tables but [[archive]]: {sorted(set(table))}")
+    for entry in entries:
+        wrong = problem(entry)
+        if wrong:
+            raise _bad(where, f"archive {entry.id}: {wrong}")
+    return entries
+
+
+def _candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate | None:
+    played = playback.read(pattern, url)
+    if played is None:
+        return None
+    try:
+        pwid = make(archive.id, played.time, "part" if played.part else "page", played.uri)
+    except ValueError:  # a time that cannot be, an item that no PWID can have
+        return None
+    return Candidate(pwid=pwid, archive=archive, collection=played.collection)
+
+
+def problem(entry: Archive) -> str | None:
+    """What is wrong with an entry that somebody wrote, in words; None where nothing is."""
+    if any(not name or name != name.lower() or ":" in name for name in entry.names):
+        return "an id is a domain in lower case"
+    both, item = frozenset(("time", "uri")), frozenset(("uri",))
+    for pattern in entry.patterns:
+        if wrong := playback.dating_fault(pattern):
+            return wrong
+    forms = [(pattern.url, both) for pattern in entry.patterns]
+    forms += [(pattern.raw, both) for pattern in entry.patterns if pattern.raw]
+    forms += [(entry.local, both)] if entry.local else []
+    forms += [(form, item) for form in (entry.timegate, entry.timemap) if form]
+    forms += [(entry.resolver, frozenset(("pwid",)))] if entry.resolver else []
+    forms += [(entry.cdx, frozenset())] if entry.cdx else []
+    for form, needed in forms:
+        if wrong := playback.fault(form, needed=needed):
+            return f"{wrong}: {form}"
+    return None
+
+
+def _check_names(entries: Iterable[Archive], where: object) -> None:
+    taken: dict[str, str] = {}
+    for entry in entries:
+        for name in entry.names:
+            if taken.setdefault(name, entry.id) != entry.id:
+                raise _bad(where, f"{name} is both {taken[name]} and {entry.id}")
+
+
+def _bad(where: object, reason: str) -> BadSettings:
+    return BadSettings(setting="archives_file", value=where, reason=reason)

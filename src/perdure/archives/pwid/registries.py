@@ -1,0 +1,247 @@
+"""Registries of archives that others keep: read into ours, and ours written for them.
+
+Read are MemGator's `archives.json` (a list of objects with `id`, `name`, `timegate`, `timemap`),
+the Turtle of the PWID resolver of the German National Library (vocabulary `https://w3id.org/pwid#`)
+and our own TOML. Written are Turtle and TOML.
+
+What must stay true: nothing is made up. MemGator knows no playback addresses, so what comes from it
+has none; the vocabulary has no words for raw records, aliases and access, so what is written in it
+lacks them. What is read is `unverified`. An entry that cannot be is an error that names it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from perdure.archives.pwid.known import Archive, Archives, Example, problem, read_toml, utc_day
+from perdure.archives.pwid.making import write
+from perdure.archives.pwid.playback import Pattern
+from perdure.errors import InvalidMetadata, Unavailable
+from perdure.ids import pwid as pwids
+
+VOCABULARY = "https://w3id.org/pwid#"
+_SIX = "{{utc-year}}{{utc-month}}{{utc-day}}{{utc-hour}}{{utc-minute}}{{utc-sec}}"
+_WORDS = ((_SIX, "{time}"), ("{{archived-uri}}", "{uri}"), ("{{pwid}}", "{pwid}"))
+_TRIPLE = re.compile(r"\{\{\{([a-z-]+)\}\}\}")  # mustache's word for "do not escape"
+
+
+def read(text: str) -> tuple[Archive, ...]:
+    """The archives of a registry in any of the three forms. Raises InvalidMetadata, BadSettings."""
+    if text.lstrip("\ufeff \t\r\n").startswith(("[\n", "[ ", "[{", "[\r", "[]")):
+        return from_memgator(text)
+    if re.search(r"^\s*\[\[archive\]\]", text, re.MULTILINE):
+        return read_toml(text, "what is imported")
+    return from_turtle(text)
+
+
+class _Memgator(msgspec.Struct):
+    """An entry of archives.json; what else it has (`probability`) is about asking, not naming."""
+
+    id: str
+    name: str = ""
+    timegate: str = ""
+    timemap: str = ""
+    ignore: bool = False
+
+
+def from_memgator(text: str) -> tuple[Archive, ...]:
+    """The archives of MemGator's `archives.json`. Raises InvalidMetadata."""
+    try:
+        entries = msgspec.convert(json.loads(text), list[_Memgator])
+    except (ValueError, msgspec.ValidationError) as error:
+        raise InvalidMetadata(format="MemGator", line=None, reason=str(error)) from error
+    return _checked(
+        "MemGator",
+        (
+            Archive(
+                id=one.id.lower(),
+                name=one.name,
+                timegate=f"{one.timegate}{{uri}}" if one.timegate else "",
+                timemap=f"{one.timemap}{{uri}}" if one.timemap else "",
+                note="MemGator asks not to use it" if one.ignore else "",
+                sources=("memgator",),
+            )
+            for one in entries
+        ),
+    )
+
+
+def from_turtle(text: str) -> tuple[Archive, ...]:
+    """The archives of a registry in the `pwid#` vocabulary. Raises InvalidMetadata, Unavailable."""
+    rdflib = _rdflib()
+    graph = rdflib.Graph()
+    try:
+        graph.parse(data=text, format="turtle")
+    except (SyntaxError, ValueError) as error:  # rdflib's BadSyntax is a SyntaxError
+        line = getattr(error, "lines", None)
+        reason = " ".join(str(error).split())
+        raise InvalidMetadata(format="Turtle", line=line and line + 1, reason=reason) from error
+    kinds = graph.subjects(rdflib.RDF.type, rdflib.URIRef(f"{VOCABULARY}WebArchive"))
+    return _checked("Turtle", (_from_node(rdflib, graph, one) for one in sorted(set(kinds))))
+
+
+def to_turtle(archives: Iterable[Archive]) -> str:
+    """A registry in the `pwid#` vocabulary, as the DNB's resolver reads it."""
+    rdflib = _rdflib()
+    graph = rdflib.Graph()
+    graph.bind("pwid", rdflib.Namespace(VOCABULARY))
+    for one in archives:
+        _to_nodes(rdflib, graph, one)
+    written: str = graph.serialize(format="turtle")
+    return written
+
+
+def to_toml(archives: Iterable[Archive]) -> str:
+    """A registry in our own form, as the setting `archives_file` names it."""
+    return "\n".join(map(_toml_entry, archives))
+
+
+def _checked(format: str, archives: Iterable[Archive]) -> tuple[Archive, ...]:
+    found = tuple(archives)
+    for one in found:
+        wrong = problem(one)
+        if wrong:
+            raise InvalidMetadata(format=format, line=None, reason=f"archive {one.id}: {wrong}")
+    return found
+
+
+def _rdflib() -> Any:
+    try:
+        return import_module("rdflib")
+    except ImportError:
+        raise Unavailable(what="RDF", reason="install perdure[metadata]") from None
+
+
+# from Turtle
+# -----------
+
+
+def _from_node(rdflib: Any, graph: Any, node: Any) -> Archive:
+    def one(subject: Any, word: str) -> Any:
+        return graph.value(subject, rdflib.URIRef(VOCABULARY + word), any=True)
+
+    def address(subject: Any) -> str:
+        base, path = one(subject, "baseUrl"), one(subject, "pathPattern")
+        return f"{base}{_slots(str(path))}" if base is not None and path is not None else ""
+
+    replay, resolver, cdx = (one(node, word) for word in ("replay", "resolver", "cdxEndpoint"))
+    labels = sorted(
+        graph.objects(node, rdflib.RDFS.label), key=lambda label: (label.language != "en", label)
+    )
+    form = address(replay) if replay is not None else ""
+    shown = one(replay, "exampleIri") if replay is not None else None
+    archive = Archive(
+        id=str(one(node, "archiveId") or "").lower(),
+        name=str(labels[0]) if labels else "",
+        patterns=(Pattern(url=form),) if form else (),
+        resolver=address(resolver) if resolver is not None else "",
+        cdx=str(one(cdx, "baseUrl") or cdx) if cdx is not None else "",
+        timegate=_memento(one(node, "mementoEndpoint"), one),
+        sources=("turtle",),
+    )
+    return msgspec.structs.replace(archive, example=_example(archive, shown))
+
+
+def _memento(endpoint: Any, one: Any) -> str:
+    """A TimeGate's address without the URI, as by analogy with the CDX endpoint."""
+    return "" if endpoint is None else f"{one(endpoint, 'baseUrl') or endpoint}{{uri}}"
+
+
+def _example(archive: Archive, shown: Any) -> Example | None:
+    found = Archives((archive,)).from_playback(str(shown)) if shown is not None else ()
+    return Example(pwid=str(found[0].pwid), url=str(shown)) if found else None
+
+
+def _slots(path: str) -> str:
+    """Our slots for theirs, which are mustache's."""
+    path = _TRIPLE.sub(r"{{\1}}", path)
+    for theirs, ours in _WORDS:
+        path = path.replace(theirs, ours)
+    return path
+
+
+# to Turtle
+# ---------
+
+
+def _to_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
+    def word(name: str) -> Any:
+        return rdflib.URIRef(VOCABULARY + name)
+
+    node = rdflib.URIRef(f"https://{archive.id}/#wa")
+    graph.add((node, rdflib.RDF.type, word("WebArchive")))
+    graph.add((node, word("archiveId"), rdflib.Literal(archive.id)))
+    if archive.name:
+        graph.add((node, rdflib.RDFS.label, rdflib.Literal(archive.name)))
+    example = archive.example
+    for name, kind, form, shown in (
+        ("replay", "ReplayGateway", _replay(archive), example and example.url),
+        (
+            "resolver",
+            "Resolver",
+            archive.resolver,
+            example and write(pwids.parse(example.pwid), "urn"),
+        ),
+    ):
+        if form:
+            base, path = _split(form)
+            # archives may share a replay, never an entry: the node is the archive's own
+            gate = rdflib.URIRef(f"https://{archive.id}/#{name}")
+            graph.add((node, word(name), gate))
+            graph.add((gate, rdflib.RDF.type, word(kind)))
+            graph.add((gate, word("baseUrl"), rdflib.Literal(base)))
+            graph.add((gate, word("pathPattern"), rdflib.Literal(path)))
+            if shown:
+                graph.add((gate, word("exampleIri"), rdflib.URIRef(shown)))
+    for name, form in (("cdxEndpoint", archive.cdx), ("mementoEndpoint", archive.timegate)):
+        if form:
+            base = form.removesuffix("{uri}")
+            endpoint = rdflib.URIRef(base)
+            graph.add((node, word(name), endpoint))
+            graph.add((endpoint, word("baseUrl"), rdflib.Literal(base)))
+            if name == "cdxEndpoint":
+                graph.add((endpoint, rdflib.RDF.type, word("CdxEndpoint")))
+
+
+def _replay(archive: Archive) -> str:
+    """The pattern of playback without a slot for collections, which the vocabulary has not."""
+    pattern = archive.written_on(utc_day())
+    if pattern is None or ("{collection}" in pattern.url and not pattern.collection):
+        return ""
+    return pattern.url.replace("{collection}", pattern.collection)
+
+
+def _split(form: str) -> tuple[str, str]:
+    at = form.rfind("/", 0, form.index("{")) + 1
+    path = form[at:]
+    for theirs, ours in _WORDS:
+        path = path.replace(ours, theirs)
+    return form[:at], path
+
+
+# TOML
+# ----
+
+
+def _toml_entry(archive: Archive) -> str:
+    fields = msgspec.to_builtins(archive)
+    inner = {"example": fields.pop("example", None)}
+    patterns = fields.pop("patterns", [])
+    lines = ["[[archive]]", *(f"{name} = {_value(value)}" for name, value in fields.items())]
+    for one in patterns:
+        lines += ["[[archive.patterns]]", *(f"{name} = {_value(it)}" for name, it in one.items())]
+    if inner["example"]:
+        lines += ["[archive.example]"]
+        lines += [f"{name} = {_value(value)}" for name, value in inner["example"].items()]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    # JSON's texts and lists are TOML's, but for one character that JSON leaves as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

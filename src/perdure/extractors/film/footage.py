@@ -1,0 +1,279 @@
+"""Video as PyAV (FFmpeg) decodes it: the frames and the sound of an interval, each with its time.
+
+How it works: the demuxer is the one of the media type. Where a container has an index, decoding
+begins a second before the interval, and from the beginning if no frame before it was found then;
+streams of MPEG, which have none, are decoded from the beginning always, so that a frame is the same
+whoever asks for what. Time 0 is the beginning of the film; where a container's clock begins
+anywhere (MPEG), it is the first frame. A bare stream of MPEG video has no times: its frames are as
+long as it says, one after the other.
+
+Sound has the time that its container gives it, which in Matroska is a millisecond.
+
+What must stay true: it runs confined; a damaged frame is an error, and never one that the decoder
+made up; nothing is read but the bytes of the source.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from perdure.errors import OverBudget, PartNotSupported
+from perdure.extractors import container
+from perdure.extractors.film.picture import Picture, known, picture
+from perdure.extractors.port import Source
+from perdure.parts import Selector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+FILMS = ("video/mp4", "video/quicktime", "video/x-m4v", "application/mp4")
+_MPEG = {b"\0\0\1\xba": "mpeg", b"\0\0\1\xb3": "mpegvideo"}
+_DEMUXERS = {
+    **dict.fromkeys(FILMS, "mov"),
+    "video/mpeg": "mpeg",
+    "video/mp2t": "mpegts",
+    "video/webm": "matroska",
+    "video/x-matroska": "matroska",
+    "video/matroska": "matroska",
+    "video/ogg": "ogg",
+    "video/x-msvideo": "avi",
+    "video/vnd.avi": "avi",
+}
+OTHERS = tuple(kind for kind in _DEMUXERS if kind not in FILMS)
+_INDEXED = frozenset(("mov", "matroska", "avi"))
+_ANY_CLOCK = frozenset(("mpeg", "mpegts"))
+_BARE = "mpegvideo"
+_PRE_ROLL = Fraction(1)  # seconds
+_LATEST_SOUND = Fraction(5)  # seconds that sound may lie behind the frames beside it in the file
+_CLOSE = Fraction(1, 50)  # seconds by which a clock may waver while sound goes on
+_MOST_PIXELS = 1 << 26  # of a frame
+_SAMPLES = {"u8": "u1", "s16": "<i2", "s32": "<i4", "flt": "<f4", "dbl": "<f8"}
+
+
+class Shot(NamedTuple):
+    """A frame, from when on it is shown, and how long, in seconds."""
+
+    time: Fraction
+    length: Fraction
+    picture: Picture
+
+
+class Sound(NamedTuple):
+    """Samples that follow each other, a row for each moment."""
+
+    first: int
+    """The number of the first, counted from the beginning of the film."""
+    rows: np.ndarray[Any, Any]
+
+
+class Footage:
+    """An open film: its first video, its first sound."""
+
+    def __init__(
+        self,
+        source: Source,
+        opened: InputContainer,
+        demuxer: str,
+        video: VideoStream,
+        audio: AudioStream | None,
+    ) -> None:
+        self.source = source
+        self.video = video
+        self.audio = audio
+        self._container = opened
+        self._bare = demuxer == _BARE
+        self._indexed = demuxer in _INDEXED
+        started = video.start_time if demuxer in _ANY_CLOCK else None
+        self._zero = (started or 0) * Fraction(video.time_base or 0)
+
+    @property
+    def width(self) -> int:
+        return self.video.codec_context.width
+
+    @property
+    def height(self) -> int:
+        return self.video.codec_context.height
+
+    @property
+    def promised(self) -> Fraction | None:
+        """How many seconds it lasts, if it says so."""
+        duration = self._container.duration
+        return None if duration is None or self._bare else Fraction(duration, 1_000_000)
+
+    def lasts(self) -> Fraction:
+        """How many seconds it lasts: where it does not say so, all its packets are looked at, so
+        this is the first that may be asked.
+        """
+        return self.promised or max(self._ends(), default=Fraction(0))
+
+    @property
+    def rate(self) -> Fraction:
+        """Frames a second, as far as the film says."""
+        return self.video.codec_context.framerate or self.video.average_rate or Fraction(25)
+
+    def between(self, start: Fraction, end: Fraction | None) -> Iterator[Shot | Sound]:
+        """The frames and the samples with times in [start, end); a last frame in front of `end`
+        may be missing where the film has ended.
+        """
+        sound: Any = self.audio.codec_context if self.audio else None
+        form = sound.format.packed.name if sound and sound.rate and sound.format else None
+        if self.audio and form not in _SAMPLES:
+            raise _unsupported(self.source, "with sound that cannot be decoded")
+        for one in self._early(start, *self._streams):
+            if isinstance(one, Shot):
+                if end is not None and one.time >= end + (_LATEST_SOUND if self.audio else 0):
+                    return
+                if start <= one.time and (end is None or one.time < end):
+                    yield one
+                continue
+            rate = self.sound_rate
+            first = max(math.ceil(start * rate), one.first)
+            stop = one.first + len(one.rows)
+            last = stop if end is None else min(math.ceil(end * rate), stop)
+            if first < last:
+                yield Sound(first, one.rows[first - one.first : last - one.first])
+
+    def shown_at(self, moment: Fraction) -> Shot | None:
+        """The frame that is shown at this moment."""
+        found: Shot | None = None
+        for one in self._early(moment, self.video):
+            if isinstance(one, Shot):
+                if one.time > moment:
+                    return found
+                found = one
+        return found if found and moment < found.time + found.length else None
+
+    def reaches(self, end: Fraction) -> bool:
+        """Whether frames are shown up to this time: packets are looked at, none is decoded."""
+        self._go_to(end)
+        return any(one >= end for one in self._ends())
+
+    def _ends(self) -> Iterator[Fraction]:
+        """When each of the frames that follow is shown no more."""
+        for number, packet in enumerate(self._container.demux(self.video), 1):
+            if self._bare and packet.size:
+                yield number / self.rate
+            elif not self._bare and packet.pts is not None:
+                yield self._time(packet, packet.pts + (packet.duration or 0))
+
+    @property
+    def sound_rate(self) -> int:
+        return self.audio.rate if self.audio else 0
+
+    @property
+    def sound_form(self) -> str:
+        """The format of samples as FFmpeg calls it, all channels in turn."""
+        return str(self.audio.format.packed.name) if self.audio else ""
+
+    # decoding
+    # --------
+
+    @property
+    def _streams(self) -> tuple[VideoStream | AudioStream, ...]:
+        return (self.video, self.audio) if self.audio else (self.video,)
+
+    def _early(
+        self, start: Fraction, *streams: VideoStream | AudioStream
+    ) -> Iterator[Shot | Sound]:
+        """All from some time on that lies before `start`, or from the beginning."""
+        if not self._go_to(start):
+            return self._decoded(*streams)
+        found = self._decoded(*streams)
+        seen: list[Shot | Sound] = []
+        for one in found:
+            seen.append(one)
+            if isinstance(one, Shot):
+                if one.time <= start:
+                    return chain(seen, found)
+                break
+        self._container.seek(0)
+        return self._decoded(*streams)
+
+    def _go_to(self, moment: Fraction) -> bool:
+        """Go to a time before this one; without an index, or near the beginning, stay there."""
+        early = moment - _PRE_ROLL
+        if not self._indexed or early <= 0 or self.video.time_base is None:
+            return False
+        self._container.seek(math.floor(early / self.video.time_base), stream=self.video)
+        return True
+
+    def _decoded(self, *streams: VideoStream | AudioStream) -> Iterator[Shot | Sound]:
+        number = 0
+        expected: int | None = None
+        for packet in self._container.demux(*streams):
+            if not packet.size and packet.pts is not None:  # "as before", in Theora
+                continue
+            frames: Iterable[Any] = packet.decode()
+            for frame in frames:
+                if frame.is_corrupt:
+                    raise self.source.undecodable("a frame of it is damaged")
+                if packet.stream is self.audio:
+                    sound = self._sound(frame, expected)
+                    expected = sound.first + len(sound.rows)
+                    yield sound
+                else:
+                    yield self._shot(frame, number)
+                    number += 1
+
+    def _shot(self, frame: Any, number: int) -> Shot:
+        if (frame.width, frame.height) != (self.width, self.height) or not known(frame.format.name):
+            raise _unsupported(self.source, f"in {frame.format.name}, or of several sizes")
+        length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.rate
+        time = number * length if self._bare else self._time(frame, frame.pts)
+        return Shot(time, length, picture(frame))
+
+    def _sound(self, frame: Any, expected: int | None) -> Sound:
+        first = round(self._time(frame, frame.pts) * self.sound_rate)
+        if expected is not None and abs(first - expected) <= _CLOSE * self.sound_rate:
+            first = expected
+        rows = frame.to_ndarray()
+        channels = len(frame.layout.channels)
+        rows = rows.T if frame.format.is_planar else rows.reshape(-1, channels)
+        return Sound(first, rows.astype(_SAMPLES[self.sound_form], copy=False))
+
+    def _time(self, timed: Any, pts: int | None) -> Fraction:
+        if pts is None or timed.time_base is None:
+            raise self.source.undecodable("a frame of it has no time")
+        return pts * Fraction(timed.time_base) - self._zero
+
+
+@contextmanager
+def opened(source: Source, selector: Selector | str) -> Iterator[Footage]:
+    """The film. Raises Undecodable, OverBudget or PartNotSupported."""
+    demuxer = _DEMUXERS[source.essence]
+    if source.essence == "video/mpeg":
+        demuxer = _MPEG.get(source.read(0, 4), "mpegts")
+    with container.opened(source, demuxer, selector) as found:
+        yield _footage(source, found, demuxer)
+
+
+def _footage(source: Source, found: Any, demuxer: str) -> Footage:
+    if not found.streams.video:
+        raise source.undecodable("there is no video in it")
+    video = found.streams.video[0]
+    context = video.codec_context
+    if context is None:
+        raise _unsupported(source, "in an unknown codec")
+    if context.width * context.height > _MOST_PIXELS:
+        raise OverBudget(what=f"a frame of {source.name}", limit=f"{_MOST_PIXELS} pixels")
+    context.options = {"err_detect": "explode", "max_pixels": str(_MOST_PIXELS)}
+    context.thread_count = 1
+    audio = found.streams.audio[0] if found.streams.audio else None
+    return Footage(source, found, demuxer, video, audio)
+
+
+def _unsupported(source: Source, how: str) -> PartNotSupported:
+    return PartNotSupported(
+        media_type=f"{source.media_type} {how}",
+        selector="frames",
+        install=None,
+        offered=("byte range",),
+    )

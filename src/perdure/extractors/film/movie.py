@@ -1,0 +1,283 @@
+"""The table of contents of an MP4 or QuickTime film: its tracks, and when what of them is shown.
+
+Specification: ISO/IEC 14496-12, section 8; Apple, QuickTime File Format (2012), for what differs.
+
+How it works: the `moov` box is read whole and taken apart, two levels at a time. Each track has an
+edit list, which says which times of the track are shown when; one without is shown from its
+beginning. Boxes that hold for a part as they hold for the whole are kept as they are.
+
+What must stay true: nothing is read but `ftyp` and `moov`, of at most 64 MiB; media that lie in
+other files are never looked for.
+"""
+
+from __future__ import annotations
+
+import struct
+from fractions import Fraction
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotSupported
+from perdure.extractors.film.boxes import BadBox, each, fields, inner, needed, outer
+from perdure.extractors.film.sample_table import SampleTable, size_of_all
+from perdure.extractors.port import Source
+
+_LONGEST = 64 << 20  # bytes of a table of contents
+_LONGEST_TYPE = 4096  # bytes of a list of brands
+_MOST_TRACKS = 64
+_MOST_EDITS = 10_000
+VIDEO, SOUND = b"vide", b"soun"
+TEXTS = (b"text", b"sbtl", b"subt", b"clcp")
+_KINDS = {VIDEO: "video", SOUND: "audio"} | dict.fromkeys(TEXTS, "subtitles")
+"""Handlers of the tracks that parts have: others, such as chapters, are about the whole."""
+
+_VERSION = struct.Struct(">B")
+_TIMES = (struct.Struct(">4x8xII"), struct.Struct(">4x16xIQ"))
+_TRACK = (struct.Struct(">4x8xI4xI"), struct.Struct(">4x16xI4xQ"))
+_HANDLER = slice(8, 12)
+_HANDLER_NAME = 24
+_CODEC = slice(12, 16)
+_EDIT_COUNT = struct.Struct(">4xI")
+_EDITS = (struct.Struct(">IiI"), struct.Struct(">QqI"))
+NORMAL_RATE = 1 << 16
+_SELF_CONTAINED = 1
+_PICTURE = struct.Struct(">32xHH")
+_SOUND = struct.Struct(">4xI8xH6xHH")
+_PACKED_SOUND = struct.Struct(">36xI4xI")  # of version 1: samples per packet, bytes per frame
+_WIDTHS = {
+    int.from_bytes(codec): width
+    for codec, width in (
+        *((b"ulaw", 1), (b"alaw", 1), (b"in24", 3)),
+        *((b"in32", 4), (b"fl32", 4), (b"fl64", 8)),
+    )
+}
+_UNCOMPRESSED = _WIDTHS.keys() | {
+    int.from_bytes(codec) for codec in (b"raw ", b"NONE", b"twos", b"sowt")
+}
+
+
+class Edit(NamedTuple):
+    """A stretch of time in which a track is shown, in seconds."""
+
+    start: Fraction
+    length: Fraction
+    media: int
+    """The track's own time with which it begins, in the track's unit."""
+
+    @property
+    def end(self) -> Fraction:
+        return self.start + self.length
+
+
+class Track(NamedTuple):
+    """A track, with the boxes that a part of it keeps."""
+
+    number: int
+    handler: bytes
+    name: str
+    unit: int
+    """Of its times: so many are a second."""
+    edits: tuple[Edit, ...]
+    table: SampleTable
+    header: memoryview
+    media_header: memoryview
+    media: tuple[tuple[bytes, memoryview], ...]
+    """Boxes of the media besides its header and its information."""
+    information: tuple[tuple[bytes, memoryview], ...]
+    """Boxes of the information besides references and samples."""
+    descriptions: memoryview
+    codec: str
+
+    @property
+    def kind(self) -> str:
+        """`video`, `audio` or `subtitles`."""
+        return _KINDS[self.handler]
+
+    @property
+    def end(self) -> Fraction:
+        """When it is shown no more, in seconds."""
+        return max((edit.end for edit in self.edits), default=Fraction(0))
+
+    def __str__(self) -> str:
+        return f"{self.number} ({self.kind}, {self.codec})"
+
+
+class Movie(NamedTuple):
+    """A film, with the boxes that a part of it keeps."""
+
+    brands: memoryview | None
+    header: memoryview
+    unit: int
+    tracks: tuple[Track, ...]
+
+    @property
+    def duration(self) -> Fraction:
+        """Seconds until nothing is shown any more."""
+        return max((track.end for track in self.tracks), default=Fraction(0))
+
+
+def in_fragments(source: Source) -> bool:
+    """Whether its samples are listed fragment by fragment (section 8.8). Raises BadBox."""
+    for kind, span in outer(source):
+        if kind == b"moof":
+            return True
+        if kind == b"moov":
+            contents = msgspec.structs.replace(
+                source, offset=source.offset + span.start, length=span.length
+            )
+            return any(kind == b"mvex" for kind, _ in outer(contents))
+    return False
+
+
+def read(source: Source) -> Movie:
+    """The film. Raises BadBox, PartNotSupported or OverBudget."""
+    brands: memoryview | None = None
+    for kind, span in outer(source):
+        if kind == b"ftyp":
+            brands = memoryview(source.read(span.start, min(span.stop, span.start + _LONGEST_TYPE)))
+        elif kind == b"moof":
+            raise _unsupported(source, "in fragments")
+        elif kind == b"moov":
+            if span.length > _LONGEST:
+                raise OverBudget(what=f"the contents of {source.name}", limit=f"{_LONGEST} bytes")
+            return _movie(source, brands, memoryview(source.read(span.start, span.stop)))
+    raise BadBox("it has no table of contents (moov)")
+
+
+def _movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
+    boxes = inner(content)
+    for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with packed contents")):
+        if kind in boxes:
+            raise _unsupported(source, how)
+    header = needed(boxes, b"mvhd")
+    unit, _ = fields(_version(header, _TIMES), header)
+    if not unit:
+        raise BadBox("its times have no unit")
+    contents = [track for kind, track in each(content) if kind == b"trak"]
+    if len(contents) > _MOST_TRACKS:
+        raise OverBudget(what=source.name, limit=f"{_MOST_TRACKS} tracks")
+    tracks = [_track(source, inner(track), unit) for track in contents]
+    return Movie(brands, header, unit, tuple(track for track in tracks if track))
+
+
+def _track(source: Source, boxes: dict[bytes, memoryview], movie_unit: int) -> Track | None:
+    header = needed(boxes, b"tkhd")
+    number, _ = fields(_version(header, _TRACK), header)
+    media = needed(boxes, b"mdia")
+    in_media = inner(media)
+    handler = needed(in_media, b"hdlr")[_HANDLER].tobytes()
+    if handler not in _KINDS:
+        return None
+    media_header = needed(in_media, b"mdhd")
+    unit, _ = fields(_version(media_header, _TIMES), media_header)
+    if not unit:
+        raise BadBox(f"the times of its track {number} have no unit")
+    information = needed(in_media, b"minf")
+    in_information = inner(information)
+    _check_references(in_information)
+    in_table = inner(needed(in_information, b"stbl"))
+    if b"stz2" in in_table:
+        raise _unsupported(source, "with packed sizes of samples")
+    descriptions = needed(in_table, b"stsd")
+    one_size = size_of_all(in_table)
+    least = _size_of_sound(source, descriptions, one_size) if handler == SOUND and one_size else 0
+    table = SampleTable(in_table, least)
+    return Track(
+        number=number,
+        handler=handler,
+        name=_name(in_media[b"hdlr"]),
+        unit=unit,
+        edits=_edits(source, inner(boxes.get(b"edts", memoryview(b""))), table, unit, movie_unit),
+        table=table,
+        header=header,
+        media_header=media_header,
+        media=tuple(one for one in each(media) if one[0] not in (b"mdhd", b"minf")),
+        information=tuple(one for one in each(information) if one[0] not in (b"dinf", b"stbl")),
+        descriptions=descriptions,
+        codec=descriptions[_CODEC].tobytes().decode("latin-1").strip(),
+    )
+
+
+def _edits(
+    source: Source,
+    boxes: dict[bytes, memoryview],
+    table: SampleTable,
+    unit: int,
+    movie_unit: int,
+) -> tuple[Edit, ...]:
+    """The edit list of a track (section 8.6.6), without the stretches in which nothing is shown."""
+    content = boxes.get(b"elst")
+    whole = Fraction(table.shown_until, unit)
+    if content is None:
+        return (Edit(Fraction(0), whole, 0),)
+    form = _version(content, _EDITS)
+    (count,) = fields(_EDIT_COUNT, content)
+    if count > _MOST_EDITS:
+        raise OverBudget(what=source.name, limit=f"{_MOST_EDITS} edits")
+    found: list[Edit] = []
+    at = Fraction(0)
+    for number in range(count):
+        length, media, rate = fields(form, content, _EDIT_COUNT.size + number * form.size)
+        seconds = Fraction(length, movie_unit)
+        if media >= 0:
+            if rate != NORMAL_RATE:
+                raise _unsupported(source, "with frames that stand still")
+            left = max(whole - Fraction(media, unit), Fraction(0))
+            seconds = min(seconds, left) if length else left  # zero: as long as there is
+            found.append(Edit(at, seconds, media))
+        at += seconds
+    return tuple(found)
+
+
+def _check_references(information: dict[bytes, memoryview]) -> None:
+    """Refuse media that lie in other files (section 8.7.2)."""
+    references = inner(information.get(b"dinf", memoryview(b""))).get(b"dref")
+    if references is None:
+        return
+    for _, reference in each(references[_EDIT_COUNT.size :]):
+        if not reference[:4].tobytes().endswith(b"\1"):
+            raise BadBox("its media lie in another file")
+
+
+def _size_of_sound(source: Source, descriptions: memoryview, said: int) -> int:
+    """How large samples of uncompressed sound are: QuickTime may call them one byte."""
+    codec, version, channels, bits = fields(_SOUND, descriptions, _EDIT_COUNT.size)
+    if version == 1:
+        per_packet, size = fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
+        if per_packet > 1:
+            raise _unsupported(source, "with sound in packets of several samples")
+        return size
+    if version > 1 and said == 1:
+        raise _unsupported(source, "with sound of unknown size")
+    return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
+
+
+def _name(handler: memoryview) -> str:
+    """The name of a track: zero-terminated, or in QuickTime with its length in front."""
+    name = handler[_HANDLER_NAME:].tobytes()
+    if name and name[0] == len(name) - 1:
+        name = name[1:]
+    return name.partition(b"\0")[0].decode(errors="replace")
+
+
+def size_of(track: Track) -> tuple[int, int]:
+    """Width and height of a track of video, in pixels."""
+    width, height = fields(_PICTURE, track.descriptions, _EDIT_COUNT.size)
+    return width, height
+
+
+def _version(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
+    (version,) = fields(_VERSION, content)
+    if version > 1:
+        raise BadBox(f"a box is of the unknown version {version}")
+    return forms[version]
+
+
+def _unsupported(source: Source, how: str) -> PartNotSupported:
+    return PartNotSupported(
+        media_type=f"{source.media_type} {how}",
+        selector="an interval",
+        install=None,
+        offered=("byte range", "crop through an interval"),
+    )

@@ -1,0 +1,398 @@
+"""Intervals and tracks of MP4 and QuickTime films: a new table of contents, the old bytes.
+
+How it works: frames are kept as they were encoded, beginning with one that can be decoded first.
+The part's edit list tells the player which of them to show: exactly those with a presentation time
+in [start, end) (ruling: time-range), each as long after the beginning of the part as it was shown
+after `start`. Sound begins on its sample in the same way. The table of contents is made anew, and
+stands in front; the media behind it are spans of the source, so nothing is decoded or copied, and
+the first byte is sent before the last is looked for.
+
+A decoder needs the frames in front of the first that is shown, up to some seconds. They are in the
+part, and its fact `pre-roll` says how many: a player that does not heed edit lists shows them.
+
+What must stay true: spans lie within the source, and together are no longer than it.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import islice
+from typing import NamedTuple
+
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.extractors import lasting
+from perdure.extractors.film import boxes, movie
+from perdure.extractors.film.boxes import BadBox
+from perdure.extractors.film.movie import Edit, Movie
+from perdure.extractors.film.movie import Track as FilmTrack
+from perdure.extractors.film.sample_table import Piece, placed
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.parts import Interval, Media, Selector, Track
+from perdure.parts.selectors import Time
+
+_PRE_ROLL = Fraction(1, 5)  # seconds of sound that its decoder gets to run in
+_MOST_PIECES = 500_000
+_FINEST_UNIT = (1 << 31) - 1
+_NOTHING = -1
+
+
+class Mp4Extractor:
+    """Intervals of films."""
+
+    media_types = ("video/mp4", "video/quicktime", "video/x-m4v", "application/mp4")
+    selectors = (Interval,)
+    confined = False
+    install = None
+
+    def cuts(self, source: Source) -> bool:
+        with _reading(source):
+            return not movie.in_fragments(source)
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return cut(source, selector)
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        film = _readable(source)
+        if film is None:
+            return ()
+        return lasting.extents(film.duration)
+
+
+class TrackExtractor:
+    """Whole tracks of films and of sound, by number."""
+
+    media_types = (*Mp4Extractor.media_types, "audio/mp4", "audio/x-m4a")
+    selectors = (Track,)
+    confined = False
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return cut(source, selector)
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        film = _readable(source)
+        if film is None:
+            return ()
+        found = tuple(map(str, film.tracks))
+        return (Extent(syntax="ffp(track_ID=1)", what="tracks", size=len(found), items=found),)
+
+
+class _Strip(NamedTuple):
+    """A stretch of a part in which a track is shown."""
+
+    start: Fraction
+    """Seconds after the beginning of the part."""
+    begins: int
+    length: int
+    """The track's own times, in its unit."""
+
+
+class _Share(NamedTuple):
+    """What a part has of a track: the samples [first, last), and when they are shown."""
+
+    track: FilmTrack
+    first: int
+    last: int
+    strips: tuple[_Strip, ...]
+
+    @property
+    def base(self) -> int:
+        """The time of the track that is zero in the part."""
+        return self.track.table.time(self.first)
+
+    @property
+    def shift(self) -> int:
+        """By how much frames must be shown later, that none is before it is decoded."""
+        return max(-self.track.table.earliest(self.first, self.last), 0)
+
+    @property
+    def pre_roll(self) -> Fraction:
+        """Seconds that are decoded in front of what is shown."""
+        return Fraction(max(self.strips[0].begins - self.base, 0), self.track.unit)
+
+
+def cut(source: Source, selector: Selector) -> Part:
+    """A part of a film. Raises PartNotFound, PartOutOfRange, PartNotSupported, OverBudget or
+    Undecodable.
+    """
+    with _reading(source):
+        film = movie.read(source)
+        start, end, chosen = _wanted(source, selector, film)
+        shares = [share for track in chosen if (share := _share(track, start, end))]
+        kinds = {share.track.handler for share in shares}
+        if not shares or (movie.VIDEO not in kinds and any(map(_is_video, chosen))):
+            raise _beyond(source, selector, film)
+        places = _places(source, shares)
+        head = _head(film, shares, places, math.lcm(start.denominator, end.denominator))
+    if isinstance(selector, Media) and selector.time:
+        selector = Media(time=Time(start, end), tracks=selector.tracks)
+    spans = tuple(_merged(piece for _, piece in places))
+    rolled = max(share.pre_roll for share in shares)
+    shown_before = (
+        f"{float(rolled):.3f} seconds, which a player that heeds edit lists does not show"
+    )
+    return Part(
+        selector=selector,
+        media_type=source.essence,
+        body=(head, *spans),
+        slices=spans,
+        facts={"pre-roll": shown_before} if rolled else {},
+    )
+
+
+def _readable(source: Source) -> Movie | None:
+    """The film; None where it is one that cannot be cut, such as one in fragments."""
+    try:
+        with _reading(source):
+            return movie.read(source)
+    except PartNotSupported:
+        return None
+
+
+@contextmanager
+def _reading(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except (BadBox, struct.error, OverflowError, IndexError) as error:
+        raise source.undecodable(str(error)) from None
+
+
+# choosing
+# --------
+
+
+def _wanted(
+    source: Source, selector: Selector, film: Movie
+) -> tuple[Fraction, Fraction, Sequence[FilmTrack]]:
+    """Start, end and tracks of a part."""
+    start, end = Fraction(0), film.duration
+    tracks: Sequence[FilmTrack] = film.tracks
+    match selector:
+        case Interval():
+            start, end = selector.start, selector.end
+            if start >= end or end > film.duration:  # ruling: part-range
+                raise _beyond(source, selector, film)
+        case Media(time=time, area=None, tracks=names, id=None):
+            if time:
+                start = time.start or start
+                end = end if time.end is None else min(time.end, end)
+            if names:
+                tracks = _named(source, selector, film, names)
+        case Track(kind="track_ID", value=value):
+            tracks = _named(source, selector, film, (value,))
+        case _:
+            raise PartNotSupported(
+                media_type=source.media_type,
+                selector=str(selector),
+                offered=("intervals of time", "tracks by their number"),
+            )
+    return start, end, tracks
+
+
+def _named(
+    source: Source, selector: Selector, film: Movie, names: tuple[str, ...]
+) -> Sequence[FilmTrack]:
+    """The tracks with these numbers, names or kinds."""
+    found = [
+        track
+        for track in film.tracks
+        if not {str(track.number), track.name, track.kind}.isdisjoint(names)
+    ]
+    if not found:
+        known = ", ".join(map(str, film.tracks))
+        raise PartNotFound(identifier=source.name, selector=str(selector), extent=f"tracks {known}")
+    return found
+
+
+def _is_video(track: FilmTrack) -> bool:
+    return track.handler == movie.VIDEO
+
+
+def _share(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
+    """What is shown of a track in [start, end), with what a decoder needs for it."""
+    strips: list[_Strip] = []
+    borders: list[int] = []
+    for edit in track.edits:
+        first, last = _times(track, edit, start), _times(track, edit, end)
+        if first >= last:
+            continue
+        if _is_video(track):
+            shown = track.table.shown(first, last)
+            if shown is None:
+                continue
+            first = shown.begins
+            borders += (track.table.decodable(shown), shown.last)
+        else:
+            borders += (_run_in(track, first), track.table.since(last))
+        shown_at = edit.start + Fraction(first - edit.media, track.unit) - start
+        strips.append(_Strip(shown_at, first, last - first))
+    if not strips or min(borders) >= max(borders):
+        return None
+    return _Share(track, min(borders), max(borders), tuple(strips))
+
+
+def _times(track: FilmTrack, edit: Edit, moment: Fraction) -> int:
+    """The first time of the track that is shown at this moment or later, within an edit."""
+    within = min(max(moment - edit.start, Fraction(0)), edit.length)
+    return edit.media + math.ceil(within * track.unit)
+
+
+def _run_in(track: FilmTrack, first: int) -> int:
+    """The sample from which on sound or text is decoded."""
+    if track.handler == movie.SOUND and not track.table.alike:
+        first = max(first - math.ceil(_PRE_ROLL * track.unit), 0)
+    return max(track.table.since(first + 1) - 1, 0)
+
+
+def _places(source: Source, shares: Sequence[_Share]) -> list[tuple[int, Piece]]:
+    """Where all samples lie, each piece with the number of its share, in the order of the file."""
+    places = [
+        (number, piece)
+        for number, share in enumerate(shares)
+        for piece in islice(share.track.table.pieces(share.first, share.last), _MOST_PIECES + 1)
+    ]
+    if len(places) > _MOST_PIECES:
+        raise OverBudget(what=f"this part of {source.name}", limit=f"{_MOST_PIECES} pieces")
+    if any(piece.start + piece.length > source.length for _, piece in places):
+        raise BadBox("it is cut off: frames of this part are missing")
+    if sum(piece.length for _, piece in places) > source.length:
+        raise BadBox("its frames lie upon each other")
+    return sorted(places, key=lambda place: place[1].start)
+
+
+def _merged(pieces: Iterable[Piece]) -> Iterator[Span]:
+    """Spans of the source, as few as there can be."""
+    open_span: Span | None = None
+    for piece in pieces:
+        if open_span and open_span.stop == piece.start:
+            open_span = Span(open_span.start, piece.start + piece.length)
+            continue
+        if open_span and open_span.length:
+            yield open_span
+        open_span = Span(piece.start, piece.start + piece.length)
+    if open_span and open_span.length:
+        yield open_span
+
+
+# writing
+# -------
+
+
+def _head(
+    film: Movie, shares: Sequence[_Share], places: Sequence[tuple[int, Piece]], unit: int
+) -> bytes:
+    """All that stands in front of the media."""
+    unit = math.lcm(unit, film.unit, *(share.track.unit for share in shares))
+    if unit > _FINEST_UNIT:
+        unit = film.unit
+    brands = boxes.box(b"ftyp", film.brands) if film.brands else b""
+    media = boxes.head(b"mdat", sum(piece.length for _, piece in places))
+    drafts = [_draft(share, unit) for share in shares]
+    header = _lasting(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
+    contents = b""
+    while True:  # where the media begin is said in what stands in front of them
+        start = len(brands) + len(contents) + len(media)
+        moved = _moved(places, len(shares), start)
+        tracks = (draft.track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True))
+        again = boxes.box(b"moov", header, *tracks)
+        if len(again) == len(contents):
+            return brands + again + media
+        contents = again
+
+
+def _moved(places: Sequence[tuple[int, Piece]], shares: int, start: int) -> list[list[Piece]]:
+    """For each share its pieces, as they lie one after the other in the part."""
+    moved: list[list[Piece]] = [[] for _ in range(shares)]
+    for number, (_, length, samples, description) in places:
+        moved[number].append(Piece(start, length, samples, description))
+        start += length
+    return moved
+
+
+class _Draft(NamedTuple):
+    """The boxes of a track in the part, but for the places of its samples."""
+
+    length: int
+    """How long it is shown, in the film's unit."""
+    headers: bytes
+    media: bytes
+    information: bytes
+    table: bytes
+
+    def track(self, pieces: Sequence[Piece]) -> bytes:
+        table = boxes.box(b"stbl", self.table, *placed(pieces))
+        information = boxes.box(b"minf", self.information, table)
+        return boxes.box(b"trak", self.headers, boxes.box(b"mdia", self.media, information))
+
+
+def _draft(share: _Share, unit: int) -> _Draft:
+    track = share.track
+    length, edits = _edit_list(share, unit)
+    reference = boxes.full(b"url ", 0, 1)  # in this file
+    references = boxes.full(b"dref", 0, 0, struct.pack(">I", 1), reference)
+    duration = track.table.time(share.last) - share.base
+    return _Draft(
+        length=length,
+        headers=_lasting(b"tkhd", track.header, length, None) + edits,
+        media=_lasting(b"mdhd", track.media_header, duration, track.unit)
+        + b"".join(boxes.box(kind, content) for kind, content in track.media),
+        information=b"".join(boxes.box(kind, content) for kind, content in track.information)
+        + boxes.box(b"dinf", references),
+        table=boxes.box(b"stsd", track.descriptions)
+        + b"".join(track.table.cut(share.first, share.last, share.shift)),
+    )
+
+
+def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
+    """How long the track is, in the film's unit, and the box that says what of it is shown when."""
+    rows: list[tuple[int, int]] = []
+    at = 0
+    for strip in share.strips:
+        start = round(strip.start * unit)
+        stop = round((strip.start + Fraction(strip.length, share.track.unit)) * unit)
+        if start > at:
+            rows.append((start - at, _NOTHING))
+        rows.append((stop - start, strip.begins - share.base + share.shift))
+        at = stop
+    long = any(length >> 32 or time >> 31 > 0 for length, time in rows)
+    form = struct.Struct(">QqI" if long else ">IiI")
+    packed = b"".join(form.pack(length, time, movie.NORMAL_RATE) for length, time in rows)
+    listed = boxes.full(b"elst", int(long), 0, struct.pack(">I", len(rows)), packed)
+    return at, boxes.box(b"edts", listed)
+
+
+def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) -> bytes:
+    """A header (`mvhd`, `tkhd`, `mdhd`) with another duration, and another unit of it if given."""
+    width = 8 if content[0] else 4
+    between = 4 if unit else 8  # the unit; or the number of the track, and four bytes more
+    times = 4 + 2 * width
+    kept = struct.pack(">I", unit) if unit else bytes(content[times : times + between])
+    made = [int.from_bytes(content[at : at + width]) for at in (4, 4 + width)]
+    version = int(width == 8 or duration >= 0xFFFFFFFF)
+    code = "Q" if version else "I"
+    flags = int.from_bytes(content[1:4])
+    return boxes.full(
+        kind,
+        version,
+        flags,
+        struct.pack(f">2{code}", *made),
+        kept,
+        struct.pack(f">{code}", duration),
+        content[times + between + width :],
+    )
+
+
+def _beyond(source: Source, selector: Selector, film: Movie) -> PartOutOfRange:
+    return PartOutOfRange(
+        identifier=source.name,
+        selector=str(selector),
+        extent=f"{float(film.duration):g} seconds",
+    )
+
+
+EXTRACTOR = Mp4Extractor()
+TRACKS = TrackExtractor()

@@ -1,0 +1,334 @@
+"""Where the samples of a track lie and when they are shown: the sample table of MP4 and QuickTime.
+
+Specification: ISO/IEC 14496-12, section 8.5 to 8.7. A sample is a frame of video, or a packet of
+sound. It has a time at which it is decoded (`stts`, run by run), an offset from there to the time
+at which it is shown (`ctts`), maybe the right to be decoded first (`stss`), a size (`stsz`), and a
+place in one of the chunks (`stsc`, `stco`) in which samples lie one behind the other.
+
+How it works: runs stay runs. To find a sample takes a search among runs, to cut a range of samples
+takes the runs that it touches; an hour is as quick as a minute. Only where frames are shown in
+another order than they are decoded is each frame near the part looked at.
+
+What must stay true: the tables of a track agree with each other, or it raises BadBox. Times are
+whole numbers of the track's own unit.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
+from operator import mul, sub
+from typing import NamedTuple
+
+from perdure.errors import OverBudget
+from perdure.extractors.film.boxes import BadBox, fields, full, needed
+
+_COUNT = struct.Struct(">4xI")
+_SIZES = struct.Struct(">4xII")
+_DEEPEST_ORDER = 64  # frames between decoding and showing; H.264 and H.265 allow 16
+_MOST_SHOWN = 2_000_000  # frames that are looked at for one part: a day
+
+
+class Runs:
+    """A number for each sample, as a table of how many in a row have which."""
+
+    def __init__(self, counts: Sequence[int], values: Sequence[int]) -> None:
+        self.counts, self.values = counts, values
+        self.starts: list[int] = [*accumulate(counts, initial=0)]
+        """The first sample of each run, and the one behind the last run."""
+
+    @property
+    def count(self) -> int:
+        return self.starts[-1]
+
+    def at(self, sample: int) -> int:
+        return self.values[bisect_right(self.starts, sample) - 1]
+
+    def within(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """The runs of the samples [first, last), as (count, value)."""
+        run = bisect_right(self.starts, first) - 1
+        while first < last:
+            stop = min(self.starts[run + 1], last)
+            if stop > first:
+                yield stop - first, self.values[run]
+            first = stop
+            run += 1
+
+
+class Shown(NamedTuple):
+    """The frames that an interval shows."""
+
+    first: int
+    """The first of them, as they are decoded."""
+    last: int
+    """The one behind the last of them, as they are decoded."""
+    begins: int
+    """When the first of them is shown."""
+
+
+class Piece(NamedTuple):
+    """Samples that lie one behind the other in the file."""
+
+    start: int
+    length: int
+    """Bytes."""
+    samples: int
+    description: int
+
+
+class SampleTable:
+    """The sample table of one track."""
+
+    def __init__(self, boxes: dict[bytes, memoryview], least: int = 0) -> None:
+        """Where all samples are of one size, it is at least `least`, whatever the table says."""
+        self._deltas = _runs(needed(boxes, b"stts"), "I")
+        self._times: list[int] = [
+            *accumulate(map(mul, self._deltas.counts, self._deltas.values), initial=0)
+        ]
+        self._offsets = _runs(boxes[b"ctts"], "i") if b"ctts" in boxes else None
+        self._sync = _table(boxes[b"stss"], "I") if b"stss" in boxes else None
+        self._sizes = _sizes(boxes, least)
+        self._chunks = _chunks(boxes)
+        self._layout = _Layout(needed(boxes, b"stsc"), len(self._chunks))
+        self.count = self._deltas.count
+        if isinstance(self._sizes, array) and len(self._sizes) != self.count:
+            raise BadBox(f"of {self.count} samples, {len(self._sizes)} have a size")
+        if self._offsets is not None and self._offsets.count < self.count:
+            raise BadBox(f"of {self.count} samples, {self._offsets.count} have an offset")
+        if self._layout.count < self.count:
+            raise BadBox(f"of {self.count} samples, {self._layout.count} have a place")
+
+    @property
+    def alike(self) -> bool:
+        """Whether all samples are of one size, as those of uncompressed sound."""
+        return isinstance(self._sizes, int)
+
+    # times
+    # -----
+
+    @property
+    def shown_until(self) -> int:
+        """When the last frame is shown no more: it is among the last that are decoded."""
+        if not self.count:
+            return 0
+        last = range(max(self.count - _DEEPEST_ORDER, 0), self.count)
+        return max(map(self.shown_at, last)) + self._deltas.at(self.count - 1)
+
+    def time(self, sample: int) -> int:
+        """When a sample is decoded; for the one behind the last, the duration."""
+        run = bisect_right(self._deltas.starts, sample) - 1
+        if run >= len(self._deltas.values):
+            return self._times[-1]
+        return self._times[run] + (sample - self._deltas.starts[run]) * self._deltas.values[run]
+
+    def shown_at(self, sample: int) -> int:
+        """When a sample is shown."""
+        return self.time(sample) + (self._offsets.at(sample) if self._offsets else 0)
+
+    def since(self, time: int) -> int:
+        """The first sample that is decoded at this time or later."""
+        run = bisect_left(self._times, time)
+        if run == 0:
+            return 0
+        if run == len(self._times):
+            return self.count
+        gone = time - self._times[run - 1]
+        return self._deltas.starts[run - 1] + -(-gone // self._deltas.values[run - 1])
+
+    def shown(self, start: int, end: int) -> Shown | None:
+        """The frames that are shown at times t with start <= t < end; None if there is none."""
+        if self._offsets is None:
+            first, last = self.since(start), self.since(end)
+            return Shown(first, last, self.time(first)) if first < last else None
+        offsets = self._offsets.values
+        first = self.since(start - max(offsets, default=0))
+        last = self.since(end - min(offsets, default=0))
+        if last - first > _MOST_SHOWN:
+            raise OverBudget(what="this part", limit=f"{_MOST_SHOWN} frames")
+        found = [(sample, time) for sample, time in self._order(first, last) if start <= time < end]
+        if not found:
+            return None
+        return Shown(found[0][0], found[-1][0] + 1, min(time for _, time in found))
+
+    def _order(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """The samples [first, last), each with the time at which it is shown."""
+        offsets = (
+            offset
+            for count, offset in (self._offsets.within(first, last) if self._offsets else ())
+            for _ in range(count)
+        )
+        time = self.time(first)
+        deltas = (delta for count, delta in self._deltas.within(first, last) for _ in range(count))
+        for sample, (offset, delta) in enumerate(zip(offsets, deltas, strict=True), first):
+            yield sample, time + offset
+            time += delta
+
+    def earliest(self, first: int, last: int) -> int:
+        """The least offset of the samples [first, last): negative where one is shown before it is
+        decoded.
+        """
+        runs = self._offsets.within(first, last) if self._offsets else ()
+        return min((offset for _, offset in runs), default=0)
+
+    def decodable(self, shown: Shown) -> int:
+        """The sample from which on all of these can be decoded.
+
+        Frames that are shown before the one with the right to be first (the leading pictures of an
+        open group) may need frames before that one.
+        """
+        if self._sync is None:
+            return shown.first
+        at = bisect_right(self._sync, shown.first + 1)
+        while at > 0:
+            sample = self._sync[at - 1] - 1
+            if self.shown_at(sample) <= shown.begins:
+                return sample
+            at -= 1
+        return 0
+
+    # places
+    # ------
+
+    def pieces(self, first: int, last: int) -> Iterator[Piece]:
+        """Where the samples [first, last) lie, chunk by chunk."""
+        while first < last:
+            chunk, begins, ends, description = self._layout.chunk_of(first)
+            stop = min(ends, last)
+            start = self._chunks[chunk]
+            if begins < first:
+                start += self._bytes(begins, first)
+            yield Piece(start, self._bytes(first, stop), stop - first, description)
+            first = stop
+
+    def _bytes(self, first: int, last: int) -> int:
+        if isinstance(self._sizes, int):
+            return (last - first) * self._sizes
+        return sum(self._sizes[first:last])
+
+    # writing
+    # -------
+
+    def cut(self, first: int, last: int, shift: int) -> list[bytes]:
+        """The boxes of a table with only the samples [first, last), shown `shift` later; those of
+        their places are made by `placed`.
+        """
+        count = last - first
+        deltas = [*self._deltas.within(first, last)]
+        boxes = [full(b"stts", 0, 0, _packed("I", [len(deltas)]), _flat(deltas, "I"))]
+        if self._offsets is not None or shift:
+            offsets = [*self._offsets.within(first, last)] if self._offsets else [(count, 0)]
+            offsets = [(length, offset + shift) for length, offset in offsets]
+            version = int(any(offset < 0 for _, offset in offsets))
+            packed = (_packed("I", [len(offsets)]), _flat(offsets, "i"))
+            boxes.append(full(b"ctts", version, 0, *packed))
+        if self._sync is not None:
+            lowest, highest = (bisect_left(self._sync, sample + 1) for sample in (first, last))
+            sync = [sample - first for sample in self._sync[lowest:highest]]
+            boxes.append(full(b"stss", 0, 0, _packed("I", [len(sync), *sync])))
+        if isinstance(self._sizes, int):
+            boxes.append(full(b"stsz", 0, 0, _packed("I", [self._sizes, count])))
+        else:
+            sizes = _packed("I", self._sizes[first:last])
+            boxes.append(full(b"stsz", 0, 0, _packed("I", [0, count]), sizes))
+        return boxes
+
+
+def placed(pieces: Sequence[Piece]) -> list[bytes]:
+    """The boxes that say where samples lie."""
+    rows: list[int] = []
+    chunk = 1
+    for (samples, description), alike in groupby(
+        pieces, key=lambda piece: (piece.samples, piece.description)
+    ):
+        rows += [chunk, samples, description]
+        chunk += sum(1 for _ in alike)
+    layout = full(b"stsc", 0, 0, _packed("I", [len(rows) // 3]), _packed("I", rows))
+    far = any(piece.start > 0xFFFFFFFF for piece in pieces)
+    kind, code = (b"co64", "Q") if far else (b"stco", "I")
+    starts = _packed(code, [piece.start for piece in pieces])
+    return [layout, full(kind, 0, 0, _packed("I", [len(pieces)]), starts)]
+
+
+class _Layout:
+    """Which chunk a sample lies in (`stsc`)."""
+
+    def __init__(self, content: memoryview, chunks: int) -> None:
+        entries = _table(content, "I", 3)
+        self._first, self._per, self._descriptions = (entries[at::3] for at in range(3))
+        behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
+        lengths = [*map(mul, map(sub, behind, self._first), self._per)]
+        if self._first and (self._first[0] != 1 or min(lengths) <= 0):
+            raise BadBox("its chunks do not follow each other")
+        self._starts: list[int] = [*accumulate(lengths, initial=0)]
+
+    @property
+    def count(self) -> int:
+        return self._starts[-1]
+
+    def chunk_of(self, sample: int) -> tuple[int, int, int, int]:
+        """The chunk of a sample, which samples it has, and what describes them."""
+        run = bisect_right(self._starts, sample) - 1
+        per = self._per[run]
+        number = (sample - self._starts[run]) // per
+        begins = self._starts[run] + number * per
+        return self._first[run] - 1 + number, begins, begins + per, self._descriptions[run]
+
+
+# tables of numbers
+# -----------------
+
+
+def _table(content: memoryview, code: str, width: int = 1) -> array[int]:
+    """The numbers of a box that begins with how many rows it has."""
+    (count,) = fields(_COUNT, content)
+    return _numbers(content, _COUNT.size, count * width, code)
+
+
+def _numbers(content: memoryview, start: int, count: int, code: str) -> array[int]:
+    found = array(code)
+    stop = start + count * found.itemsize
+    if stop > len(content):
+        raise BadBox(f"a table of {count} numbers has {len(content) - start} bytes")
+    found.frombytes(content[start:stop])
+    if sys.byteorder == "little":
+        found.byteswap()
+    return found
+
+
+def _runs(content: memoryview, code: str) -> Runs:
+    rows = _table(content, "I", 2)
+    values = rows[1::2]
+    return Runs(rows[0::2], values if code == "I" else array(code, values.tobytes()))
+
+
+def size_of_all(boxes: dict[bytes, memoryview]) -> int:
+    """The one size that all samples have; 0 where each has its own."""
+    return fields(_SIZES, needed(boxes, b"stsz"))[0]
+
+
+def _sizes(boxes: dict[bytes, memoryview], least: int) -> int | array[int]:
+    content = needed(boxes, b"stsz")
+    size, count = fields(_SIZES, content)
+    return max(size, least) if size else _numbers(content, _SIZES.size, count, "I")
+
+
+def _chunks(boxes: dict[bytes, memoryview]) -> array[int]:
+    if b"co64" in boxes:
+        return _table(boxes[b"co64"], "Q")
+    return _table(needed(boxes, b"stco"), "I")
+
+
+def _packed(code: str, numbers: Iterable[int]) -> bytes:
+    found = array(code, numbers)
+    if sys.byteorder == "little":
+        found.byteswap()
+    return found.tobytes()
+
+
+def _flat(runs: Iterable[tuple[int, int]], code: str) -> bytes:
+    """Runs as rows of count and value."""
+    return _packed(code, (number for row in runs for number in row))

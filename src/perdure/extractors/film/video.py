@@ -1,0 +1,259 @@
+"""Parts of video that must be decoded: a rectangle through an interval, a frame, and intervals of
+containers without edit lists, and of films in fragments.
+
+How it works: frames are decoded (`perdure.extractors.film.footage`), cut (`picture`) and written
+without loss (`matroska`). Of a long part it is first made sure that its end exists, then it is sent
+while it is decoded; a short one is given with the digest of its frames (ruling: part-digest).
+Intervals of MP4 and QuickTime are cut without decoding (`perdure.extractors.film.mp4`).
+
+What must stay true: it runs confined; a part has all its frames, or is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from perdure.errors import PartNotFound, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.extractors import lasting
+from perdure.extractors.container import EXTRA
+from perdure.extractors.film import mp4
+from perdure.extractors.film.footage import FILMS, OTHERS, Footage, Shot, Sound, opened
+from perdure.extractors.film.matroska import Writer
+from perdure.extractors.film.picture import cropped, framed
+from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
+from perdure.parts import Crop, Instant, Interval, Media, Rect, Selected, Selector
+from perdure.parts.selectors import Area, Time
+
+_AT_ONCE = 16 << 20  # bytes of pixels that are decoded before the first is sent
+_TRACKS = frozenset(("video", "1"))
+
+
+class VideoExtractor:
+    """Frames and rectangles of video, decoded and kept without loss."""
+
+    confined = True
+    install = f"perdure[{EXTRA}]"
+
+    def __init__(self, media_types: tuple[str, ...], selectors: tuple[type[Selected], ...]) -> None:
+        self.media_types = media_types
+        self.selectors = selectors
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        if isinstance(selector, Media) and selector.area is None and _keeps_frames(source):
+            return mp4.cut(source, selector)
+        with opened(source, selector) as footage:
+            if isinstance(selector, Instant):
+                return _frame(footage, selector)
+            return _part(footage, _scene(footage, selector))
+
+    def outline(self, source: Source, selector: Selector) -> Part | None:
+        if not isinstance(selector, (Interval, Crop)):  # others are clipped, or a single frame
+            return None
+        with opened(source, selector) as footage:
+            scene = _scene(footage, selector)
+            if scene.end is None or not footage.reaches(scene.end):
+                raise _missing(footage, scene)
+        return Part(selector=selector, media_type="video/x-matroska", body=Stream(iter(())))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        with opened(source, "sec") as footage:
+            lasts = footage.lasts()
+            times = lasting.extents(lasts)
+            if not times:
+                return ()
+            width, height = footage.width, footage.height
+            crop = Crop(lasting.first_second(lasts), Rect(0, 0, width, height))
+            pixels = Extent(syntax=str(crop), what=f"pixels, {width} x {height}")
+        return (pixels,) if _keeps_frames(source) else (pixels, *times)
+
+
+def _keeps_frames(source: Source) -> bool:
+    """Whether intervals are cut without decoding, by another extractor."""
+    return source.essence in FILMS and mp4.EXTRACTOR.cuts(source)
+
+
+class _Scene(NamedTuple):
+    """What a selector means in a film."""
+
+    selector: Selector
+    start: Fraction
+    end: Fraction | None
+    """None: to the end of the film."""
+    strict: bool
+    """Whether all of it must exist."""
+    box: tuple[int, int, int, int] | None = None
+
+
+def _scene(footage: Footage, selector: Selector) -> _Scene:
+    match selector:
+        case Interval(start=start, end=end):
+            scene = _Scene(selector, start, end, strict=True)
+        case Crop(time=Interval(start=start, end=end), rect=None):
+            scene = _Scene(selector, start, end, strict=True)
+        case Crop(time=Interval(start=start, end=end), rect=Rect() as rect):
+            box = (rect.left, rect.top, rect.right, rect.bottom)
+            if rect.right > footage.width or rect.bottom > footage.height or rect.frame:
+                raise _beyond(footage, selector)  # ruling: part-range
+            scene = _Scene(selector, start, end, strict=True, box=box)
+        case Media(time=time, area=area, tracks=tracks, id=None):
+            if not _TRACKS.issuperset(tracks):
+                raise PartNotFound(
+                    identifier=footage.source.name, selector=str(selector), extent="track 1 (video)"
+                )
+            begin = (time.start if time else None) or Fraction(0)
+            place = _clipped(area, footage.width, footage.height) if area else None
+            scene = _Scene(selector, begin, time.end if time else None, strict=False, box=place)
+        case _:
+            raise PartNotSupported(
+                media_type=footage.source.media_type,
+                selector=str(selector),
+                install=None,
+                offered=("intervals of time", "crop"),
+            )
+    left, top, right, bottom = scene.box or (0, 0, 1, 1)
+    if left >= right or top >= bottom or (scene.end is not None and scene.start >= scene.end):
+        raise _beyond(footage, selector)
+    return scene
+
+
+def _clipped(area: Area, width: int, height: int) -> tuple[int, int, int, int]:
+    """The pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
+    right, bottom = area.x + area.width, area.y + area.height
+    if area.unit == "pixel":
+        return area.x, area.y, min(right, width), min(bottom, height)
+    across = (area.x * width // 100, min(-(-right * width // 100), width))
+    down = (area.y * height // 100, min(-(-bottom * height // 100), height))
+    return across[0], down[0], across[1], down[1]
+
+
+def _part(footage: Footage, scene: _Scene) -> Part:
+    taken: list[Shot | Sound] = []
+    digest = hashlib.sha512()
+    frames = size = 0
+    for one in _cut(footage, scene):
+        taken.append(one)
+        if isinstance(one, Sound):
+            size += one.rows.nbytes
+            continue
+        raw = one.picture.raw
+        digest.update(raw)
+        frames += 1
+        size += len(raw)
+        if size > _AT_ONCE:
+            return _long_part(footage.source, scene)
+    shots = [one for one in taken if isinstance(one, Shot)]
+    ends = max((shot.time + shot.length for shot in shots), default=Fraction(0))
+    if not shots or (scene.strict and not _reached(footage, scene, ends)):
+        raise _missing(footage, scene)
+    writer = Writer(footage, scene.start, _length(scene, ends))
+    return Part(
+        selector=_kept(scene, ends),
+        media_type="video/x-matroska",
+        body=(b"".join(writer.written(taken)),),
+        decoded=Decoded(form=f"{shots[0].picture} {frames} frames", sha512=digest.hexdigest()),
+    )
+
+
+def _reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
+    if scene.end is None or ends >= scene.end:
+        return True
+    with opened(footage.source, scene.selector) as again:
+        return again.reaches(scene.end)
+
+
+def _length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
+    """How many seconds a scene lasts in a film that ends then, if anybody knows when that is."""
+    if scene.end is not None and (scene.strict or (ends is not None and scene.end <= ends)):
+        return scene.end - scene.start
+    return None if ends is None else ends - scene.start
+
+
+def _kept(scene: _Scene, ends: Fraction) -> Selector:
+    """The selector after clipping."""
+    if not isinstance(scene.selector, Media):
+        return scene.selector
+    time = scene.selector.time
+    if time is not None:
+        time = Time(scene.start, ends if scene.end is None else min(scene.end, ends))
+    area = None
+    if scene.box is not None:
+        left, top, right, bottom = scene.box
+        area = Area("pixel", left, top, right - left, bottom - top)
+    return Media(time=time, area=area, tracks=scene.selector.tracks)
+
+
+def _long_part(source: Source, scene: _Scene) -> Part:
+    """One that is decoded again while it is sent."""
+    if scene.strict and scene.end is not None:
+        with opened(source, scene.selector) as footage:
+            if not footage.reaches(scene.end):
+                raise _missing(footage, scene)
+    selector = scene.selector
+    return Part(selector=selector, media_type="video/x-matroska", body=Stream(_sent(source, scene)))
+
+
+def _sent(source: Source, scene: _Scene) -> Iterator[bytes]:
+    with opened(source, scene.selector) as footage:
+        writer = Writer(footage, scene.start, _length(scene, footage.promised))
+        yield from writer.written(_cut(footage, scene))
+
+
+def _cut(footage: Footage, scene: _Scene) -> Iterator[Shot | Sound]:
+    """The frames of a scene, as far as they lie in its rectangle, and its sound."""
+    for one in footage.between(scene.start, scene.end):
+        if isinstance(one, Shot) and scene.box is not None:
+            yield one._replace(picture=cropped(one.picture, *scene.box))
+        else:
+            yield one
+
+
+def _frame(footage: Footage, selector: Instant) -> Part:
+    """The frame that is shown at a moment, as a PNG."""
+    shot = footage.shown_at(selector.at)
+    if shot is None:
+        raise _beyond(footage, selector)
+    from av import CodecContext
+
+    coloured: Any = framed(shot.picture)
+    coloured.color_range = footage.video.codec_context.color_range
+    coloured.colorspace = footage.video.codec_context.colorspace
+    frame = coloured.reformat(format="rgb24")
+    encoder: Any = CodecContext.create("png", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = frame.width, frame.height, "rgb24"
+    encoder.time_base = Fraction(1, 1000)
+    packets = [*encoder.encode(frame), *encoder.encode(None)]
+    raw = frame.to_ndarray().tobytes()
+    return Part(
+        selector=selector,
+        media_type="image/png",
+        body=(b"".join(map(bytes, packets)),),
+        decoded=Decoded(
+            form=f"rgb8 {frame.width}x{frame.height}", sha512=hashlib.sha512(raw).hexdigest()
+        ),
+    )
+
+
+def _missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
+    """What to say of frames that are not there: they never were, or the film is cut off."""
+    promised = math.floor(footage.promised or 0)
+    if scene.end is not None and scene.start < scene.end <= promised:
+        return footage.source.undecodable("it is cut off: frames of this part are missing")
+    return _beyond(footage, scene.selector)
+
+
+def _beyond(footage: Footage, selector: Selector) -> PartOutOfRange:
+    with opened(footage.source, selector) as again:
+        seconds = f"{float(again.lasts()):.3f}".rstrip("0").rstrip(".")
+    return PartOutOfRange(
+        identifier=footage.source.name,
+        selector=str(selector),
+        extent=f"{footage.width} x {footage.height} pixels and {seconds} seconds",
+    )
+
+
+EXTRACTOR = VideoExtractor(OTHERS, (Interval, Media, Instant, Crop))
+FILM = VideoExtractor(FILMS, (Interval, Media, Instant, Crop))

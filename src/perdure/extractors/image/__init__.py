@@ -1,0 +1,1 @@
+"""Parts and renderings of images."""

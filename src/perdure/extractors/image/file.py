@@ -1,0 +1,274 @@
+"""One frame of an image file, as pixels not yet decoded, with every bound checked before they are.
+
+How it works: the media type names the one loader of libvips that may read the file, over the
+source's bytes as they are mapped; nothing is guessed from content, and loaders that were not
+written for hostile input are blocked. The header tells the size; what decoding would take is
+reckoned from it and refused above a budget. Tiles of a TIFF are read where they are needed; all
+else is decoded from the top down to the last row that is needed, or, where that was much before,
+is cut from a copy (`perdure.extractors.image.copy`).
+
+Frames are counted from 0: the pages of a TIFF, and the frames of an animated GIF, WebP or PNG as
+they are shown, composed from those before. libvips does that, but for PNG, where
+`perdure.extractors.image.animated_png` does.
+
+What must stay true: what is missing or cannot be decoded is an error, never black pixels. (Damage
+that still decodes shows as it does in every viewer: JPEG has no checksums, nor have bare samples.)
+Nothing is remembered between files (libvips remembers by name); the grid of pixels is that of the
+file, whatever orientation it notes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotFound, Undecodable
+from perdure.extractors.image.animated_png import Animation, animation, composed
+from perdure.extractors.image.copy import cut_from_copy, make_copy
+from perdure.extractors.libraries import library
+from perdure.extractors.port import Indexes, Source
+from perdure.parts import Selector
+
+INSTALL = "perdure[images]"
+_LOADERS = {
+    "image/png": "pngload_source",
+    "image/x-png": "pngload_source",
+    "image/apng": "pngload_source",
+    "image/jpeg": "jpegload_source",
+    "image/jpg": "jpegload_source",
+    "image/pjpeg": "jpegload_source",
+    "image/gif": "gifload_source",
+    "image/webp": "webpload_source",
+    "image/tiff": "tiffload_source",
+    "image/x-tiff": "tiffload_source",
+}
+MEDIA_TYPES = tuple(_LOADERS)
+_PAGED = ("gifload_source", "webpload_source", "tiffload_source")
+_COMPOSED = ("gifload_source", "webpload_source")
+
+_MOST_DECODED = 500_000_000  # pixels; a PNG of 20,000 x 20,000 takes one to ten seconds
+_MOST_AT_ONCE = 50_000_000  # pixels of what can only be decoded as a whole, in memory
+_MOST_BYTES = 128 << 20  # of a part's pixels
+
+
+class Box(msgspec.Struct, frozen=True, gc=False):
+    """Pixels with left <= x < right and top <= y < bottom."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class Frame:
+    """A frame of a file, whose header has been read.
+
+    `image` is a lazy `pyvips.Image`: reading its pixels can raise `pyvips.Error`; `pixels` does
+    that safely.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        number: int,
+        image: Any,
+        frames: int,
+        data: memoryview,
+        animated: Animation | None = None,
+    ) -> None:
+        self.source = source
+        self.number = number
+        self.image = image
+        self.frames = frames
+        self._data = data  # libvips reads it while it decodes, and does not hold it
+        self._animated = animated if number else None
+
+    @property
+    def width(self) -> int:
+        width: int = self.image.width
+        return width
+
+    @property
+    def height(self) -> int:
+        height: int = self.image.height
+        return height
+
+    @property
+    def orientation(self) -> int:
+        """As EXIF numbers it; 1 is upright."""
+        return int(self._note("orientation", 1))
+
+    def pixels(self, box: Box, indexes: Indexes) -> Any:
+        """The pixels of a box, decoded: a `pyvips.Image` in memory.
+
+        Raises Undecodable where they are damaged, OverBudget before anything is decoded.
+        """
+        self.check_budget(box)
+        if self.image.coding != "none":
+            raise self._undecodable(f"its pixels are coded as {self.image.coding}")
+        pyvips = _pyvips(self.source)
+        try:
+            return self._decoded(pyvips, box, indexes)
+        except pyvips.Error as error:
+            raise _failure(error, self.source) from None
+
+    def _decoded(self, pyvips: Any, box: Box, indexes: Indexes) -> Any:
+        loader = _LOADERS[self.source.essence]
+        corners = box.left, box.top, box.right, box.bottom
+        if self._animated is not None:
+
+            def read(data: bytes) -> Any:
+                return _loaded(pyvips, memoryview(data), loader, {})
+
+            return composed(self._animated, self.number, corners, self.image, read)
+        if self._can_be_copied:
+            cut = cut_from_copy(
+                self.image,
+                corners,
+                source=self.source,
+                number=self.number,
+                indexes=indexes,
+                load=self._opened_again,
+            )
+            if cut is not None:
+                return cut
+        width, height = box.right - box.left, box.bottom - box.top
+        return self.image.crop(box.left, box.top, width, height).copy_memory()
+
+    def prepare(self, indexes: Indexes) -> None:
+        """Makes the copy that boxes are cut from, where it is worth it.
+
+        Raises Undecodable, OverBudget before anything is decoded, or StorageFailed.
+        """
+        if self._can_be_copied:
+            self._bound(self.width * self.height, _MOST_DECODED)
+            make_copy(
+                self.image,
+                source=self.source,
+                number=self.number,
+                indexes=indexes,
+                load=self._opened_again,
+            )
+
+    def _opened_again(self) -> Any:
+        loader = _LOADERS[self.source.essence]
+        page = {"page": self.number, "n": 1} if loader in _PAGED else {}
+        return _loaded(_pyvips(self.source), self._data, loader, page)
+
+    @property
+    def _can_be_copied(self) -> bool:
+        composed = _LOADERS[self.source.essence] in _COMPOSED or self._animated is not None
+        return not composed and not self._has_tiles
+
+    @property
+    def _has_tiles(self) -> bool:
+        return bool(self.image.get_typeof("tile-width"))
+
+    def check_budget(self, box: Box) -> None:
+        """Raises OverBudget where a box would take more to decode than one may."""
+        area = (box.right - box.left) * (box.bottom - box.top)
+        if area * self.image.bands * _bytes(self.image) > _MOST_BYTES:
+            raise OverBudget(
+                what=f"{area} pixels of {self.source.name}", limit=f"{_MOST_BYTES} bytes"
+            )
+        decoded = self.width * self.height
+        if self._has_tiles:
+            tile = self._note("tile-width", 0), self._note("tile-height", 0)
+            decoded = math.prod(
+                _outward(*span, size)
+                for span, size in zip(
+                    ((box.left, box.right), (box.top, box.bottom)), tile, strict=True
+                )
+            )
+            self._bound(math.prod(tile), _MOST_AT_ONCE)
+        elif self._animated is not None or _LOADERS[self.source.essence] in _COMPOSED:
+            self._bound(decoded, _MOST_AT_ONCE)
+            decoded *= self.number + 1
+        elif self.image.get_typeof("interlaced"):
+            self._bound(decoded, _MOST_AT_ONCE)
+        self._bound(decoded, _MOST_DECODED)
+
+    def _bound(self, pixels: int, most: int) -> None:
+        if pixels > most:
+            raise OverBudget(
+                what=f"decoding {pixels} pixels of {self.source.name}", limit=f"{most} pixels"
+            )
+
+    def _note(self, name: str, otherwise: int) -> int:
+        return int(self.image.get(name)) if self.image.get_typeof(name) else otherwise
+
+    def _undecodable(self, reason: str) -> Undecodable:
+        return Undecodable(
+            identifier=self.source.name, media_type=self.source.media_type, reason=reason
+        )
+
+
+def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
+    """A frame of a source, counted from 0; nothing but its header is read.
+
+    Raises PartNotFound where there are fewer frames, Undecodable where the bytes are not what the
+    media type says, PartNotSupported where pyvips is not installed.
+    """
+    pyvips = _pyvips(source, selector)
+    loader = _LOADERS[source.essence]
+    paged = loader in _PAGED
+    data = source.map()
+    try:
+        image = _loaded(pyvips, data, loader, {"page": 0, "n": 1} if paged else {})
+        frames = image.get("n-pages") if image.get_typeof("n-pages") else 1
+        animated = animation(source, data) if loader == "pngload_source" else None
+        if animated is not None:
+            frames = animated.frames
+        if number >= frames:
+            extent = "one frame, 0" if frames == 1 else f"{frames} frames, 0 to {frames - 1}"
+            raise PartNotFound(identifier=source.name, selector=str(selector), extent=extent)
+        if number and paged:
+            image = _loaded(pyvips, data, loader, {"page": number, "n": 1})
+    except pyvips.Error as error:
+        raise _failure(error, source) from None
+    return Frame(source, number, image, frames, data, animated)
+
+
+def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
+    read = getattr(pyvips.Image, loader)
+    # a tile of a TIFF that cannot be inflated is only a warning to libvips, and left as it was
+    fail_on = "warning" if loader == "tiffload_source" else "error"
+
+    def load(access: str) -> Any:
+        mapped = pyvips.Source.new_from_memory(data)
+        return read(mapped, access=access, fail_on=fail_on, **page)
+
+    image = load("sequential")
+    # tiles are read one by one where the access is random; all else would be decoded to its end
+    return load("random") if image.get_typeof("tile-width") else image
+
+
+def _pyvips(source: Source, selector: Selector | str = "") -> Any:
+    pyvips = library("pyvips", "images", source, selector)
+    pyvips.block_untrusted_set(True)  # loaders not hardened against hostile files
+    pyvips.cache_set_max(0)  # it remembers results by names, which are used again
+    pyvips.concurrency_set(1)  # one part has one core; others wait for the others
+    return pyvips
+
+
+def _failure(error: Any, source: Source) -> Undecodable | OverBudget:
+    """What an error of libvips means; it comes with the names of the operations, line by line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[-1] if lines else "libvips gives no reason"
+    if "out of memory" in reason:
+        return OverBudget(what=f"decoding {source.name}", limit="the memory of one request")
+    return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
+
+
+def _bytes(image: Any) -> int:
+    """How many a sample has."""
+    return {"uchar": 1, "char": 1, "ushort": 2, "short": 2, "dpcomplex": 16}.get(
+        image.format, 8 if image.format in ("double", "complex") else 4
+    )
+
+
+def _outward(start: int, stop: int, tile: int) -> int:
+    """How many columns or rows lie in the tiles that have any of [start, stop)."""
+    return (math.ceil(stop / tile) - start // tile) * tile

@@ -1,0 +1,199 @@
+"""Rectangles of images: `#(5,10),(25,30),2` of a PDI, `#xywh=5,10,20,20` elsewhere.
+
+How it works: the frame is opened (`perdure.extractors.image.file`), the rectangle is held against
+its size, and its pixels, decoded, are written without loss: out of a TIFF as TIFF, out of anything
+else as PNG, or as TIFF where the pixels are not what PNG can hold, which are those of a JPEG in
+CMYK. Palettes become the colours that they stand for.
+# ruling: rect-frame
+
+The colour profile of the image goes with the pixels; all other metadata stays behind, with the
+orientation, which `facts` tells. The pixels themselves are digested too, row by row, samples in
+little-endian order (ruling: part-digest): `rgb8 20x15` is a row of 20 pixels of three octets,
+fifteen times.
+
+What must stay true: no pixel is ever changed, turned or scaled; the same part of the same bytes is
+the same file, octet for octet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from perdure.errors import PartNotSupported, PartOutOfRange
+from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Box, Frame, opened
+from perdure.extractors.port import Decoded, Extent, Indexes, Part, Source, Stream
+from perdure.parts import Media, Rect, Selector
+from perdure.parts.selectors import Area
+
+_TIFF = ("image/tiff", "image/x-tiff")
+_COLOURS = {
+    ("b-w", 1): "gray",
+    ("b-w", 2): "graya",
+    ("grey16", 1): "gray",
+    ("grey16", 2): "graya",
+    ("srgb", 3): "rgb",
+    ("srgb", 4): "rgba",
+    ("rgb16", 3): "rgb",
+    ("rgb16", 4): "rgba",
+    ("scrgb", 3): "rgb",
+    ("scrgb", 4): "rgba",
+    ("cmyk", 4): "cmyk",
+    ("cmyk", 5): "cmyka",
+    ("lab", 3): "lab",
+    ("labs", 3): "lab",
+}
+_SAMPLES = {
+    "uchar": "8",
+    "char": "s8",
+    "ushort": "16le",
+    "short": "s16le",
+    "uint": "32le",
+    "int": "s32le",
+    "float": "f32le",
+    "double": "f64le",
+    "complex": "c64le",
+    "dpcomplex": "c128le",
+}
+_EFFORT = 3  # of deflate, of 9: what more of it would save is a few percent
+_SMALL = 1 << 20  # bytes of pixels; below, compressing takes longer than cutting out of tiles
+
+
+class ImageExtractor:
+    """Rectangles of PNG, JPEG, GIF, WebP and TIFF, cut with libvips."""
+
+    media_types = MEDIA_TYPES
+    selectors = (Rect, Media)
+    confined = True
+    install = INSTALL
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        return _part(*_placed(source, selector), indexes)
+
+    def outline(self, source: Source, selector: Selector) -> Part:
+        frame, kept, box = _placed(source, selector)
+        frame.check_budget(box)
+        return Part(
+            selector=kept,
+            media_type="image/tiff" if _in_tiff(frame) else "image/png",
+            body=Stream(iter(())),
+            facts=_facts(frame),
+        )
+
+    def prepare(self, source: Source, indexes: Indexes) -> None:
+        frame = opened(source)
+        frame.prepare(indexes)
+        for number in range(1, frame.frames):
+            opened(source, number).prepare(indexes)
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        frame = opened(source)
+        width, height = frame.width, frame.height
+        size = f"{width} x {height}"
+        found = [
+            Extent(syntax=f"rect=(0,0),({width},{height})", what=f"pixels, {size}"),
+            Extent(syntax=f"xywh=0,0,{width},{height}", what=f"pixels, {size}"),
+        ]
+        if frame.frames > 1:
+            found.append(
+                Extent(
+                    syntax=f"rect=(0,0),({width},{height}),{frame.frames - 1}",
+                    what="frames, counted from 0",
+                    size=frame.frames,
+                )
+            )
+        return tuple(found)
+
+
+def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
+    """The frame that a selector means, the selector after clipping, and the pixels."""
+    match selector:
+        case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
+            frame = opened(source, number, selector)
+            if not (left < right <= frame.width and top < bottom <= frame.height):
+                raise _beyond(frame, selector)  # ruling: part-range
+            return frame, selector, Box(left, top, right, bottom)
+        case Media(time=None, area=Area() as area, tracks=(), id=None):
+            frame = opened(source, 0, selector)
+            box = _clipped(area, frame.width, frame.height)
+            if box.left >= box.right or box.top >= box.bottom:
+                raise _beyond(frame, selector)
+            width, height = box.right - box.left, box.bottom - box.top
+            return frame, Media(area=Area("pixel", box.left, box.top, width, height)), box
+    raise PartNotSupported(
+        media_type=source.media_type,
+        selector=str(selector),
+        install=None,
+        offered=("rect", "xywh"),
+    )
+
+
+def _clipped(area: Area, width: int, height: int) -> Box:
+    """The pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
+    right, bottom = area.x + area.width, area.y + area.height
+    if area.unit == "pixel":
+        return Box(area.x, area.y, min(right, width), min(bottom, height))
+    return Box(
+        area.x * width // 100,
+        area.y * height // 100,
+        min(-(-right * width // 100), width),
+        min(-(-bottom * height // 100), height),
+    )
+
+
+def _beyond(frame: Frame, selector: Selector) -> PartOutOfRange:
+    return PartOutOfRange(
+        identifier=frame.source.name,
+        selector=str(selector),
+        extent=f"{frame.width} x {frame.height} pixels",
+    )
+
+
+def _part(frame: Frame, selector: Selector, box: Box, indexes: Indexes) -> Part:
+    pixels = frame.pixels(box, indexes)
+    in_tiff = _in_tiff(frame)
+    raw = pixels.write_to_memory()
+    data = _tiff(pixels, len(raw)) if in_tiff else _png(pixels)
+    return Part(
+        selector=selector,
+        media_type="image/tiff" if in_tiff else "image/png",
+        body=(bytes(data),),
+        decoded=Decoded(form=_form(pixels), sha512=hashlib.sha512(raw).hexdigest()),
+        facts=_facts(frame),
+    )
+
+
+def _in_tiff(frame: Frame) -> bool:
+    return frame.source.essence in _TIFF or frame.image.interpretation == "cmyk"
+
+
+def _png(pixels: Any) -> bytes:
+    # where few colours repeat, differences between rows would hide that
+    differences = "none" if pixels.get_typeof("palette") else "up"
+    return bytes(pixels.pngsave_buffer(compression=_EFFORT, filter=differences, keep="icc"))
+
+
+def _tiff(pixels: Any, length: int) -> bytes:
+    plain = pixels.copy()
+    plain.remove("orientation")  # it would be written, whatever `keep` says
+    if length < _SMALL:
+        return bytes(plain.tiffsave_buffer(compression="none", keep="icc"))
+    return bytes(plain.tiffsave_buffer(compression="deflate", level=_EFFORT, keep="icc"))
+
+
+def _form(pixels: Any) -> str:
+    kind = pixels.interpretation, pixels.bands
+    colours = _COLOURS.get(kind, f"{pixels.bands}-band ")
+    return f"{colours}{_SAMPLES[pixels.format]} {pixels.width}x{pixels.height}"
+
+
+def _facts(frame: Frame) -> dict[str, str]:
+    facts = {}
+    if frame.orientation != 1:
+        facts["orientation"] = f"{frame.orientation}, not applied"
+    if frame.frames > 1:
+        facts["frame"] = f"{frame.number} of {frame.frames}, counted from 0"
+    return facts
+
+
+EXTRACTOR = ImageExtractor()

@@ -1,0 +1,224 @@
+"""Pictures made from images for viewing: a region, scaled, turned, and encoded (IIIF Image API).
+
+How it works: `perdure.parts.iiif` works out which pixels are meant and how large they shall be,
+`perdure.extractors.image.file` decodes them with every bound checked, and libvips does the rest in
+the order that the API gives: region, size, rotation, quality, format. What is shown is frame 0. A
+region that is too large to be decoded and then scaled is made smaller by a whole number while it is
+decoded, where its format is read from the top down or in tiles.
+
+An image is shown as a viewer shows it, which a rectangle cut from it
+(`perdure.extractors.image.rectangle`) is not: its orientation is applied, so positions are those of
+the upright picture; its colours are brought into sRGB, eight bits each, with the profile that it
+carries. JPEG, which has no transparency, shows white where there is some.
+
+What must stay true: the same picture of the same bytes is the same file, octet for octet, as long
+as libvips is; nothing but pixels goes into it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.extractors.image.file import INSTALL, MEDIA_TYPES, Box, Frame, opened
+from perdure.extractors.libraries import library
+from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.parts import Information, Rendering, Selector, iiif
+
+_WHITE = 255
+_MIDDLE = 128  # of gray; below it is black in two colours
+_SIDEWAYS = 5  # the orientations from here on have width and height exchanged
+_KNOWN_BANDS = 5  # CMYK and transparency
+_WHOLE = ("image/gif", "image/webp")  # what can only be decoded as a whole
+_MOST_KEPT = 20_000_000  # pixels of a region that is decoded before it is scaled
+_MOST_DECODED = 500_000_000  # pixels of an image that is scaled while it is decoded
+
+
+class RenderingExtractor:
+    """Pictures of PNG, JPEG, GIF, WebP and TIFF, and what there is to ask for."""
+
+    media_types = MEDIA_TYPES
+    selectors = (Rendering, Information)
+    confined = True
+    install = INSTALL
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        frame = opened(source, 0, selector)
+        match selector:
+            case Information():
+                return _information(frame)
+            case Rendering():
+                return _picture(frame, selector, indexes)
+        raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return ()  # a picture is no part that a fragment could name
+
+
+def _information(frame: Frame) -> Part:
+    width, height = _upright_size(frame)
+    colours = frame.image.interpretation not in ("b-w", "grey16") and frame.image.bands > 2
+    known = {"width": width, "height": height, "color": colours}
+    return Part(
+        selector=Information(),
+        media_type="application/json",
+        body=(msgspec.json.encode(known),),
+    )
+
+
+def _picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
+    pyvips = library("pyvips", "images", frame.source, asked)
+    settled = iiif.settle(asked, *_upright_size(frame), name=frame.source.name)
+    box, picture = _in_file(frame, settled.box), settled.selector
+    try:
+        region = _decoded(frame, box, settled.size, indexes)
+        shown = _coloured(_scaled(region.autorot(), *settled.size))
+        shown = _turned(shown, mirrored=picture.mirrored, degrees=float(picture.degrees))
+        data = _encoded(_toned(shown, picture.quality), picture)
+    except pyvips.Error as error:
+        if "out of memory" in str(error):
+            what = f"{picture} of {frame.source.name}"
+            raise OverBudget(what=what, limit="the memory of one request") from None
+        raise Undecodable(
+            identifier=frame.source.name,
+            media_type=frame.source.media_type,
+            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gives no reason",
+        ) from None
+    return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
+
+
+# where it lies in the file
+# -------------------------
+
+
+def _upright_size(frame: Frame) -> tuple[int, int]:
+    if frame.orientation < _SIDEWAYS:
+        return frame.width, frame.height
+    return frame.height, frame.width
+
+
+def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
+    """A box of the upright picture, as it lies in the file (Exif 2.32, tag 274)."""
+    left, top, right, bottom = box
+    width, height = frame.width, frame.height
+    match frame.orientation:
+        case 2:
+            return Box(width - right, top, width - left, bottom)
+        case 3:
+            return Box(width - right, height - bottom, width - left, height - top)
+        case 4:
+            return Box(left, height - bottom, right, height - top)
+        case 5:
+            return Box(top, left, bottom, right)
+        case 6:
+            return Box(top, height - right, bottom, height - left)
+        case 7:
+            return Box(width - bottom, height - right, width - top, height - left)
+        case 8:
+            return Box(width - bottom, left, width - top, right)
+    return Box(left, top, right, bottom)
+
+
+# what is done with the pixels
+# ----------------------------
+
+
+def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) -> Any:
+    """The pixels of a box, or a smaller image of them that still has more than `size`."""
+    width, height = box.right - box.left, box.bottom - box.top
+    if width * height <= _MOST_KEPT or not _flows(frame):
+        return frame.pixels(box, indexes)
+    if frame.width * frame.height > _MOST_DECODED:
+        what = f"decoding {frame.width} x {frame.height} pixels of {frame.source.name}"
+        raise OverBudget(what=what, limit=f"{_MOST_DECODED} pixels")
+    across, down = size if frame.orientation < _SIDEWAYS else size[::-1]
+    region = frame.image.crop(box.left, box.top, width, height)
+    transparent, depth = region.hasalpha(), region.format
+    flat = region.premultiply() if transparent else region
+    flat = flat.shrink(max(width // across, 1), max(height // down, 1))
+    return (flat.unpremultiply().cast(depth) if transparent else flat).copy_memory()
+
+
+def _flows(frame: Frame) -> bool:
+    """Whether the image can be decoded piece by piece, a few rows or tiles at a time."""
+    if frame.source.essence in _WHOLE or frame.image.get_typeof("interlaced"):
+        return False
+    if frame.image.coding != "none":
+        return False
+    if not frame.image.get_typeof("tile-width"):
+        return True
+    return int(frame.image.get("tile-width")) * int(frame.image.get("tile-height")) <= _MOST_KEPT
+
+
+def _scaled(pixels: Any, width: int, height: int) -> Any:
+    if (pixels.width, pixels.height) == (width, height):
+        return pixels
+    transparent = pixels.hasalpha()
+    depth = pixels.format
+    flat = pixels.premultiply() if transparent else pixels
+    flat = flat.resize(width / pixels.width, vscale=height / pixels.height)
+    if transparent:
+        flat = flat.unpremultiply().cast(depth)
+    # rounding may leave it a pixel short or long
+    return flat.gravity("north-west", width, height, extend="copy")
+
+
+def _coloured(pixels: Any) -> Any:
+    """Its colours in sRGB, or its grays, with eight bits each."""
+    if pixels.interpretation in ("b-w", "grey16"):
+        return pixels.colourspace("b-w")
+    if pixels.bands > _KNOWN_BANDS or pixels.interpretation == "multiband":
+        return pixels.colourspace("srgb")
+    if pixels.get_typeof("icc-profile-data") or pixels.interpretation == "cmyk":
+        fallback = "cmyk" if pixels.interpretation == "cmyk" else "srgb"
+        return pixels.icc_transform("srgb", embedded=True, input_profile=fallback, depth=8)
+    return pixels.colourspace("srgb")
+
+
+def _turned(pixels: Any, *, mirrored: bool, degrees: float) -> Any:
+    shown = pixels.fliphor() if mirrored else pixels
+    match degrees:
+        case 0:
+            return shown
+        case 90 | 180 | 270:
+            return shown.rot(f"d{degrees:.0f}")
+    if not shown.hasalpha():
+        shown = shown.bandjoin(_WHITE)
+    return shown.premultiply().rotate(degrees).unpremultiply().cast("uchar")
+
+
+def _toned(pixels: Any, quality: str) -> Any:
+    if quality not in ("gray", "bitonal"):
+        return pixels
+    gray = pixels.colourspace("b-w")
+    if quality == "gray":
+        return gray
+    return (_opaque(gray) >= _MIDDLE).copy(interpretation="b-w")
+
+
+def _opaque(pixels: Any) -> Any:
+    return pixels.flatten(background=_WHITE) if pixels.hasalpha() else pixels
+
+
+def _encoded(pixels: Any, picture: Rendering) -> bytes:
+    two = picture.quality == "bitonal"
+    match picture.format:
+        case "jpg":
+            data = _opaque(pixels).jpegsave_buffer(Q=85, keep="none")
+        case "png":
+            data = pixels.pngsave_buffer(keep="none", compression=6, bitdepth=1 if two else 8)
+        case "webp":
+            data = pixels.webpsave_buffer(Q=80, keep="none")
+        case "tif":
+            packed = (
+                {"compression": "ccittfax4", "bitdepth": 1} if two else {"compression": "deflate"}
+            )
+            data = pixels.tiffsave_buffer(keep="none", **packed)
+        case _:
+            data = pixels.gifsave_buffer(keep="none")
+    return bytes(data)
+
+
+EXTRACTOR = RenderingExtractor()

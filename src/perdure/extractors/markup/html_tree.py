@@ -1,0 +1,247 @@
+"""The tree of an HTML document, as browsers build it, whose elements know their tags in the source.
+
+Specification: the HTML standard, section 13.2.6 (tree construction).
+
+How it works: no builder of trees says where in the bytes an element stands, and a tree is not what
+is written: elements are implied (`tbody`), cloned (a `b` over two paragraphs), moved (out of a
+table). So every start tag is given an attribute with its number before lexbor builds the tree: in
+which elements the numbers come out, the builder itself decides. The tree is then copied for
+libxml2, which evaluates XPath, without those attributes.
+
+An element is written from its start tag through its end tag where it has one
+(`perdure.extractors.markup.elements`), else up to the tag that ended it: of the few places where it
+may end, the one that can be proved.
+
+What must stay true: an element is a slice of the source only where that is proved: the start tags
+in the slice are those of the element and of what is in it and no others, and its text is the text
+of the slice. Whatever else the tree has (implied, cloned, torn apart by a table) has no place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from perdure.errors import OverBudget, PartNotFound
+from perdure.extractors.libraries import library
+from perdure.extractors.markup.elements import VOID, closings, depths
+from perdure.extractors.markup.tagged import Markup
+from perdure.extractors.markup.tags import HTML, read
+from perdure.extractors.markup.text_content import UNREAD, text_content
+from perdure.extractors.port import Span
+from perdure.parts import Selector
+
+LARGEST = 20 << 20  # bytes of a document
+_MOST = 500_000  # elements and texts of a tree
+_DEEPEST = 512  # as deep as browsers build
+_NAME_END = re.compile(rb"<[^\t\n\f\r />]++")
+_SLASH = 0x2F
+_NO_TAG = -1
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FOREIGN = ("svg", "math")
+_UNREAD = frozenset(name.decode() for name in UNREAD)
+
+
+class HtmlTree:
+    """A document as a tree of `lxml`, and where in the source its elements are."""
+
+    def __init__(self, markup: Markup, selector: Selector) -> None:
+        """Raises OverBudget, and PartNotSupported where a library is not installed."""
+        source = markup.source
+        if source.length > LARGEST:
+            raise OverBudget(what=f"the tree of {source.name}", limit=f"{LARGEST} bytes")
+        self._markup, self._selector = markup, selector
+        self.etree = library("lxml.etree", "html", source, selector)
+        lexbor = library("selectolax.lexbor", "html", source, selector)
+        for count, depth in enumerate(depths(markup.view(), markup.tags())):
+            self._check(count, depth)  # to build takes the square of the depth
+        mark, numbered = _numbered(markup)
+        try:
+            parsed = lexbor.LexborHTMLParser(numbered)
+        except lexbor.SelectolaxError:  # there is no other reason: any text is HTML
+            limit = "the memory of one request"
+            raise OverBudget(what=f"the tree of {source.name}", limit=limit) from None
+        self._tags: dict[Any, int] = {}
+        """The number of its start tag for each element, in the order of the document."""
+        self.root = self._copied(parsed.root, mark)
+
+    def span(self, element: Any) -> Span:
+        """Where an element is written. Raises PartNotFound where that is not to be told."""
+        first = self._tags[element]
+        if first == _NO_TAG:
+            raise self._missing(f"a {element.tag} element there, for which no tag is written")
+        inside = {self._tags[one] for one in element.iterdescendants()} - {_NO_TAG}
+        for last, span in self._extents(element, first):
+            written = {tag for tag in self._tags.values() if first < tag <= last}
+            if inside == written and self._reads_alike(element, span):
+                return span
+        raise self._missing(f"a {element.tag} element there, which is not written in one piece")
+
+    # where it ends
+    # -------------
+
+    def _extents(self, element: Any, first: int) -> Iterator[tuple[int, Span]]:
+        """Where an element may end, its own end tag coming first: its last tag, and its bytes."""
+        markup = self._markup
+        if self._is_empty(element, first):
+            yield first, markup.span(first, first)
+            return
+        names = {str(one.tag).encode() for one in element.iterancestors()}
+        beyond = self._next(element, first)
+        around = beyond
+        for number, begun, name in closings(markup.view(), markup.tags(), HTML, first, beyond):
+            if begun == first:
+                yield number, markup.span(first, number)
+            elif begun is None and name in names:
+                around = min(around, number)
+        for stop in sorted({around, beyond}):
+            end = markup.span(stop, stop).start if stop < markup.count else markup.source.length
+            yield stop - 1, Span(markup.span(first, first).start, end)
+
+    def _is_empty(self, element: Any, first: int) -> bool:
+        """Whether it can have no end tag."""
+        if str(element.tag).encode() in VOID:
+            return True
+        span = self._markup.span(first, first)
+        width = self._markup.encoding.width
+        tag = read(self._markup.view(), span.start // width, span.stop // width)
+        return tag.empty and any(one.tag in _FOREIGN for one in (element, *element.iterancestors()))
+
+    def _next(self, element: Any, first: int) -> int:
+        """The next start tag of an element that is not in it; the count of tags at the end."""
+        inside = set(element.iter())
+        later = (tag for one, tag in self._tags.items() if tag > first and one not in inside)
+        return min(later, default=self._markup.count)
+
+    # what proves it
+    # --------------
+
+    def _reads_alike(self, element: Any, span: Span) -> bool:
+        """Whether the text of an element is that of its bytes, white space aside."""
+        content = self._content
+        written = content.text[content.at(span.start) : content.at(span.stop)]
+        read_in_tree = "".join(_texts(element))
+        return _NOT_XML.sub("", "".join(written.split())) == "".join(read_in_tree.split())
+
+    @cached_property
+    def _content(self) -> Any:
+        return text_content(self._markup)
+
+    def _missing(self, extent: str) -> PartNotFound:
+        return PartNotFound(
+            identifier=self._markup.source.name, selector=str(self._selector), extent=extent
+        )
+
+    # building
+    # --------
+
+    def _copied(self, root: Any, mark: str) -> Any:
+        """The tree for libxml2; what XML cannot write is replaced or left out."""
+        seen = set[int]()
+        around: list[_Open] = []
+        document = None
+        for count, (node, depth) in enumerate(_walk(root)):
+            self._check(count, depth)
+            del around[depth:]
+            if node.is_text_node:
+                around[-1].add_text(_NOT_XML.sub("", node.text_content or ""))
+                continue
+            attributes = dict(node.attributes)
+            tag = int(attributes.pop(mark, None) or _NO_TAG)
+            element = self._element(node.tag, attributes)
+            self._tags[element] = _NO_TAG if tag in seen else tag  # else it is a clone
+            seen.add(tag)
+            if around:
+                around[-1].add(element)
+            else:
+                document = element
+            around.append(_Open(element))
+        return document
+
+    def _check(self, count: int, depth: int) -> None:
+        """Raises OverBudget for a tree that is too large or too deep."""
+        name = self._markup.source.name
+        if count > _MOST:
+            raise OverBudget(what=f"the tree of {name}", limit=f"{_MOST} elements and texts")
+        if depth > _DEEPEST:
+            raise OverBudget(what=f"nesting in {name}", limit=f"{_DEEPEST} levels")
+
+    def _element(self, name: str, attributes: dict[str, str | None]) -> Any:
+        try:
+            element = self.etree.Element(name)
+        except ValueError:
+            element = self.etree.Element("_")
+        for key, value in attributes.items():
+            try:
+                element.set(key, _NOT_XML.sub("", value or ""))
+            except ValueError:  # a name that no expression can name, either
+                continue
+        return element
+
+
+def _numbered(markup: Markup) -> tuple[str, str]:
+    """A name that the document has nowhere, and the document with the number of each start tag as
+    an attribute of that name.
+    """
+    data, view, tags = markup.source.map(), markup.view(), markup.tags()
+    width, codec = markup.encoding.width, markup.encoding.codec
+    plain = bytes(view).lower()
+    mark = next(
+        f"tag{number}" for number in range(len(plain) + 1) if b"tag%d" % number not in plain
+    )
+    pieces: list[bytes | memoryview] = []
+    at = 0
+    for number, start in enumerate(tags.starts):
+        if view[start + 1] == _SLASH:
+            continue
+        name = _NAME_END.match(view, start)
+        end = name.end() if name else start
+        pieces.append(data[at * width : end * width])
+        pieces.append(f' {mark}="{number}"'.encode(codec))
+        at = end
+    pieces.append(data[at * width :])
+    return mark, b"".join(pieces).decode(codec, "replace").removeprefix("\ufeff")
+
+
+def _walk(root: Any) -> Iterator[tuple[Any, int]]:
+    """Elements and texts in the order of the document, each with how deep it is."""
+    node, depth = root, 0
+    while node is not None:
+        if node.is_element_node or node.is_text_node:
+            yield node, depth
+        child = node.child if node.is_element_node else None
+        if child is not None:
+            node, depth = child, depth + 1
+            continue
+        while node is not None and depth and node.next is None:
+            node, depth = node.parent, depth - 1
+        node = node.next if depth else None
+
+
+class _Open:
+    """An element that is being copied; libxml2 would count its children to tell the last."""
+
+    def __init__(self, element: Any) -> None:
+        self._element = element
+        self._last: Any = None
+
+    def add(self, child: Any) -> None:
+        self._element.append(child)
+        self._last = child
+
+    def add_text(self, text: str) -> None:
+        if self._last is None:
+            self._element.text = (self._element.text or "") + text
+        else:
+            self._last.tail = (self._last.tail or "") + text
+
+
+def _texts(element: Any) -> Iterator[str]:
+    """What is read in an element."""
+    for one in element.iter():
+        if one.tag not in _UNREAD:
+            yield one.text or ""
+        if one is not element:
+            yield one.tail or ""

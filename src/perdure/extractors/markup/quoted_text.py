@@ -1,0 +1,213 @@
+"""Parts by the text that people read: by position, by quotation, by text fragment.
+
+Specification: Web Annotation Data Model, 4.2.4 and 4.2.5; URL Fragment Text Directives.
+
+How it works: positions are looked up in the text content
+(`perdure.extractors.markup.text_content`). Quotations are searched in it as they are, and where
+that finds nothing, with any white space for any other. Text directives are searched without regard
+to case and diacritics, at the boundaries of words; where blocks meet stands a character that no
+term contains. Chinese, Japanese, Korean and Thai, which write no spaces, may be cut between any two
+characters.
+
+What must stay true: a quotation that occurs several times is an error, for a part is one; of a text
+directive the first occurrence counts, as its specification says. A part is a slice of the source,
+from its first character through its last, with the tags that stand between.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from typing import NamedTuple
+
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.extractors.markup.tagged import XML_TYPES, Markup
+from perdure.extractors.markup.text_content import TextContent, text_content
+from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
+
+_MOST = 100  # occurrences of a quotation that are counted
+_SHOWN = 100  # characters in the example of a part
+_BREAK = "\ufffe"  # no character
+_GAP = rf"[\s{_BREAK}]*+"
+_WORD = (  # a character of a word, in a script whose words are told by spaces
+    r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    r"\U00020000-\U0003ffff]"
+)
+_BEFORE = rf"(?:(?<!{_WORD})|(?!{_WORD}))"
+_AFTER = rf"(?:(?!{_WORD})|(?<!{_WORD}))"
+
+
+class QuotedTextExtractor:
+    """Slices of markup, or of plain text, between two characters that are read."""
+
+    media_types = ("text/*", "application/sgml", *XML_TYPES)
+    selectors = (TextPosition, TextQuote, TextDirective)
+    confined = True
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        markup = Markup(source, selector, indexes)
+        content = text_content(markup)
+        match selector:
+            case TextPosition(start=start, end=end):
+                if not start < end <= len(content.text):
+                    raise PartOutOfRange(
+                        identifier=source.name,
+                        selector=str(selector),
+                        extent=f"{len(content.text)} characters of text",
+                    )
+            case TextQuote():
+                start, end = _quoted(content, selector)
+            case TextDirective():
+                start, end = _directed(content, selector)
+            case _:
+                raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        return markup.part(selector, content.span(start, end))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        try:
+            size = len(text_content(Markup(source, "text", indexes)).text)
+        except (PartNotSupported, OverBudget):
+            return ()  # it is not looked through
+        if not size:
+            return ()
+        example = str(TextPosition(0, min(size, _SHOWN)))
+        return (Extent(syntax=example, what="characters of the text content", size=size),)
+
+
+# quotations
+# ----------
+
+
+def _quoted(content: TextContent, selector: TextQuote) -> tuple[int, int]:
+    """Where the one occurrence of a quotation is."""
+    prefix, exact, suffix = selector.prefix, selector.exact, selector.suffix
+    wanted = [rf"(?<={re.escape(prefix)})" if prefix else "", re.escape(exact)]
+    found = _occurrences(content, "".join([*wanted, f"(?={re.escape(suffix)})"])) if exact else []
+    if not found and exact.strip():
+        spaced = [_spaced(prefix), f"({_spaced(exact)})", f"(?={_spaced(suffix)})"]
+        found = _occurrences(content, r"\s*+".join(filter(None, spaced)))
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        extent = "no such text"
+    else:
+        many = f"{len(found)}" if len(found) < _MOST else f"{_MOST} or more"
+        extent = f"such text {many} times: a longer prefix or suffix says which"
+    raise PartNotFound(identifier=content.source.name, selector=str(selector), extent=extent)
+
+
+def _spaced(text: str) -> str:
+    """A pattern for a text with any white space where it has some."""
+    return r"\s++".join(map(re.escape, text.split()))
+
+
+def _occurrences(content: TextContent, pattern: str) -> list[tuple[int, int]]:
+    found = []
+    for match in re.finditer(pattern, content.text):
+        found.append(match.span(match.lastindex or 0))
+        if len(found) == _MOST:
+            break
+    return found
+
+
+# text directives
+# ---------------
+
+
+class _Folded(NamedTuple):
+    """Text without case and diacritics, and where in the original its pieces are."""
+
+    text: str
+    places: list[int]
+    """Where a piece begins here."""
+    origins: list[int]
+    """Where it begins in the original."""
+    tables: list[list[int] | None]
+    """The place of each character within the piece; None where each has its own."""
+
+    def origin(self, place: int) -> int:
+        piece = bisect_right(self.places, place) - 1
+        inside, table = place - self.places[piece], self.tables[piece]
+        return self.origins[piece] + (inside if table is None else table[inside])
+
+
+class _Folds(dict[str, str]):
+    """What characters fold to, as far as they have occurred."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uneven: set[str] = set()
+        """Those that do not fold to one character."""
+
+    def __missing__(self, character: str) -> str:
+        folded = self[character] = _fold(character)
+        if len(folded) != 1:
+            self.uneven.add(character)
+        return folded
+
+    def of(self, text: str) -> tuple[str, list[int] | None]:
+        """A text, and where each character of it was; None where none has moved."""
+        if text.isascii():
+            return text.lower(), None
+        folded = [self[character] for character in text]
+        if self.uneven.isdisjoint(text):
+            return "".join(folded), None
+        places = [at for at, one in enumerate(folded) for _ in one]
+        return "".join(folded), [*places, len(text)]
+
+
+def _folded(content: TextContent) -> _Folded:
+    folded, folds = _Folded("", [], [], []), _Folds()
+    written: list[str] = []
+    length, start = 0, 0
+    for stop in (*content.blocks, len(content.text)):
+        if stop == start:
+            continue
+        text, table = folds.of(content.text[start:stop])
+        folded.places.append(length)
+        folded.origins.append(start)
+        folded.tables.append(table)
+        written += text, _BREAK
+        length += len(text) + 1
+        start = stop
+    return folded._replace(text="".join(written))
+
+
+def _fold(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(one for one in plain if not unicodedata.combining(one))
+
+
+def _directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
+    """The first occurrence of what a text directive says."""
+    folded = _folded(content)
+    bounded = selector.suffix is None or selector.end is not None
+    before = f"{_BEFORE}{_term(selector.prefix)}{_GAP}" if selector.prefix else _BEFORE
+    suffix = f"(?={_GAP}{_term(selector.suffix)}{_AFTER})" if selector.suffix else ""
+    opening = f"{before}({_term(selector.start)}){_AFTER if bounded else ''}"
+    closing = ""
+    if selector.end is not None:
+        closing = f"{_BEFORE}({_term(selector.end)}){'' if selector.suffix else _AFTER}{suffix}"
+    else:
+        opening += suffix
+    begun = re.search(opening, folded.text) if _term(selector.start) else None
+    ended = re.compile(closing).search(folded.text, begun.end(1)) if begun and closing else begun
+    if not begun or not ended:
+        raise PartNotFound(
+            identifier=content.source.name, selector=str(selector), extent="no such text"
+        )
+    end = folded.origin(ended.end(1) - 1) + 1
+    while end < len(content.text) and not _fold(content.text[end]):
+        end += 1  # what combines with the last character
+    return folded.origin(begun.start(1)), end
+
+
+def _term(text: str) -> str:
+    """A pattern for a term, which does not go beyond its block."""
+    return _spaced(_fold(text))
+
+
+EXTRACTOR = QuotedTextExtractor()

@@ -1,0 +1,245 @@
+"""Parts of HTML, SGML and XML by their tags: `elt=3,7`, `name=intro,summary`, and `#intro` of HTML.
+
+Specification: draft-mallery-urn-pdi-00, sections 3.4.2 and 3.4.3. What is a tag is said in
+`perdure.extractors.markup.tags`, which elements end where in `perdure.extractors.markup.elements`.
+
+How it works: the offsets of all tags of a document are found once and kept as an index of eight
+bytes a tag, which is mapped: a part by number is two lookups in it. A second index has the elements
+that are called something.
+
+What must stay true: a part is one slice of the stored bytes, from the `<` of one tag to the `>` of
+another; nothing is parsed into a tree and written again. Any bytes at all have tags or have none:
+no document is too broken for a part by number.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
+from perdure.extractors.markup import elements
+from perdure.extractors.markup.elements import Called
+from perdure.extractors.markup.tags import (
+    HTML,
+    MOST_TAGS,
+    SGML,
+    TEXT,
+    XML,
+    Rule,
+    Tags,
+    View,
+    read,
+    scan,
+)
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.extractors.text.ascii_view import Encoding, ascii_view, encoding
+from perdure.parts import ElementById, NameRange, Selector, TagRange
+
+XML_TYPES = ("text/xml", "application/xml", "*/*+xml")
+_HEAD = 8  # bytes before the offsets of an index
+_MOST_NAMED = 1 << 22  # tags among which names are looked for
+_LARGE = 1 << 20  # bytes; a million of nothing but tags takes a fifth of a second
+_SHOWN = 50  # names, IDs and tags that `extents` lists
+
+
+def rule_of(source: Source) -> Rule:
+    """The lexical rule of a media type."""
+    match source.essence:
+        case "text/html":
+            return HTML
+        case "text/sgml" | "application/sgml":
+            return SGML
+    return XML if source.essence.endswith("xml") else TEXT
+
+
+class Markup:
+    """A document with its tags."""
+
+    def __init__(self, source: Source, selector: Selector | str, indexes: Indexes) -> None:
+        self.source = source
+        self.rule = rule_of(source)
+        self.encoding: Encoding = encoding(source, selector)
+        self.indexes = indexes
+        kept = indexes.get(source, f"tags-{self.kind('ascii')}-1", self._tags_as_bytes)
+        wide = kept[0] == ord("Q")
+        head = _HEAD // (8 if wide else 4)
+        self._offsets = memoryview(kept).cast("Q" if wide else "I")[head:]
+        self.count = len(self._offsets) // 2
+
+    def kind(self, plain: str) -> str:
+        """What an index of it is called: by rule and, where bytes are not plain, by encoding."""
+        written = plain if self.encoding.plain else self.encoding.codec
+        return f"{self.rule.name}-{written}"
+
+    def view(self) -> View:
+        return ascii_view(self.source.map(), self.encoding)
+
+    def _tags_as_bytes(self, source: Source) -> bytes:
+        tags = scan(ascii_view(source.map(), self.encoding), self.rule)
+        if len(tags.starts) == MOST_TAGS:
+            raise OverBudget(what=f"finding the tags of {source.name}", limit=f"{MOST_TAGS} tags")
+        head = tags.starts.typecode.encode().ljust(_HEAD)
+        return head + tags.starts.tobytes() + tags.stops.tobytes()
+
+    def tags(self) -> Tags:
+        """The offsets of all tags, in units of the view."""
+        starts, stops = array(self._offsets.format), array(self._offsets.format)
+        starts.frombytes(self._offsets[: self.count].tobytes())
+        stops.frombytes(self._offsets[self.count :].tobytes())
+        return Tags(starts, stops)
+
+    def span(self, first: int, last: int) -> Span:
+        """From the start of one tag to the end of another, in bytes of the source."""
+        width = self.encoding.width
+        return Span(self._offsets[first] * width, self._offsets[self.count + last] * width)
+
+    def next_tag(self, at: int) -> int:
+        """Where the first tag begins at or after a byte; the end where there is none."""
+        width = self.encoding.width
+        number = bisect_left(self._offsets, -(-at // width), 0, self.count)
+        return self._offsets[number] * width if number < self.count else self.source.length
+
+    def called(self) -> Called:
+        """Elements by name and by ID. Raises OverBudget where there are too many to go through."""
+        if self.count > _MOST_NAMED:
+            what = f"finding names among the tags of {self.source.name}"
+            raise OverBudget(what=what, limit=f"{_MOST_NAMED} tags")
+        kept = self.indexes.get(
+            self.source, f"called-{self.kind(self.encoding.codec)}-2", self._called_as_bytes
+        )
+        return msgspec.msgpack.decode(kept, type=Called)
+
+    def _called_as_bytes(self, source: Source) -> bytes:
+        data, width, codec = source.map(), self.encoding.width, self.encoding.codec
+
+        def text(at: slice) -> str:
+            return str(data[at.start * width : at.stop * width], codec, "replace")
+
+        return msgspec.msgpack.encode(elements.called(self.view(), self.tags(), self.rule, text))
+
+    def tag_name(self, number: int) -> str:
+        """The name of a tag as it is written, with the slash of an end tag."""
+        span = self.span(number, number)
+        view = ascii_view(self.source.read(span.start, span.stop), self.encoding)
+        tag = read(view, 0, len(view))
+        return ("/" if tag.closing else "") + bytes(tag.name).decode("ascii", "replace")
+
+    def part(self, selector: Selector, span: Span, **facts: str) -> Part:
+        """The slice that a selector has come to."""
+        return Part(
+            selector=selector,
+            media_type=self.source.media_type,
+            charset=self.encoding.charset or self.source.charset,
+            body=(span,),
+            slices=(span,),
+            facts=facts,
+        )
+
+
+class MarkupExtractor:
+    """Slices between tags, of everything that has tags."""
+
+    media_types = ("text/html", "text/sgml", "application/sgml", *XML_TYPES)
+    selectors = (TagRange, NameRange)
+    confined = False
+    lengthy_from = _LARGE
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        match selector:
+            case TagRange(first=first, last=last):
+                markup = Markup(source, selector, indexes)
+                if not first <= last < markup.count:  # ruling: part-range
+                    raise _beyond(source, selector, f"{markup.count} tags, counted from 0")
+            case NameRange():
+                markup = Markup(source, selector, indexes)
+                first, last = _named(markup, selector)
+            case _:
+                raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        return markup.part(selector, markup.span(first, last))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        try:
+            markup = Markup(source, "elt", indexes)
+        except PartNotSupported:
+            return ()  # tags cannot be told in its encoding
+        names = tuple(markup.called().names)
+        shown = tuple(markup.tag_name(number) for number in range(min(markup.count, _SHOWN)))
+        return (
+            Extent(
+                syntax=f"elt=0,{max(markup.count - 1, 0)}",
+                what="tags, start tags and end tags alike",
+                size=markup.count,
+                items=shown,
+            ),
+            Extent(
+                syntax=f"name={','.join(names[:1] * 2) or 'a,b'}",
+                what="elements by their attribute name",
+                size=len(names),
+                items=names[:_SHOWN],
+            ),
+        )
+
+
+class IdExtractor:
+    """Elements of HTML and SGML by their ID; those of XML need its document type."""
+
+    media_types = ("text/html", "text/sgml", "application/sgml")
+    selectors = (ElementById,)
+    confined = False
+    lengthy_from = _LARGE
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        if not isinstance(selector, ElementById):
+            raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        markup = Markup(source, selector, indexes)
+        found = markup.called().ids
+        if selector.id not in found:
+            raise _unknown(source, selector, "IDs", tuple(found))
+        element = found[selector.id]
+        return markup.part(selector, markup.span(element.first, element.last))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        try:
+            found = tuple(Markup(source, "id", indexes).called().ids)
+        except PartNotSupported:
+            return ()
+        what = "elements by their ID, anchors by their name"
+        return (Extent(syntax="ID", what=what, size=len(found), items=found[:_SHOWN]),)
+
+
+def _named(markup: Markup, selector: NameRange) -> tuple[int, int]:
+    """The tags of a part between two names  # ruling: name-range"""
+    names = markup.called().names
+    for name in (selector.first, selector.last):
+        if name not in names:
+            raise _unknown(markup.source, selector, "names", tuple(names))
+    first, last = names[selector.first], names[selector.last]
+    if first.first > last.first:
+        order = f"{selector.last!r} before {selector.first!r}"
+        raise _beyond(markup.source, selector, f"{markup.count} tags, with {order}")
+    return first.first, last.last
+
+
+def _beyond(source: Source, selector: Selector, extent: str) -> PartOutOfRange:
+    return PartOutOfRange(identifier=source.name, selector=str(selector), extent=extent)
+
+
+def _unknown(source: Source, selector: Selector, what: str, known: tuple[str, ...]) -> PartNotFound:
+    return PartNotFound(
+        identifier=source.name, selector=str(selector), extent=choice_of(known, what)
+    )
+
+
+def choice_of(known: tuple[str, ...], what: str) -> str:
+    """What there is instead, as far as a message can be read."""
+    some = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
+    return f"a choice of {len(known)} {what}: {some}" if known else f"nothing with {what} in it"
+
+
+EXTRACTOR = MarkupExtractor()
+IDS = IdExtractor()

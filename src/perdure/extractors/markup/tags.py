@@ -1,0 +1,361 @@
+"""Where the tags of a document are: the true byte offsets of every one, in one pass.
+
+How it works: a regular expression finds what begins with `<`. Tags are by far the most frequent
+and match as a whole; all else (comments, declarations, sections, the text of `script`) has a way of
+its own to find its end, and scanning goes on from there. There are three lexical rules:
+
+* `HTML`: the tokenizer of the HTML standard, section 13.2.5, on bytes. After the start tags of
+  `script`, `style`, `textarea` and `title` text follows up to the matching end tag (for `script`
+  with the escaped states); no other element has such text, whatever a tree builder would do.
+  # ruling: elt-range
+* `XML`: XML 1.0. Names are whatever is no delimiter; there are CDATA sections and document types
+  with an internal subset, and elements whose text is not markup do not exist.
+* `SGML`: what of SGML can be told without its declaration: like XML, but processing instructions
+  end at `>`, and marked sections are known.
+
+A tag that the document ends in is no tag. Documents in UTF-16 and the like are shown to this module
+through `perdure.extractors.text.ascii_view`.
+
+What must stay true: the lexical rule is normative, since the numbers of tags stand in citations: a
+change here changes what identifiers mean. Every byte is looked at a bounded number of times. No
+group is possessive and none is repeated without bound (the former goes wrong before Python 3.11.5,
+CPython issue 106052; the latter takes memory); every alternative ends in one that matches, so that
+nothing is ever tried again.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import msgspec
+
+View = bytes | memoryview
+MOST_TAGS = 1 << 24  # in a document; its index then takes 128 MiB
+_REST = re.DOTALL | re.VERBOSE
+
+_SPACE = rb"\t\n\f\r\ "
+_ATTRIBUTE = rb"""
+  [%(s)s/]++
+| [^%(s)s/>] [^%(s)s/>=]*+                                  # a name; = may be its first character
+  (?: [%(s)s]*+ = [%(s)s]*+                                 # and a value, which may be empty
+      (?: "[^"]*+"?+ | '[^']*+'?+ | [^%(s)s>"'] [^%(s)s>]*+ )? )?
+"""
+_ATTRIBUTES = rb"(?:" + _ATTRIBUTE + rb"){0,64}"
+_END = rb"(?: > | (?P<cut>\Z) | (?P<more>) )"  # more: a tag with yet more attributes
+
+_HTML = rb"""
+< (?:
+    (?: (?P<raw> (?i:script|style|textarea|title) (?=[%(s)s/>]) ) | /?+[A-Za-z] )
+    [^%(s)s/>]*+ ATTRIBUTES END
+  | (?P<other> !-- | !\[CDATA\[ )
+  | (?P<skip> [!?/] [^>]*+ >?+ )                            # bogus comments, doctype, </>
+)
+"""
+_XML = rb"""
+< (?:
+    /?+ [^\x00-\x20!?/<>=&"'0-9.-] [^%(s)s/>]*+ ATTRIBUTES END
+  | (?P<other> !-- | !\[ | !(?i:DOCTYPE) | \? )
+  | (?P<skip> [!/] [^>]*+ >?+ )
+)
+"""
+
+
+def _compile(pattern: bytes) -> re.Pattern[bytes]:
+    whole = pattern.replace(b"ATTRIBUTES", _ATTRIBUTES).replace(b"END", _END)
+    return re.compile(whole % {b"s": _SPACE}, _REST)
+
+
+_MORE = _compile(rb"ATTRIBUTES END")
+
+
+class Rule(NamedTuple):
+    """What counts as a tag in one family of languages."""
+
+    name: str
+    pattern: re.Pattern[bytes]
+    ends: tuple[tuple[re.Pattern[bytes], Callable[[View, int], int]], ...]
+    """For what is no tag, by how it begins: where it ends."""
+    folds: bool
+    """Whether names are compared without regard to case."""
+
+
+class Tags(NamedTuple):
+    """Tag number n is the bytes [starts[n], stops[n])."""
+
+    starts: array[int]
+    stops: array[int]
+
+
+def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
+    """The tags of a document in an ASCII-compatible encoding, in order, as far as the `most`th."""
+    code = "I" if len(view) < 1 << 32 else "Q"
+    starts, stops = array(code), array(code)
+    add_start, add_stop = starts.append, stops.append
+    at = 0
+    while at < len(view) and len(starts) < most:
+        for match in islice(rule.pattern.finditer(view, at), most - len(starts)):
+            kind = match.lastgroup
+            if kind is None:
+                start, stop = match.span()
+                add_start(start)
+                add_stop(stop)
+            elif kind != "skip":
+                break
+        else:
+            break
+        start, at = match.span()
+        if kind == "other":
+            at = _end_of_other(view, start, at, rule)
+            continue
+        while kind == "more":
+            rest = _MORE.match(view, at)
+            kind, at = rest and rest.lastgroup, rest.end() if rest else len(view)
+        if kind != "cut":
+            add_start(start)
+            add_stop(at)
+            raw = match.groupdict().get("raw")
+            at = _end_of_text(view, at, raw.lower()) if raw else at
+    return Tags(starts, stops)
+
+
+class Piece(NamedTuple):
+    """Character data at [start, stop)."""
+
+    start: int
+    stop: int
+    verbatim: bool
+    """Whether an ampersand stands for itself, as in a CDATA section."""
+
+
+def text_between(view: View, start: int, stop: int, rule: Rule) -> Iterator[Piece]:
+    """The character data between two tags that follow one another."""
+    at = start
+    while match := rule.pattern.search(view, at, stop):
+        if match.start() > at:
+            yield Piece(at, match.start(), verbatim=False)
+        at = match.end() if match.lastgroup == "skip" else stop
+        if match.lastgroup == "other":
+            at = min(_end_of_other(view, match.start(), match.end(), rule), stop)
+            if match[0].startswith(b"<![") and (opening := _CDATA.match(view, match.start())):
+                close = at - 3 if view[at - 3 : at] == b"]]>" else at
+                yield Piece(opening.end(), max(close, opening.end()), verbatim=True)
+    if at < stop:
+        yield Piece(at, stop, verbatim=False)
+
+
+_CDATA = re.compile(rb"<!\[\s*+(?i:CDATA|RCDATA)\s*+\[")
+
+
+def _end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
+    for begins, end in rule.ends:
+        if begins.match(view, start):
+            return end(view, at)
+    return at
+
+
+# what is no tag, and where it ends
+# ---------------------------------
+
+
+def _after(pattern: bytes) -> Callable[[View, int], int]:
+    """Ends after the next place that matches; where there is none, the document is all of it."""
+    search = re.compile(pattern).search
+
+    def end(view: View, at: int) -> int:
+        found = search(view, at)
+        return found.end() if found else len(view)
+
+    return end
+
+
+_after_cdata = _after(rb"\]\]>")
+_after_dashes = _after(rb"--!?>")
+_ABRUPT = re.compile(rb"-?>")
+
+
+def _after_html_comment(view: View, at: int) -> int:
+    abrupt = _ABRUPT.match(view, at)  # <!--> and <!---> are comments without text
+    return abrupt.end() if abrupt else _after_dashes(view, at)
+
+
+_IN_DOCTYPE = re.compile(
+    rb"""
+    " [^"]*+ "?+ | ' [^']*+ '?+ | (?P<comment> <!-- ) | (?P<instruction> <\? )
+    | (?P<open> \[ ) | (?P<close> \] ) | (?P<end> > )
+    """,
+    re.VERBOSE,
+)
+
+
+def _after_doctype(view: View, at: int, *, instruction: Callable[[View, int], int]) -> int:
+    """Ends at the `>` that stands in no quotes, comment or internal subset."""
+    depth = 0
+    while found := _IN_DOCTYPE.search(view, at):
+        at = found.end()
+        match found.lastgroup:
+            case "comment":
+                at = _after_xml_comment(view, at)
+            case "instruction":
+                at = instruction(view, at)
+            case "open":
+                depth += 1
+            case "close":
+                depth -= 1
+            case "end" if depth <= 0:
+                return at
+    return len(view)
+
+
+_after_xml_comment = _after(rb"-->")
+_after_xml_instruction = _after(rb"\?>")
+_after_sgml_instruction = _after(rb">")
+_after_opening = _after(rb"\[")
+
+
+def _after_xml_doctype(view: View, at: int) -> int:
+    return _after_doctype(view, at, instruction=_after_xml_instruction)
+
+
+def _after_sgml_doctype(view: View, at: int) -> int:
+    return _after_doctype(view, at, instruction=_after_sgml_instruction)
+
+
+# text that only looks like markup
+# --------------------------------
+
+
+def _end_of_text(view: View, at: int, name: bytes) -> int:
+    """Where the end tag begins that ends the text of a raw element; else the document's end."""
+    if name == b"script":
+        return _end_of_script(view, at)
+    found = _END_TAGS[name].search(view, at)
+    return found.start() if found else len(view)
+
+
+_END_TAGS = {
+    name: re.compile(rb"</(?i:%b)(?=[\t\n\f\r />])" % name)
+    for name in (b"style", b"textarea", b"title")
+}
+_IN_SCRIPT = re.compile(rb"<!--|-->|<(/?+)(?i:script)[\t\n\f\r />]")
+
+
+def _end_of_script(view: View, at: int) -> int:
+    """HTML standard, 13.2.5.15 to 13.2.5.31: a script within a comment within a script."""
+    escaped = twice = False
+    while found := _IN_SCRIPT.search(view, at):
+        at = found.end()
+        if found.group() == b"<!--":
+            escaped = True
+            at -= 2  # the dashes of <!--> begin and end it
+        elif found.group() == b"-->":
+            escaped = twice = False
+        elif not found.group(1):
+            twice = twice or escaped
+        elif twice:
+            twice = False
+        else:
+            return found.start()
+    return len(view)
+
+
+def _rules(
+    *ends: tuple[bytes, Callable[[View, int], int]],
+) -> tuple[tuple[re.Pattern[bytes], Callable[[View, int], int]], ...]:
+    return tuple((re.compile(begins), end) for begins, end in ends)
+
+
+HTML = Rule(
+    "html",
+    _compile(_HTML),
+    _rules((rb"<!--", _after_html_comment), (rb"<!\[CDATA\[", _after_cdata)),
+    folds=True,
+)
+XML = Rule(
+    "xml",
+    _compile(_XML),
+    _rules(
+        (rb"<!--", _after_xml_comment),
+        (rb"<!\[CDATA\[", _after_cdata),
+        (rb"<!(?i:DOCTYPE)", _after_xml_doctype),
+        (rb"<\?", _after_xml_instruction),
+    ),
+    folds=False,
+)
+SGML = Rule(
+    "sgml",
+    _compile(_XML),
+    _rules(
+        (rb"<!--", _after_xml_comment),
+        (rb"<!\[\s*+(?i:CDATA|RCDATA|IGNORE)\s*+\[", _after_cdata),
+        (rb"<!\[", _after_opening),
+        (rb"<!(?i:DOCTYPE)", _after_sgml_doctype),
+        (rb"<\?", _after_sgml_instruction),
+    ),
+    folds=True,
+)
+TEXT = Rule("text", re.compile(rb"\0(?!)"), (), folds=False)  # without any markup
+
+
+# one tag
+# -------
+
+
+class Attribute(NamedTuple):
+    """An attribute by its offsets in the document."""
+
+    name: bytes
+    start: int
+    stop: int
+    value: slice
+    """What is written for its value, without quotes; empty where there is none."""
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
+    """A tag, its name as it is written."""
+
+    name: bytes
+    closing: bool
+    """`</a>`"""
+    empty: bool
+    """`<a/>`; in HTML that says nothing."""
+
+
+_NAME = re.compile(rb"<(/?+)([^%b/>]++)" % _SPACE)
+_ONE_ATTRIBUTE = re.compile(
+    rb"""
+    ([^%(s)s/>] [^%(s)s/>=]*+)
+    (?: [%(s)s]*+ = [%(s)s]*+ (?: "([^"]*+)" | '([^']*+)' | ([^%(s)s>"'] [^%(s)s>]*+) )? )?
+    """
+    % {b"s": _SPACE},
+    _REST,
+)
+
+
+def read(view: View, start: int, stop: int) -> Tag:
+    """The tag at [start, stop), which `scan` has found there."""
+    named = _NAME.match(view, start, stop)
+    assert named, "scan finds only tags"  # noqa: S101  (what calls this is wrong otherwise)
+    empty = view[stop - 2] == 0x2F and not _unquoted_slash(view, start, stop)
+    return Tag(named.group(2), bool(named.group(1)), empty)
+
+
+def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
+    """The attributes of the tag at [start, stop), in order. In HTML the first of a name counts."""
+    named = _NAME.match(view, start, stop)
+    if named is None:
+        return
+    for found in _ONE_ATTRIBUTE.finditer(view, named.end(), stop):
+        start, end = found.span()
+        group = found.lastindex or 1
+        value = slice(*found.span(group)) if group > 1 else slice(end, end)
+        yield Attribute(found[1], start, end, value)
+
+
+def _unquoted_slash(view: View, start: int, stop: int) -> bool:
+    """Whether the slash before the end belongs to a value: `<a href=/>`."""
+    found = list(attributes(view, start, stop))
+    return bool(found) and found[-1].stop == stop - 1

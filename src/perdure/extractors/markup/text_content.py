@@ -1,0 +1,210 @@
+"""The text of a document without its markup, with the place in the source of every character.
+
+How it works: text is what stands between tags and is no comment, declaration or instruction;
+character references are replaced, CDATA sections opened, the content of `script` and `style` left
+out, and line ends are one line feed each, as for every reader of HTML and XML. The text is kept as
+one string beside a row of runs. A run is either written as it reads, so that a place within it is
+found by decoding, or stands for its characters as a whole: a reference, a line end.
+
+What must stay true: code point n of the text is written at the bytes that `span(n, n + 1)` gives.
+"""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotSupported
+from perdure.extractors.markup.tagged import Markup
+from perdure.extractors.markup.tags import HTML, TEXT, Piece, read, text_between
+from perdure.extractors.port import Source, Span
+
+LARGEST = 20 << 20  # bytes of a document whose text is looked through
+_STEP = 1024  # bytes that are decoded at a time to find a character
+
+UNREAD = frozenset((b"script", b"style"))
+_VERBATIM = frozenset((b"textarea", b"title"))
+_INLINE = frozenset(
+    b"a abbr acronym b bdi bdo big cite code data del dfn em font i img input ins kbd label mark "
+    b"nobr q s samp small span strike strong sub sup time tt u var wbr".split()
+)
+_MADE = re.compile(rb"&(?:#[0-9]++|#[xX][0-9a-fA-F]++|[A-Za-z][A-Za-z0-9]*+);?|\r\n?")
+_LINE_END = re.compile(rb"\r\n?")
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """How text content lies in an index."""
+
+    text: str
+    columns: list[bytes]
+
+
+class TextContent(NamedTuple):
+    """Run n is text from texts[n] on, written at bytes [starts[n], stops[n])."""
+
+    source: Source
+    codec: str
+    text: str
+    texts: array[int]
+    starts: array[int]
+    stops: array[int]
+    literal: array[int]
+    """Whether a run is written as it reads."""
+    blocks: array[int]
+    """Places in the text where something other than text in a line begins or ends."""
+
+    def span(self, start: int, stop: int) -> Span:
+        """The bytes from the first of code points [start, stop) through the last."""
+        return Span(self._byte(start, after=False), self._byte(stop - 1, after=True))
+
+    def at(self, byte: int) -> int:
+        """The first code point that is written at or after a byte."""
+        run = bisect_right(self.starts, byte) - 1
+        if run < 0:
+            return 0
+        if byte >= self.stops[run] or not self.literal[run]:
+            inside = self.starts[run] < byte
+            return self._text_end(run) if inside else self.texts[run]
+        written = self.source.read(self.starts[run], byte)
+        return self.texts[run] + len(written.decode(self.codec, "replace"))
+
+    def _text_end(self, run: int) -> int:
+        return self.texts[run + 1] if run + 1 < len(self.texts) else len(self.text)
+
+    def _byte(self, place: int, *, after: bool) -> int:
+        """Where a code point begins, or ends."""
+        run = bisect_right(self.texts, place) - 1
+        if not self.literal[run]:
+            return self.stops[run] if after else self.starts[run]
+        wanted = place - self.texts[run] + after
+        if wanted == self._text_end(run) - self.texts[run]:
+            return self.stops[run]
+        return self.starts[run] + self._length(run, wanted, after=after)
+
+    def _length(self, run: int, wanted: int, *, after: bool) -> int:
+        """The bytes of the first characters of a run.
+
+        Bytes that are no text in the charset may come out as several characters at once: such a
+        place is before all of them, or after.
+        """
+        decoder = codecs.getincrementaldecoder(self.codec)("replace")
+        written = self.source.read(self.starts[run], self.stops[run])
+        at, step = 0, _STEP
+        while wanted > 0:
+            state = decoder.getstate()
+            got = len(decoder.decode(written[at : at + step]))
+            if got >= wanted and step > 1:  # once more, byte by byte
+                decoder.setstate(state)
+                step = 1
+                continue
+            if got > wanted and not after:
+                break
+            at, wanted = at + step, wanted - got
+        return at
+
+
+def text_content(markup: Markup) -> TextContent:
+    """The text of a document. Raises OverBudget where it is larger than 20 MiB."""
+    source, encoding = markup.source, markup.encoding
+    if source.length > LARGEST:
+        raise OverBudget(what=f"the text content of {source.name}", limit=f"{LARGEST} bytes")
+    if encoding.shifts:
+        raise PartNotSupported(
+            media_type=f"{source.essence}; charset={encoding.codec.replace('_', '-')}",
+            selector="a part by its text",
+            offered=("char range", "tag range", "name range", "byte range"),
+        )
+
+    def build(_: Source) -> bytes:
+        return _Building(markup).kept()
+
+    kind = f"content-{markup.kind(encoding.codec)}-1"
+    kept = msgspec.msgpack.decode(markup.indexes.get(source, kind, build), type=_Kept)
+    columns = [array(code, column) for code, column in zip("IIIBI", kept.columns, strict=True)]
+    return TextContent(source, encoding.codec, kept.text, *columns)
+
+
+class _Building:
+    """Text and runs, while a document is read."""
+
+    def __init__(self, markup: Markup) -> None:
+        self._markup = markup
+        self._data = markup.source.map()
+        self._view, self._tags = markup.view(), markup.tags()
+        self._text: list[str] = []
+        self._length = 0
+        self._runs = array("I"), array("I"), array("I"), array("B")
+        self._blocks = array("I")
+
+    def kept(self) -> bytes:
+        for piece in self._pieces():
+            self._add(piece)
+        columns = [column.tobytes() for column in (*self._runs, self._blocks)]
+        return msgspec.msgpack.encode(_Kept("".join(self._text), columns))
+
+    def _pieces(self) -> Iterator[Piece]:
+        view, rule = self._view, self._markup.rule
+        at, name = self._after_mark(), b""
+        for start, stop in zip(self._tags.starts, self._tags.stops, strict=True):
+            yield from self._between(at, start, name)
+            tag = read(view, start, stop)
+            name = b"" if tag.closing else tag.name.lower()
+            if rule is not HTML or tag.name.lower() not in _INLINE:
+                self._blocks.append(self._length)
+            at = stop
+        yield from self._between(at, len(view), name)
+
+    def _after_mark(self) -> int:
+        """The units of a byte-order mark, which is no text."""
+        encoding = self._markup.encoding
+        written = "\ufeff".encode(encoding.codec, "ignore")
+        marked = written and self._data[: len(written)] == written
+        return len(written) // encoding.width if marked else 0
+
+    def _between(self, start: int, stop: int, name: bytes) -> Iterator[Piece]:
+        """What stands after the start tag `name`, or after another tag."""
+        rule = self._markup.rule
+        if start == stop or (rule is HTML and name in UNREAD):
+            return
+        if rule is TEXT or (rule is HTML and name in _VERBATIM):
+            yield Piece(start, stop, verbatim=rule is TEXT)
+        else:
+            yield from text_between(self._view, start, stop, rule)
+
+    def _add(self, piece: Piece) -> None:
+        """The runs of a piece. References and line ends look the same in every view."""
+        at = piece.start
+        pattern = _LINE_END if piece.verbatim else _MADE
+        for made in pattern.finditer(self._view, piece.start, piece.stop):
+            start, stop = made.span()
+            written = made[0].decode("ascii")
+            read_as = "\n" if written[0] == "\r" else html.unescape(written)
+            if read_as != written:
+                self._literal(at, start)
+                self._run(read_as, start, stop, literal=False)
+                at = stop
+        self._literal(at, piece.stop)
+
+    def _literal(self, start: int, stop: int) -> None:
+        """A run that is written as it reads."""
+        if start < stop:
+            width, codec = self._markup.encoding.width, self._markup.encoding.codec
+            written = str(self._data[start * width : stop * width], codec, "replace")
+            self._run(written, start, stop, literal=True)
+
+    def _run(self, text: str, start: int, stop: int, *, literal: bool) -> None:
+        texts, starts, stops, kinds = self._runs
+        width = self._markup.encoding.width
+        texts.append(self._length)
+        starts.append(start * width)
+        stops.append(stop * width)
+        kinds.append(literal)
+        self._text.append(text)
+        self._length += len(text)

@@ -1,0 +1,314 @@
+"""Elements of XML by their ID and by counting children: `#intro`, `element(/1/2)`.
+
+Specification: XPointer Framework (shorthand pointers), XPointer element() Scheme.
+
+How it works: expat reads the document once, for whether it is well-formed, for what is declared to
+be an ID, and for which element is whose child. Where the tags are is known already
+(`perdure.extractors.markup.tags`); in a document that is well-formed and declares no entities, tags
+and expat's events go together one by one, and that they do is checked. What is kept is, for each
+element, the numbers of its first and last tag and of its parent.
+
+What must stay true: nothing outside the document is ever read. A document that declares entities is
+refused, so that nothing can expand and no element is born of one; one that is nested deeper than
+1,000 levels too.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from functools import partial
+from typing import NamedTuple
+from xml.parsers import expat
+
+import msgspec
+
+from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PerdureError, Undecodable
+from perdure.extractors.markup.tagged import XML_TYPES, Markup, choice_of
+from perdure.extractors.markup.tags import attributes
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.parts import ChildSequence, ElementById, Selector
+
+DEEPEST = 1000
+COMMENT, INSTRUCTION, REFERENCE = range(3)
+_ROOT = 0
+_NO_PARENT = 0xFFFFFFFF
+_SHOWN = 50
+_IDS_BY_NAME = {  # languages in which `id` is an ID without being declared
+    "http://www.w3.org/1999/xhtml",
+    "http://www.w3.org/2000/svg",
+    "http://www.w3.org/1998/Math/MathML",
+}
+_CODECS = {"utf_16_le": "UTF-16", "utf_16_be": "UTF-16", "utf_8": "UTF-8"}
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """How a document's structure lies in an index."""
+
+    firsts: bytes
+    lasts: bytes
+    parents: bytes
+    marks: bytes
+    kinds: bytes
+    ids: dict[str, int]
+
+
+class Nodes(NamedTuple):
+    """The structure of a document. Element n begins at tag firsts[n] and ends at tag lasts[n]."""
+
+    firsts: array[int]
+    lasts: array[int]
+    parents: array[int]
+    marks: array[int]
+    """Where comments, instructions and entity references begin, in bytes: text ends there."""
+    kinds: array[int]
+    """What each of the marks is: COMMENT, INSTRUCTION or REFERENCE."""
+    ids: dict[str, int]
+    """Elements by ID, the first of each."""
+
+    def child(self, parent: int, number: int) -> int | None:
+        """Child element `number`, from 1, of an element."""
+        child = parent + 1
+        while child < len(self.firsts) and self.firsts[child] <= self.lasts[parent]:
+            if number == 1:
+                return child
+            number -= 1
+            child = bisect_right(self.firsts, self.lasts[child])
+        return None
+
+
+class XmlDocument:
+    """A well-formed document with the places of its elements."""
+
+    def __init__(self, source: Source, selector: Selector | str, indexes: Indexes) -> None:
+        self.source = source
+        self.markup = Markup(source, selector, indexes)
+        self._selector = selector
+        kind = f"elements-xml-{self.markup.encoding.codec}-1"
+        kept = msgspec.msgpack.decode(indexes.get(source, kind, self._read), type=_Kept)
+        self.nodes = Nodes(
+            array("I", kept.firsts),
+            array("I", kept.lasts),
+            array("I", kept.parents),
+            array("Q", kept.marks),
+            array("B", kept.kinds),
+            kept.ids,
+        )
+
+    def _read(self, source: Source) -> bytes:
+        encoding = self.markup.encoding
+        if encoding.width > 2 or encoding.shifts:
+            raise PartNotSupported(
+                media_type=f"{source.essence}; charset={encoding.codec.replace('_', '-')}",
+                selector=str(self._selector),
+                offered=("char range", "tag range", "name range", "byte range"),
+            )
+        nodes = _Reading(self.markup).nodes()
+        *columns, ids = nodes
+        return msgspec.msgpack.encode([*(column.tobytes() for column in columns), ids])
+
+    def span(self, element: int) -> Span:
+        """From the start tag of an element through its end tag."""
+        return self.markup.span(self.nodes.firsts[element], self.nodes.lasts[element])
+
+    def part(self, selector: Selector, element: int) -> Part:
+        context = self.context(element)
+        facts = {"namespaces": context} if context else {}
+        return self.markup.part(selector, self.span(element), **facts)
+
+    def context(self, element: int) -> str:
+        """What namespaces a slice has lost: the declarations in scope that it does not make."""
+        found: dict[str, str] = {}
+        kept = set(self._declarations(element))
+        while (element := self.nodes.parents[element]) != _NO_PARENT:
+            for name, uri in self._declarations(element).items():
+                found.setdefault(name, uri)
+        return " ".join(f'{name}="{uri}"' for name, uri in found.items() if name not in kept)
+
+    def _declarations(self, element: int) -> dict[str, str]:
+        first = self.nodes.firsts[element]
+        span = self.markup.span(first, first)
+        tag = self.source.read(span.start, span.stop).decode(self.markup.encoding.codec, "replace")
+        written = tag.encode()
+        return {
+            one.name.decode(): written[one.value].decode()
+            for one in attributes(written, 0, len(written))
+            if one.name == b"xmlns" or one.name.startswith(b"xmlns:")
+        }
+
+    def by_id(self, selector: Selector, name: str) -> int:
+        """Raises PartNotFound where no element has this ID."""
+        if name in self.nodes.ids:
+            return self.nodes.ids[name]
+        raise _missing(self, selector, choice_of(tuple(self.nodes.ids), "IDs"))
+
+
+class _Reading:
+    """What expat says of a document while it reads it."""
+
+    def __init__(self, markup: Markup) -> None:
+        self._source, self._encoding = markup.source, markup.encoding
+        self._tags, self._view = markup.tags(), markup.view()
+        self._tag = 0
+        """The tag that the next event belongs to."""
+        self._open: list[int] = []
+        self._firsts, self._lasts, self._parents = array("I"), array("I"), array("I")
+        self._marks, self._kinds = array("Q"), array("B")
+        self._ids: dict[str, int] = {}
+        self._declared: set[tuple[str, str]] = set()
+        self._in_doctype = False
+        self._by_name = False
+        """Whether every `id` is an ID."""
+
+    def nodes(self) -> Nodes:
+        """Raises Undecodable and OverBudget."""
+        codec = self._encoding.codec
+        self._parser = parser = expat.ParserCreate(_CODECS.get(codec, codec.replace("_", "-")))
+        parser.ordered_attributes = True
+        parser.specified_attributes = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EndDoctypeDeclHandler = self._content
+        parser.AttlistDeclHandler = self._attribute
+        parser.EntityDeclHandler = self._entity
+        parser.CommentHandler = partial(self._mark, COMMENT)
+        parser.ProcessingInstructionHandler = partial(self._mark, INSTRUCTION)
+        parser.SkippedEntityHandler = partial(self._mark, REFERENCE)
+        try:
+            parser.Parse(self._source.map(), True)  # at once: in pieces, long tokens are quadratic
+        except expat.ExpatError as error:
+            raise self._damaged(
+                f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
+            ) from None
+        except PerdureError:
+            raise
+        except ValueError as error:  # an encoding that expat does not have
+            raise self._damaged(str(error)) from None
+        return Nodes(self._firsts, self._lasts, self._parents, self._marks, self._kinds, self._ids)
+
+    def _damaged(self, reason: str) -> Undecodable:
+        return Undecodable(
+            identifier=self._source.name, media_type=self._source.media_type, reason=reason
+        )
+
+    def _take(self) -> int:
+        """The tag that an event belongs to."""
+        number = self._tag
+        at = self._parser.CurrentByteIndex
+        if (
+            number == len(self._tags.starts)
+            or self._tags.starts[number] * self._encoding.width != at
+        ):
+            raise self._damaged(f"no tag can be told at byte {at}")
+        self._tag += 1
+        return number
+
+    def _start(self, name: str, pairs: list[str]) -> None:
+        if len(self._open) == DEEPEST:
+            raise OverBudget(what=f"nesting in {self._source.name}", limit=f"{DEEPEST} levels")
+        number = len(self._firsts)
+        if not number:
+            self._by_name = not _IDS_BY_NAME.isdisjoint(pairs)
+        self._parents.append(self._open[-1] if self._open else _NO_PARENT)
+        self._firsts.append(self._take())
+        self._lasts.append(self._firsts[-1])
+        self._open.append(number)
+        for at in range(0, len(pairs), 2):
+            key = pairs[at]
+            if (
+                key == "xml:id"
+                or (key == "id" and self._by_name)
+                or (self._declared and (name, key) in self._declared)
+            ):
+                self._ids.setdefault(pairs[at + 1].strip(" "), number)
+
+    def _end(self, _: str) -> None:
+        number = self._open.pop()
+        if self._view[self._tags.stops[self._firsts[number]] - 2] != ord("/"):  # not of <a/>
+            self._lasts[number] = self._take()
+
+    def _doctype(self, *_: object) -> None:
+        self._in_doctype = True
+
+    def _content(self) -> None:
+        self._in_doctype = False
+
+    def _attribute(self, element: str, name: str, kind: str, *_: object) -> None:
+        if kind == "ID":
+            self._declared.add((element, name))
+
+    def _entity(self, name: str, *_: object) -> None:
+        raise self._damaged(f"it declares entities ({name}), which are not expanded here")
+
+    def _mark(self, kind: int, *_: object) -> None:
+        if not self._in_doctype:
+            self._marks.append(self._parser.CurrentByteIndex)
+            self._kinds.append(kind)
+
+
+class XmlExtractor:
+    """Elements of XML as slices of it."""
+
+    media_types = XML_TYPES
+    selectors = (ElementById, ChildSequence)
+    confined = True
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        match selector:
+            case ElementById(id=name):
+                document = XmlDocument(source, selector, indexes)
+                return document.part(selector, document.by_id(selector, name))
+            case ChildSequence():
+                document = XmlDocument(source, selector, indexes)
+                return document.part(selector, _counted(document, selector))
+        raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        try:
+            nodes = XmlDocument(source, "element", indexes).nodes
+        except (Undecodable, OverBudget, PartNotSupported):
+            return ()  # it is not well-formed, or not for us: its tags can be counted all the same
+        ids = tuple(nodes.ids)
+        return (
+            Extent(
+                syntax=f"element({'/1/1' if len(nodes.firsts) > 1 else '/1'})",
+                what="elements, by counting children",
+                size=len(nodes.firsts),
+            ),
+            Extent(syntax="ID", what="elements by ID", size=len(ids), items=ids[:_SHOWN]),
+        )
+
+
+def _counted(document: XmlDocument, selector: ChildSequence) -> int:
+    """The element that a child sequence reaches (XPointer element() Scheme, section 3)."""
+    steps = selector.steps
+    if selector.id is not None:
+        element = document.by_id(selector, selector.id)
+    else:
+        element, steps = _ROOT, steps[1:]
+        if selector.steps[:1] != (1,):
+            raise _missing(document, selector, "one root element: the first step is 1")
+    for number, step in enumerate(steps, 1):
+        child = document.nodes.child(element, step)
+        if child is None:
+            children = _children(document.nodes, element)
+            raise _missing(
+                document, selector, f"an element with {children} children at step {number}"
+            )
+        element = child
+    return element
+
+
+def _children(nodes: Nodes, parent: int) -> int:
+    start = bisect_left(nodes.firsts, nodes.firsts[parent])
+    stop = bisect_right(nodes.firsts, nodes.lasts[parent])
+    return sum(nodes.parents[one] == parent for one in range(start, stop))
+
+
+def _missing(document: XmlDocument, selector: Selector, extent: str) -> PartNotFound:
+    return PartNotFound(identifier=document.source.name, selector=str(selector), extent=extent)
+
+
+EXTRACTOR = XmlExtractor()

@@ -1,0 +1,287 @@
+"""Parts of XML by XPath 1.0, ranges between two, and CSS selectors: `xpointer(//section[2])`.
+
+Specification: XPath 1.0; of the XPointer xpointer() Scheme (W3C working draft) `range-to` and
+`string-range` with one location each.
+
+How it works: libxml2 evaluates the expression over its own tree; which bytes the node that comes
+out is, the structure of the document says (`perdure.extractors.markup.xml`): an element by its
+number in the order of the document, text by the tags around it, an attribute by its name in its
+start tag.
+
+What must stay true: libxml2 sees no document that expat has not found to be well-formed, without
+entities and not too deep; it reads nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import Any, NamedTuple
+
+from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.extractors.libraries import library
+from perdure.extractors.markup import css
+from perdure.extractors.markup.tagged import XML_TYPES
+from perdure.extractors.markup.tags import attributes
+from perdure.extractors.markup.text_content import TextContent, text_content
+from perdure.extractors.markup.xml import COMMENT, INSTRUCTION, XmlDocument
+from perdure.extractors.markup.xpath_expression import Evaluator, check, malformed
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.parts import Css, Selector, XPath
+
+LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as much
+_SECONDS = 2  # of CPU, for an expression
+_READ_IN_ONE = 4 << 20  # bytes; a second is enough for two to six times as many
+
+_TOKEN = re.compile(r"\"[^\"]*\"|'[^']*'|[()\[\]]|/\s*range-to\s*\(")
+_STRING_RANGE = re.compile(r"\s*string-range\s*\(")
+_STRING_ARGUMENTS = re.compile(
+    r"""\s*,\s*("[^"]*"|'[^']*')\s*(?:,\s*([0-9]{1,9})\s*(?:,\s*([0-9]{1,9})\s*)?)?"""
+    r"""\)\s*(?:\[\s*([0-9]{1,9})\s*\])?\s*\Z"""
+)
+
+
+class XPathExtractor:
+    """Nodes of XML as slices of it."""
+
+    media_types = XML_TYPES
+    selectors = (Css, XPath)
+    confined = True
+    install = "perdure[xml]"
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        match selector:
+            case XPath():
+                check(source, selector)
+                asked = selector
+            case Css():
+                asked = XPath(css.as_xpath(source, selector, html=False))
+            case _:
+                raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        etree = library("lxml.etree", "xml", source, selector)
+        if source.length > LARGEST:
+            raise OverBudget(what=f"XPath over {source.name}", limit=f"{LARGEST} bytes")
+        document = XmlDocument(source, selector, indexes)
+        evaluation = _Evaluation(etree, document, selector, asked)
+        found = evaluation.element() if isinstance(selector, Css) else evaluation.found()
+        context = document.context(found.element) if found.element is not None else ""
+        facts = {"namespaces": context} if context else {}
+        return document.markup.part(selector, found.span, **facts)
+
+    def seconds(self, source: Source) -> int:
+        return _SECONDS + source.length // _READ_IN_ONE
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return ()  # what XPath can find, the elements and their IDs show
+
+
+def _split(expression: str) -> tuple[str, str] | None:
+    """`a/range-to(b)` as a and b, where range-to is the last step."""
+    depth = 0
+    for token in _TOKEN.finditer(expression):
+        if token[0][0] == "/" and depth == 0:
+            inner = expression[token.end() :].rstrip()
+            if not inner.endswith(")"):
+                raise malformed(expression, token.start(), "range-to as the last step")
+            return expression[: token.start()], inner[:-1]
+        depth += token[0][0] in "([/"
+        depth -= token[0] in ")]"
+    return None
+
+
+# nodes and their bytes
+# ---------------------
+
+
+class _Found(NamedTuple):
+    """A place in the source."""
+
+    span: Span
+    element: int | None
+    """The element that it is or is in, for the namespaces in scope."""
+
+
+class _Evaluation:
+    """An expression over one document."""
+
+    def __init__(self, etree: Any, document: XmlDocument, selector: Selector, asked: XPath) -> None:
+        self._etree, self._document, self._asked = etree, document, asked
+        self._nodes, self._markup = document.nodes, document.markup
+        self._tree = self._parsed()
+        self._evaluator = Evaluator(etree, document.source, selector, asked.namespaces)
+
+    def _parsed(self) -> Any:
+        source, etree = self._document.source, self._etree
+        parser = etree.XMLParser(
+            encoding="utf-8",
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            huge_tree=False,
+        )
+        try:
+            text = source.read().decode(self._markup.encoding.codec)
+            return etree.fromstring(text.encode(), parser).getroottree()
+        except (etree.XMLSyntaxError, UnicodeError) as error:
+            if getattr(error, "code", None) == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+                raise OverBudget(what=f"nesting in {source.name}", limit="256 levels") from None
+            raise Undecodable(
+                identifier=source.name, media_type=source.media_type, reason=str(error)
+            ) from None
+
+    def element(self) -> _Found:
+        """The one element that the expression selects, names being those without namespaces:
+        in CSS, `p` is a p of any.
+        """
+        for element in self._tree.iter("*"):
+            element.tag = self._etree.QName(element).localname
+        return self._place(self._evaluator.one(self._asked.expression, self._tree))
+
+    def found(self) -> _Found:
+        """The one place that the expression selects."""
+        expression = self._asked.expression
+        if opening := _STRING_RANGE.match(expression):
+            return self._string_range(expression, opening.end())
+        ends = _split(expression)
+        if ends is None:
+            return self._place(self._evaluator.one(expression, self._tree))
+        first = self._evaluator.one(ends[0], self._tree)
+        last = self._evaluator.one(ends[1], first)
+        start, stop = self._place(first), self._place(last)
+        if start.span.start >= stop.span.stop:
+            raise self._evaluator.missing("a range that ends before it starts")
+        return _Found(Span(start.span.start, stop.span.stop), start.element)
+
+    def _place(self, node: Any) -> _Found:
+        etree = self._etree
+        if isinstance(node, etree._Comment):
+            return _Found(self._mark_span(node), None)
+        if isinstance(node, etree._ProcessingInstruction):
+            return _Found(self._mark_span(node), None)
+        if isinstance(node, etree._Entity):
+            raise self._evaluator.missing(
+                "an entity reference there, which stands for nothing known"
+            )
+        if etree.iselement(node):
+            number = self._number(node)
+            return _Found(self._document.span(number), number)
+        if getattr(node, "is_attribute", False):
+            return self._attribute(node)
+        if getattr(node, "is_text", False) or getattr(node, "is_tail", False):
+            return self._text(node)
+        raise self._evaluator.missing("a namespace node, which is nowhere in particular")
+
+    def _number(self, node: Any) -> int:
+        """The place of an element in the order of the document."""
+        return int(node.xpath("count(preceding::*) + count(ancestor::*)"))
+
+    def _mark(self, node: Any) -> int:
+        """Where a comment or an instruction begins."""
+        comment = isinstance(node, self._etree._Comment)
+        test = "comment()" if comment else "processing-instruction()"
+        alike = self._tree.xpath(f"/descendant::{test}")  # preceding:: has those of the DTD, too
+        wanted = COMMENT if comment else INSTRUCTION
+        marks = [at for at, kind in enumerate(self._nodes.kinds) if kind == wanted]
+        mark = next(at for at, one in zip(marks, alike, strict=True) if one is node)
+        return self._nodes.marks[mark]
+
+    def _mark_span(self, node: Any) -> Span:
+        start = self._mark(node)
+        width, view = self._markup.encoding.width, bytes(self._markup.view())
+        close = b"-->" if isinstance(node, self._etree._Comment) else b"?>"
+        return Span(start, (view.index(close, start // width + 2) + len(close)) * width)
+
+    def _attribute(self, value: Any) -> _Found:
+        parent = value.getparent()
+        number = self._number(parent)
+        tag = self._nodes.firsts[number]
+        whole = self._markup.span(tag, tag)
+        width, view = self._markup.encoding.width, self._markup.view()
+        for one in attributes(view, whole.start // width, whole.stop // width):
+            prefix, _, local = self._text_of(one.start, one.start + len(one.name)).rpartition(":")
+            uri = _XML if prefix == "xml" else parent.nsmap.get(prefix) if prefix else None
+            if value.attrname == (f"{{{uri}}}{local}" if uri else local):
+                return _Found(Span(one.start * width, one.stop * width), number)
+        raise self._evaluator.missing("an attribute that the document type supplies and no tag has")
+
+    def _text_of(self, start: int, stop: int) -> str:
+        """What is written at an interval of the view."""
+        encoding = self._markup.encoding
+        written = self._document.source.read(start * encoding.width, stop * encoding.width)
+        return written.decode(encoding.codec, "replace")
+
+    def _text(self, node: Any) -> _Found:
+        """Text goes from the tag, comment or instruction before it to the next."""
+        before = node.getparent()
+        if node.is_text:
+            element = self._number(before)
+            tag = self._nodes.firsts[element]
+            start = self._markup.span(tag, tag).stop
+        elif isinstance(before, self._etree._Comment | self._etree._ProcessingInstruction):
+            element = self._number(before.getparent())
+            start = self._mark_span(before).stop
+        elif isinstance(before, self._etree._Entity):
+            raise self._evaluator.missing(
+                "text after an entity reference, whose place cannot be told"
+            )
+        else:
+            number = self._number(before)
+            element = self._nodes.parents[number]
+            start = self._document.span(number).stop
+        mark = bisect_left(self._nodes.marks, start)
+        stops = list(self._nodes.marks[mark : mark + 1])
+        return _Found(Span(start, min([self._markup.next_tag(start), *stops])), element)
+
+    # string-range
+    # ------------
+
+    def _string_range(self, expression: str, at: int) -> _Found:
+        """`string-range(location-set, "string", offset, length)[n]`: the draft's section 5.4.2."""
+        end, match = at, None
+        for comma in re.finditer(",", expression[at:]):  # the one after which only these follow
+            end = at + comma.start()
+            if match := _STRING_ARGUMENTS.match(expression, end):
+                break
+        if match is None:
+            raise malformed(expression, at, 'string-range(SET, "string", offset, length)[n]')
+        wanted, offset, length = match[1][1:-1], int(match[2] or 1), match[3]
+        content = text_content(self._markup)
+        starts = self._occurrences(content, self._locations(expression[at:end]), wanted)
+        if not starts:
+            raise self._evaluator.missing(f"no {wanted!r} in the text there")
+        chosen = int(match[4]) if match[4] else 1
+        if match[4] is None and len(starts) > 1:
+            raise self._evaluator.missing(
+                f"a set of {len(starts)} ranges, the first of them {expression}[1]"
+            )
+        if not 1 <= chosen <= len(starts):
+            raise self._evaluator.missing(f"a set of {len(starts)} ranges")
+        start = starts[chosen - 1] + offset - 1
+        stop = start + (len(wanted) - offset + 1 if length is None else int(length))
+        if not 0 <= start < stop <= len(content.text):
+            raise self._evaluator.missing("a range that is empty or goes beyond the text")
+        return _Found(content.span(start, stop), None)
+
+    def _locations(self, expression: str) -> list[Any]:
+        """The nodes of a set; in place of the root its only element, which has all of its text."""
+        nodes = self._evaluator.evaluated(expression, self._tree)
+        if not isinstance(nodes, list):
+            raise self._evaluator.missing("a value that is no set of nodes")
+        if self._evaluator.has_root(expression, self._tree):
+            nodes.append(self._tree.getroot())
+        return nodes
+
+    def _occurrences(self, content: TextContent, nodes: list[Any], wanted: str) -> list[int]:
+        found: set[int] = set()
+        for node in nodes:
+            span = self._place(node).span
+            start, stop = content.at(span.start), content.at(span.stop)
+            while wanted and (at := content.text.find(wanted, start, stop)) >= 0:
+                found.add(at)
+                start = at + len(wanted)
+        return sorted(found)
+
+
+_XML = "http://www.w3.org/XML/1998/namespace"
+
+EXTRACTOR = XPathExtractor()

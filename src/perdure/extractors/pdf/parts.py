@@ -1,0 +1,262 @@
+"""Parts of a PDF (RFC 8118): a page as a document of its own, a rectangle of it, an embedded file.
+
+How it works: pikepdf (qpdf) copies a page with all that it needs into an empty document, streams
+untouched: nothing is decompressed, so a bomb in a page stays small. The identifier of the new
+document is a digest of its content, so that the same page gives the same bytes. What a page can do
+by itself is left behind: actions other than links within the document and to the web, scripts,
+additional actions. A rectangle becomes the crop box of the page.
+
+A document whose table of contents is damaged is searched for its objects, and the part says so in
+its fact `mended`.
+
+With a page goes the digest of its decoded form, which does not depend on how it is written down
+(`perdure.extractors.pdf.objects`; ruling: part-digest). An embedded file is given as it was put in.
+
+What must stay true: it runs confined; a page never brings along a script.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import (
+    OverBudget,
+    PartNotFound,
+    PartNotSupported,
+    PartOutOfRange,
+    PerdureError,
+)
+from perdure.extractors.libraries import library
+from perdure.extractors.port import Extent, Indexes, Part, Source
+from perdure.formats import MediaType
+from perdure.parts import Destination, Embedded, Page, Selector
+
+if TYPE_CHECKING:
+    import pikepdf
+
+_EXTRA = "pdf"
+_SHOWN = 50  # names in a list of extents
+_LONGEST_FACT = 200  # characters
+_DEEPEST = 32  # levels of a tree of names
+_MOST_EMBEDDED = 64 << 20  # bytes
+_HARMLESS = ("/URI", "/GoTo")
+"""Actions that a link may keep."""
+_ACTIVE = frozenset(("/RichMedia", "/Screen", "/Movie", "/Sound", "/3D", "/FileAttachment"))
+"""Annotations that play something, or carry files."""
+_MEDIA_TYPE = "application/pdf"
+
+
+class PdfExtractor:
+    """Pages, named destinations and embedded files of a PDF."""
+
+    media_types = (_MEDIA_TYPE,)
+    selectors = (Page, Destination, Embedded)
+    confined = True
+    install = f"perdure[{_EXTRA}]"
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        with _opened(source, selector) as pdf:
+            match selector:
+                case Page(number=number, view=view):
+                    return _page(source, selector, pdf, number, view)
+                case Destination(name=name):
+                    number = _leads_to(source, selector, pdf, name)
+                    return _page(source, Page(number), pdf, number, None)
+                case Embedded(name=name):
+                    return _embedded(source, selector, pdf, name)
+        raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        with _opened(source, "pages") as pdf:
+            found = [Extent(syntax="page=1", what="pages, from 1", size=len(pdf.pages))]
+            for syntax, what, names in (
+                ("nameddest={}", "named destinations", tuple(dict(_destinations(pdf)))),
+                ("ef={}", "embedded files", tuple(pdf.attachments)),
+            ):
+                if names:
+                    example = syntax.format(names[0])
+                    shown = names[:_SHOWN]
+                    found.append(Extent(syntax=example, what=what, size=len(names), items=shown))
+        return tuple(found)
+
+
+@contextmanager
+def _opened(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
+    """The document. Raises Undecodable for what is damaged, encrypted or no PDF."""
+    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    try:
+        with source.open() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
+            yield pdf
+    except pikepdf.PasswordError:
+        raise source.undecodable("it is encrypted, and opens with a password only") from None
+    except PerdureError:
+        raise
+    except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
+        # of an object that is not what it should be
+        raise source.undecodable(str(error)) from None
+    except RecursionError:
+        raise OverBudget(what=f"{source.name}", limit="the depth that is read") from None
+
+
+# pages
+# -----
+
+
+def _page(
+    source: Source,
+    selector: Page,
+    pdf: pikepdf.Pdf,
+    number: int,
+    view: tuple[Fraction, Fraction, Fraction, Fraction] | None,
+) -> Part:
+    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    from perdure.extractors.pdf import objects as pdf_objects
+
+    count = len(pdf.pages)
+    if not 1 <= number <= count:
+        raise PartNotFound(
+            identifier=source.name, selector=str(selector), extent=f"page 1 through {count}"
+        )
+    alone = pikepdf.new()
+    alone.pages.append(pdf.pages[number - 1])
+    page = alone.pages[0]
+    _disarm(page.obj, pikepdf.Name("/Stamp"))
+    if view is not None:
+        page.cropbox = _box(source, selector, page, view)
+    written = io.BytesIO()
+    alone.save(
+        written,
+        deterministic_id=True,
+        compress_streams=False,
+        stream_decode_level=pikepdf.StreamDecodeLevel.none,
+        object_stream_mode=pikepdf.ObjectStreamMode.disable,
+    )
+    mended = pdf.get_warnings()
+    return Part(
+        selector=selector,
+        media_type=_MEDIA_TYPE,
+        body=(written.getvalue(),),
+        decoded=pdf_objects.decoded(page),
+        facts={"mended": str(mended[0])[:_LONGEST_FACT]} if mended else {},
+    )
+
+
+def _disarm(page: Any, stamp: Any) -> None:
+    """Takes away what a page or its annotations do by themselves or in other programs.
+
+    A field of a form is cut off from the form, which may have scripts and is not in the part. It
+    becomes a stamp with the same look, for programs that draw no field without its form.
+    """
+    if "/AA" in page:
+        del page["/AA"]
+    if "/Annots" not in page:
+        return
+    page["/Annots"] = [one for one in page["/Annots"] if str(one.get("/Subtype")) not in _ACTIVE]
+    for annotation in page["/Annots"]:
+        for key in ("/AA", "/PA", "/Parent"):
+            if key in annotation:
+                del annotation[key]
+        if annotation.get("/Subtype") == "/Widget":
+            annotation["/Subtype"] = stamp
+        action = annotation.get("/A")
+        if action is None:
+            continue
+        if str(action.get("/S")) not in _HARMLESS:
+            del annotation["/A"]
+        elif "/Next" in action:
+            del action["/Next"]
+
+
+def _box(
+    source: Source,
+    selector: Page,
+    page: Any,
+    view: tuple[Fraction, Fraction, Fraction, Fraction],
+) -> list[Decimal]:
+    """The rectangle in the page's own coordinates, which count from the bottom."""
+    left, bottom, right, top = (Fraction(str(one)) for one in page.cropbox)
+    left, right = sorted((left, right))
+    bottom, top = sorted((bottom, top))
+    x, y, width, height = view
+    box = (left + x, top - y - height, left + x + width, top - y)
+    inside = box[0] < right and box[1] < top and box[2] > left and box[3] > bottom
+    if not inside or width <= 0 or height <= 0:
+        raise PartOutOfRange(
+            identifier=source.name,
+            selector=str(selector),
+            extent=f"{float(right - left):g} by {float(top - bottom):g} units",
+        )
+    clipped = (max(box[0], left), max(box[1], bottom), min(box[2], right), min(box[3], top))
+    return [round(Decimal(one.numerator) / one.denominator, 6) for one in clipped]
+
+
+# names
+# -----
+
+
+def _leads_to(source: Source, selector: Selector, pdf: pikepdf.Pdf, name: str) -> int:
+    """The number of the page to which a named destination leads."""
+    known = dict(_destinations(pdf))
+    pikepdf = library("pikepdf", _EXTRA, source, selector)
+    target = known.get(name)
+    if isinstance(target, pikepdf.Dictionary):
+        target = target["/D"]
+    number = _page_number(pdf, target) if isinstance(target, pikepdf.Array) else None
+    if number is None:
+        names = ", ".join(list(known)[:_SHOWN]) or "no named destination"
+        raise PartNotFound(identifier=source.name, selector=str(selector), extent=names)
+    return number
+
+
+def _page_number(pdf: pikepdf.Pdf, target: Any) -> int | None:
+    """The page of an explicit destination, `[page /XYZ …]`."""
+    place = target[0].objgen
+    numbers = (number for number, page in enumerate(pdf.pages, 1) if page.obj.objgen == place)
+    return next(numbers, None)
+
+
+def _destinations(pdf: pikepdf.Pdf) -> Iterator[tuple[str, Any]]:
+    """Names with what they lead to, of the tree of names and of the older dictionary."""
+    root: Any = pdf.Root
+    tree = root.get("/Names", {}).get("/Dests") if "/Names" in root else None
+    if tree is not None:
+        yield from _names(tree, 0)
+    if "/Dests" in root:
+        for name, target in root["/Dests"].items():
+            yield name.removeprefix("/"), target
+
+
+def _names(node: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > _DEEPEST:
+        return
+    names = node.get("/Names", ())
+    for at in range(0, len(names) - 1, 2):
+        yield str(names[at]), names[at + 1]
+    for kid in node.get("/Kids", ()):
+        yield from _names(kid, depth + 1)
+
+
+def _embedded(source: Source, selector: Embedded, pdf: pikepdf.Pdf, name: str) -> Part:
+    if name not in pdf.attachments:
+        names = ", ".join(list(pdf.attachments)[:_SHOWN]) or "no embedded file"
+        raise PartNotFound(identifier=source.name, selector=str(selector), extent=names)
+    file = pdf.attachments[name].get_file()
+    if (file.size or 0) > _MOST_EMBEDDED:
+        raise OverBudget(what=f"{selector} of {source.name}", limit=f"{_MOST_EMBEDDED} bytes")
+    return Part(selector=selector, media_type=_sane(file.mime_type), body=(file.read_bytes(),))
+
+
+def _sane(media_type: str) -> str:
+    """The media type that the document gives, if it is one."""
+    try:
+        return MediaType.parse(media_type).essence
+    except ValueError:
+        return "application/octet-stream"
+
+
+EXTRACTOR = PdfExtractor()

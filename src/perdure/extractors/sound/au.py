@@ -1,0 +1,97 @@
+"""Sound in AU files (`audio/basic`): samples by arithmetic on the stored bytes.
+
+Specification: the header that NeXT and Sun used, six words of 32 bits, the most significant byte
+first: `.snd`, where the samples begin, their length, their encoding, the rate, the channels. RFC
+2046 calls µ-law at 8000 Hz without a header `audio/basic` as well.
+
+What must stay true: as in `perdure.extractors.sound.wav`.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import partial
+
+import msgspec
+
+from perdure.errors import PartNotSupported
+from perdure.extractors.port import Extent, Indexes, Part, Source, Span
+from perdure.extractors.sound import samples
+from perdure.parts import Selector
+
+_HEAD = struct.Struct(">4s5I")
+_MAGIC = b".snd"
+_UNKNOWN = 0xFFFFFFFF
+_SIZES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}
+"""Bytes of a sample by its encoding: µ-law, linear of 8 to 32 bits, floats, A-law."""
+_MULAW = 1
+_ANNOTATION = bytes(4)  # the header asks for one
+
+
+class Sound(msgspec.Struct, frozen=True):
+    """Where the samples lie, and what they are."""
+
+    encoding: int
+    rate: int
+    channels: int
+    data: Span
+
+    @property
+    def block(self) -> int:
+        """Bytes of one sample of all channels."""
+        return _SIZES[self.encoding] * self.channels
+
+
+class AuExtractor:
+    """Intervals of AU files."""
+
+    media_types = ("audio/basic", "audio/x-au", "audio/au")
+    selectors = samples.SELECTORS
+    confined = False
+    install = None
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        sound = read(source)
+        return samples.cut(source, selector, sound, partial(header, sound), even=False)
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        return samples.extents(read(source))
+
+
+def header(sound: Sound, length: int) -> bytes:
+    """The head of a file with `length` bytes of samples, which follow it."""
+    head = _HEAD.pack(
+        *(_MAGIC, _HEAD.size + len(_ANNOTATION), min(length, _UNKNOWN)),
+        *(sound.encoding, sound.rate, sound.channels),
+    )
+    return head + _ANNOTATION
+
+
+def read(source: Source) -> Sound:
+    """Find format and samples. Raises Undecodable or PartNotSupported."""
+    head = source.read(0, _HEAD.size)
+    if head[:4] != _MAGIC:
+        if source.essence == "audio/basic":  # RFC 2046 section 4.3
+            return Sound(_MULAW, 8000, 1, Span(0, source.length))
+        raise source.undecodable("it does not begin as an AU file")
+    if len(head) < _HEAD.size:
+        raise source.undecodable("its header is cut off")
+    _, start, length, encoding, rate, channels = _HEAD.unpack(head)
+    if encoding not in _SIZES:
+        raise PartNotSupported(
+            media_type=f"{source.media_type} of the encoding {encoding}",
+            selector="an interval",
+            offered=("byte range",),
+        )
+    if not (rate and channels) or start < _HEAD.size or start > source.length:
+        raise source.undecodable("its header contradicts itself")
+    left = source.length - start
+    if length == _UNKNOWN:
+        length = left
+    if length > left:
+        raise source.undecodable(f"{length} bytes of samples are promised, {left} are there")
+    block = _SIZES[encoding] * channels
+    return Sound(encoding, rate, channels, Span(start, start + length - length % block))
+
+
+EXTRACTOR = AuExtractor()

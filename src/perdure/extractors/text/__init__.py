@@ -1,0 +1,1 @@
+"""Parts of plain text and of tables."""

@@ -1,0 +1,348 @@
+"""Parts of text: `#char=37,51` of a PDI (section 3.4.1), `char=` and `line=` elsewhere (RFC 5147).
+
+How it works: both ends are found in the index of the text (`perdure.extractors.text.index`), and
+what lies between is a slice of the stored bytes. A part by the rules of PDIs is canonical text: a
+slice where all its line breaks are CRLF already, else a copy in which they are, of a length that
+follows from the index. A part by RFC 5147 has the line breaks that are stored.
+
+A slice of text with shifts (ISO-2022, HZ, UTF-7) is a text of its own only where nothing is shifted
+at either end, as at the start of any line; elsewhere its characters are written anew in the same
+charset. So are those few of a larger code or of a line break that an end of the part cuts through.
+
+What must stay true: decoded, a part is the slice of the decoded text, in every charset.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange, Undecodable
+from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
+from perdure.extractors.text.coding import Coding, coding
+from perdure.extractors.text.index import BLOCK, Mark, TextIndex, Unit, open_index
+from perdure.parts import CharRange, Selector, TextRange
+from perdure.parts.selectors import Check
+
+_AT_ONCE = 1 << 20  # bytes that are converted before the first is sent
+_SHOWN = 100  # characters in the example of a part
+
+
+class TextExtractor:
+    """Characters and lines of everything that is text."""
+
+    media_types = (
+        "text/*",
+        "*/*+json",
+        "*/*+xml",
+        "*/*+yaml",
+        "application/javascript",
+        "application/json",
+        "application/sgml",
+        "application/sql",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/x-tex",
+        "application/xml",
+        "application/xml-dtd",
+        "application/yaml",
+        "message/rfc822",
+    )
+    selectors = (CharRange, TextRange)
+    confined = False
+    install = None
+
+    def __init__(self, block: int = BLOCK, at_once: int = _AT_ONCE) -> None:
+        """With bytes between the marks of an index, and bytes that are converted before the first
+        is sent.
+        """
+        self._block = block
+        self._at_once = at_once
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        """The part of a text. Raises PartOutOfRange, PartCheckFailed, Undecodable, and
+        PartNotSupported for a charset that nobody knows.
+        """
+        how = coding(source)
+        if isinstance(selector, TextRange):
+            for check in selector.checks:
+                _hold(check, source, how)
+        index = open_index(source, how, indexes, block=self._block)
+        match selector:
+            case CharRange():
+                start, end = _canonical_places(index, selector)
+                return self._part(_Cut(index, start, end, canonical=True), selector)
+            case TextRange():
+                found, start, end = _stored_places(index, selector)
+                return self._part(_Cut(index, start, end, canonical=False), found)
+        raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        index = open_index(source, coding(source), indexes, block=self._block)
+        size = index.size(Unit.CANONICAL)
+        if not size:
+            return ()
+        example = f"char=0,{min(size, _SHOWN)}"
+        return (
+            Extent(
+                syntax=example,
+                what="characters, a line break being two (of a PDI)",
+                size=size,
+            ),
+            Extent(
+                syntax=example,
+                what="characters, a line break being one (RFC 5147)",
+                size=index.size(Unit.CHARACTER),
+            ),
+            Extent(syntax="line=0,1", what="lines", size=index.size(Unit.LINE)),
+        )
+
+    def _part(self, cut: _Cut, selector: CharRange | TextRange) -> Part:
+        source, how = cut.index.source, cut.index.coding
+        span = cut.span
+        slices: tuple[Span, ...] = (span,)
+        body: Body = (span,) if span.length else ()
+        if not cut.is_slice:
+            try:
+                if how.kind == "shifted":
+                    body, slices = _rewritten(cut, self._at_once), ()
+                else:
+                    body = _converted(cut, self._at_once)
+            except UnicodeEncodeError as error:
+                raise Undecodable(
+                    identifier=source.name,
+                    media_type=f"{source.essence}; charset={how.codec}",
+                    reason=f"{error.object[error.start]!a} has no code of its own",
+                ) from None
+        return Part(
+            selector=selector,
+            media_type=source.media_type,
+            charset=how.label,
+            body=body,
+            slices=slices,
+        )
+
+
+# places
+# ------
+
+
+def _canonical_places(index: TextIndex, selector: CharRange) -> tuple[Mark, Mark]:
+    size = index.size(Unit.CANONICAL)
+    if not selector.start < selector.end <= size:  # ruling: part-range
+        raise PartOutOfRange(
+            identifier=index.source.name, selector=str(selector), extent=f"{size} characters"
+        )
+    unit = Unit.CANONICAL
+    return index.find(unit, selector.start), index.find(unit, selector.end)
+
+
+def _stored_places(index: TextIndex, selector: TextRange) -> tuple[TextRange, Mark, Mark]:
+    """The range as it is within the text (RFC 5147 section 2.1.2), with its ends."""
+    unit = Unit.LINE if selector.unit == "line" else Unit.CHARACTER
+    size = index.size(unit)
+    last = min(size, size if selector.end is None else selector.end)
+    first = min(selector.start or 0, last)
+    start, end = (_as_stored(index, index.find(unit, one)) for one in (first, last))
+    return msgspec.structs.replace(selector, start=first, end=last), start, end
+
+
+def _as_stored(index: TextIndex, place: Mark) -> Mark:
+    """A place amid characters that are written together, a CRLF of which is two after all."""
+    if not place.skip:
+        return place
+    each = re.findall("\r\n|.", index.together(place)[0], re.DOTALL)
+    return place._replace(skip=len("".join(each[: place.skip])))
+
+
+# cutting
+# -------
+
+
+class _Cut(msgspec.Struct, frozen=True):
+    """The stretch of a text between two places, and whether its line breaks are made canonical."""
+
+    index: TextIndex
+    start: Mark
+    end: Mark
+    canonical: bool
+
+    @property
+    def count(self) -> int:
+        """Characters."""
+        return self._passed(self.end) - self._passed(self.start)
+
+    @property
+    def added(self) -> int:
+        """Characters that are not stored: those which complete a line break."""
+        if not self.canonical:
+            return 0
+        return (self.end.canonical - self.start.canonical) - (self.end.decoded - self.start.decoded)
+
+    def _passed(self, place: Mark) -> int:
+        return (place.canonical if self.canonical else place.decoded) + place.skip
+
+    @property
+    def span(self) -> Span:
+        """The bytes in which all of it is written."""
+        stop = self.index.together(self.end)[1] if self.end.skip else self.end.byte
+        return Span(self.start.byte, stop)
+
+    @property
+    def is_slice(self) -> bool:
+        whole = not (self.start.skip or self.end.skip or self.added)
+        how = self.index.coding
+        return whole and (how.kind != "shifted" or self.start.state == self.end.state == how.state)
+
+
+def _converted(cut: _Cut, at_once: int) -> Body:
+    """Stored bytes with line breaks completed; of codes that are cut, the characters within."""
+    how, start, end = cut.index.coding, cut.start, cut.end
+    head = tail = b""
+    if start.skip:
+        text, after = cut.index.together(start)
+        shown = _shown(text, canonical=cut.canonical)
+        if start.byte == end.byte:
+            return (shown[start.skip : end.skip].encode(how.codec),)
+        head = shown[start.skip :].encode(how.codec)
+        start = start._replace(
+            byte=after,
+            canonical=start.canonical + len(_shown(text, canonical=True)),
+            decoded=start.decoded + len(text),
+            skip=0,
+        )
+    if end.skip:
+        text, _ = cut.index.together(end)
+        tail = _shown(text, canonical=cut.canonical)[: end.skip].encode(how.codec)
+    middle = _Cut(cut.index, start, end._replace(skip=0), cut.canonical)
+    if not middle.added:
+        return (head, middle.span, tail) if middle.span.length else (head, tail)
+    length = middle.span.length + middle.added * len(how.lf)
+    # The bytes of a plain text are taken for characters: none but line breaks are looked at.
+    codec = "latin-1" if how.kind == "plain" else how.codec
+    texts = _canonical(_decoded(middle, codec), after_cr=start.after_cr, open_end=end.after_cr)
+    chunks = _encoded(texts, codec)
+    if length <= at_once:
+        return (head + b"".join(chunks) + tail,)
+    return Stream(_joined(head, chunks, tail), len(head) + length + len(tail))
+
+
+def _rewritten(cut: _Cut, at_once: int) -> Body:
+    """The characters of a text with shifts, written anew."""
+    if cut.span.length <= at_once:
+        return (b"".join(_anew(cut)),)
+    return Stream(_anew(cut), sum(map(len, _anew(cut))))
+
+
+def _anew(cut: _Cut) -> Iterator[bytes]:
+    texts = _decoded(cut, cut.index.coding.codec)
+    if cut.canonical:
+        texts = _canonical(texts, after_cr=cut.start.after_cr, open_end=cut.end.after_cr)
+    return _encoded(_taken(texts, cut.start.skip, cut.count), cut.index.coding.codec)
+
+
+def _decoded(cut: _Cut, codec: str) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(codec)()
+    if codec == cut.index.coding.codec:
+        decoder.setstate((b"", cut.start.state))
+    for chunk in cut.index.source.chunks(cut.span):
+        yield decoder.decode(chunk)
+
+
+def _encoded(texts: Iterable[str], codec: str) -> Iterator[bytes]:
+    encoder = codecs.getincrementalencoder(codec)()
+    for text in texts:
+        if written := encoder.encode(text):
+            yield written
+    if written := encoder.encode("", True):
+        yield written
+
+
+def _canonical(texts: Iterable[str], *, after_cr: bool, open_end: bool) -> Iterator[str]:
+    """Every line break as CRLF; `after_cr`: they begin within one, `open_end`: they end within."""
+    for text in filter(None, texts):
+        begin = "\n" if after_cr else ""
+        rest = text[1:] if after_cr and text[0] == "\n" else text
+        after_cr = text[-1] == "\r"
+        yield begin + (_shown(rest[:-1]) + "\r" if after_cr else _shown(rest))
+    if after_cr and not open_end:
+        yield "\n"
+
+
+def _shown(text: str, *, canonical: bool = True) -> str:
+    if not canonical:
+        return text
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\n", "\r\n")
+
+
+def _taken(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
+    """`count` characters after the first `skip`."""
+    for text in texts:
+        taken = text[skip : skip + count]
+        skip = max(skip - len(text), 0)
+        count -= len(taken)
+        yield taken
+        if not count:
+            return
+
+
+def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes]:
+    if head:
+        yield head
+    yield from chunks
+    if tail:
+        yield tail
+
+
+# checks
+# ------
+
+
+def _hold(check: Check, source: Source, how: Coding) -> None:
+    """Raises PartCheckFailed where the whole is not what the part was made of (RFC 5147, 2.1.3).
+
+    A check that cannot be made neither holds nor fails: PartNotSupported says which it is.
+    """
+    octets: Iterable[bytes] = source.chunks(Span(0, source.length))
+    length = source.length
+    codec = how.codec
+    if check.charset is not None:
+        try:
+            codec = coding(msgspec.structs.replace(source, charset=check.charset)).codec
+        except PartNotSupported:
+            known = f"{check.kind} check in a charset known here, as {check.charset} is not"
+            raise PartNotSupported(
+                media_type=source.media_type, selector=str(check), offered=(known,)
+            ) from None
+    try:
+        if codec != how.codec:
+            octets = _encoded(_whole(source, how), codec)
+        if check.kind == "md5":
+            md5 = hashlib.md5(usedforsecurity=False)
+            for chunk in octets:
+                md5.update(chunk)
+            found = md5.hexdigest()  # all 32 digits, leading zeros included
+        else:
+            found = str(length if codec == how.codec else sum(map(len, octets)))
+    except UnicodeEncodeError:
+        found = f"characters that {check.charset} has not"
+    except UnicodeDecodeError:
+        found = f"bytes that are no {how.codec}"
+    if found != check.value:
+        shown = f"{check.kind}={found}" if found.isalnum() else found
+        raise PartCheckFailed(identifier=source.name, check=str(check), found=shown)
+
+
+def _whole(source: Source, how: Coding) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder(how.codec)()
+    for chunk in source.chunks(Span(how.start, source.length)):
+        yield decoder.decode(chunk)
+    yield decoder.decode(b"", True)
+
+
+EXTRACTOR = TextExtractor()

@@ -1,0 +1,124 @@
+"""How the characters of a text are written in its bytes: codec, byte-order mark, line breaks.
+
+How it works: the charset is the one that the source says, else the one that its byte-order mark
+says, else what markup says about itself, else ISO 8859-1 (ruling: pdi-charset), or UTF-8 outside
+text/*. What matters for cutting is of three kinds, by how a line break can be put into the bytes:
+
+* `plain`: CR and LF are the bytes 13 and 10, and those are nothing else: ASCII, ISO 8859, UTF-8,
+  EUC, Shift_JIS, Big5, GB18030.
+* `wide`: every character can be decoded and encoded again to the very same bytes, a line break
+  takes other bytes than in ASCII: UTF-16, UTF-32, EBCDIC.
+* `shifted`: what a byte means depends on those before it: ISO-2022, HZ, UTF-7.
+
+What must stay true: a slice of a `plain` or `wide` text between two characters is itself a text in
+the charset that `label` names.
+"""
+
+from __future__ import annotations
+
+import codecs
+from functools import cache
+from typing import NamedTuple
+
+from perdure import formats
+from perdure.errors import PartNotSupported
+from perdure.extractors.port import Source
+from perdure.extractors.text.ascii_view import encoding
+
+_MARKS = (  # the longer first: that of UTF-32LE begins with that of UTF-16LE
+    ("utf-8", codecs.BOM_UTF8),
+    ("utf-32-le", codecs.BOM_UTF32_LE),
+    ("utf-32-be", codecs.BOM_UTF32_BE),
+    ("utf-16-le", codecs.BOM_UTF16_LE),
+    ("utf-16-be", codecs.BOM_UTF16_BE),
+)
+_ORDERED = {  # as RFC 2781 and IANA call those in which nothing is said by a mark
+    "utf-16-le": "UTF-16LE",
+    "utf-16-be": "UTF-16BE",
+    "utf-32-le": "UTF-32LE",
+    "utf-32-be": "UTF-32BE",
+}
+_LONGEST_MARK = 4  # bytes
+_NOT_OF_TEXT = frozenset(
+    {"idna", "mbcs", "oem", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
+)
+_SHIFTED = ("iso2022", "hz", "utf-7")
+_ASCII = bytes(range(128))
+
+
+class Coding(NamedTuple):
+    """How a text is written."""
+
+    codec: str
+    """As Python calls it, with the order of bytes."""
+    start: int
+    """Bytes of the byte-order mark, which is no character (ruling: text-positions)."""
+    kind: str
+    """`plain`, `wide` or `shifted`: see above."""
+    cr: bytes
+    lf: bytes
+    state: int
+    """Of a decoder that has read nothing."""
+    label: str | None
+    """The charset of a part, which has no byte-order mark; None where nobody has named one."""
+
+
+def coding(source: Source) -> Coding:
+    """How the text of a source is written. Raises PartNotSupported for a charset nobody knows."""
+    head = source.read(0, _LONGEST_MARK)
+    codec = _codec(source, head)
+    mark = next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0)
+    return Coding(codec, mark, *_written(codec), label=_ORDERED.get(codec, source.charset))
+
+
+def _undeclared(source: Source) -> str:
+    if _marked_up(source):
+        return encoding(source, "char").codec.replace("_", "-")
+    # ruling: pdi-charset, which is about text/*; JSON, YAML and TOML are UTF-8 by definition
+    return "utf-8" if source.essence.startswith("application/") else "iso8859-1"
+
+
+def _marked_up(source: Source) -> bool:
+    return source.essence.endswith(("/html", "/xml", "+xml", "/sgml"))
+
+
+def _has(head: bytes, mark: bytes) -> bool:
+    return head.startswith(mark)
+
+
+def _codec(source: Source, head: bytes) -> str:
+    if source.charset is None:
+        marked = next((name for name, mark in _MARKS if _has(head, mark)), None)
+        return marked or _undeclared(source)
+    known = formats.charset(source.charset)
+    try:
+        info = codecs.lookup((known and known.codec) or source.charset)
+    except (LookupError, ValueError):  # a name that nobody knows, or that is none
+        raise _unknown(source) from None
+    codec = info.name.replace("_", "-")
+    if codec in _NOT_OF_TEXT or not info._is_text_encoding:
+        raise _unknown(source)
+    if codec in {"utf-16", "utf-32"}:
+        ordered = (name for name, mark in _MARKS if name.startswith(codec) and _has(head, mark))
+        return next(ordered, f"{codec}-be")  # RFC 2781 section 4.3
+    return "utf-8" if codec == "utf-8-sig" else codec
+
+
+@cache
+def _written(codec: str) -> tuple[str, bytes, bytes, int]:
+    """Kind, CR, LF and first state."""
+    cr, lf = (one.encode(codec) for one in "\r\n")
+    kind = "wide"
+    if codec.startswith(_SHIFTED):
+        kind = "shifted"
+    elif cr + lf == b"\r\n" and len(_ASCII.decode(codec, "replace")) == len(_ASCII):
+        kind = "plain"
+    return kind, cr, lf, codecs.getincrementaldecoder(codec)().getstate()[1]
+
+
+def _unknown(source: Source) -> PartNotSupported:
+    return PartNotSupported(
+        media_type=f"{source.essence}; charset={source.charset}",
+        selector="char",
+        offered=("byte range",),
+    )

@@ -1,0 +1,206 @@
+"""Rows, columns and cells of CSV (RFC 7111): `row=5-7`, `col=2-*`, `cell=4,1-6,2`.
+
+How it works: rows are slices of the stored bytes, found in the index of the table
+(`perdure.extractors.text.table_index`). Columns and cells are written anew: the fields as they are
+stored, quotation marks and all, with commas between them and a CRLF after each row (RFC 4180). A
+row that is shorter than the columns asked for gives what it has of them, if that is an empty line,
+so that row n of the part stays row n of what was selected.
+
+Several ranges are one set, in the order of the document, and each is cut at the end of the table.
+`*` is the last row, or the last column; where rows are not equally long, that of the longest of the
+first hundred. A column beyond is not there.
+
+What must stay true: a part that selects nothing is an error; fields are never unquoted or decoded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from perdure.errors import PartNotFound, PartNotSupported
+from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, blocks
+from perdure.extractors.text.coding import coding
+from perdure.extractors.text.table_index import BLOCK, TableIndex, open_table
+from perdure.parts import Cells, Selector
+
+_AT_ONCE = 1 << 20  # bytes that are written anew before the first is sent
+_SHOWN = 50  # names of columns in `extents`
+_LONGEST_NAME = 80  # characters of a column's name
+
+Range = tuple[int, int]
+"""Half-open, counted from 0."""
+_ENDLESS = sys.maxsize
+_TELLING = 100  # rows from whose longest the number of columns is taken
+
+
+class TableExtractor:
+    """Rows, columns and cells of CSV."""
+
+    media_types = ("text/csv",)
+    selectors = (Cells,)
+    confined = False
+    install = None
+    lengthy_from = (
+        1 << 20
+    )  # bytes; where quotation marks stand anywhere, each takes most of a second
+
+    def __init__(self, block: int = BLOCK) -> None:
+        """With bytes between the marks of an index, about."""
+        self._block = block
+
+    def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
+        """The part. Raises PartNotFound where nothing is selected, PartNotSupported, Undecodable or
+        OverBudget.
+        """
+        if not isinstance(selector, Cells):
+            raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+        table = open_table(source, coding(source), indexes, block=self._block)
+        match selector.axis:
+            case "row":
+                return _rows(table, selector)
+            case "col":
+                return _columns(table, selector)
+        return _cells(table, selector)
+
+    def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
+        table = open_table(source, coding(source), indexes, block=self._block)
+        if not table.rows:
+            return ()
+        names = tuple(_name(field, table) for field in next(table.fields(0, 1))[:_SHOWN])
+        width = _width(table)
+        return (
+            Extent(syntax=f"row=1-{table.rows}", what="rows, the header being 1", size=table.rows),
+            Extent(syntax=f"col=1-{width}", what="columns", size=width, items=names),
+            Extent(syntax="cell=1,1", what="cells, by row and column"),
+        )
+
+
+def _name(field: bytes, table: TableIndex) -> str:
+    text = field.decode(table.coding.codec, "replace").strip()
+    if text[:1] == text[-1:] == '"' and len(text) > 1:
+        text = text[1:-1].replace('""', '"')
+    return text[:_LONGEST_NAME]
+
+
+# the three axes
+# --------------
+
+
+def _rows(table: TableIndex, selector: Cells) -> Part:
+    chosen = _ranges(((first[0], last[0]) for first, last in selector.ranges), table.rows)
+    if not chosen:
+        raise _nothing(table, selector)
+    spans = tuple(table.span(first, stop) for first, stop in chosen)
+    ranges = tuple(((first + 1,), (stop,)) for first, stop in chosen)
+    return _part(table, Cells("row", ranges), spans, spans)
+
+
+def _columns(table: TableIndex, selector: Cells) -> Part:
+    width = _width(table)
+    pairs = ((first[0], last[0]) for first, last in selector.ranges)
+    columns = _ranges(pairs, width, open_end=_ENDLESS)
+    if not any(first < width for first, _ in columns):
+        raise _nothing(table, selector)
+    return _anew(table, selector, [((0, table.rows), columns)])
+
+
+def _cells(table: TableIndex, selector: Cells) -> Part:
+    width = _width(table)
+    areas: list[tuple[Range, list[Range]]] = []
+    for first, last in selector.ranges:
+        rows = _ranges([(first[0], last[0])], table.rows)
+        columns = _ranges([(first[1], last[1])], width, open_end=_ENDLESS)
+        if rows and columns and columns[0][0] < width:
+            areas.append((rows[0], columns))
+    if not areas:
+        raise _nothing(table, selector)
+    return _anew(table, selector, list(_stretches(areas)))
+
+
+def _width(table: TableIndex) -> int:
+    return max(map(len, table.fields(0, min(table.rows, _TELLING))), default=0)
+
+
+def _ranges(
+    pairs: Iterable[tuple[int | None, int | None]], size: int, *, open_end: int | None = None
+) -> list[Range]:
+    """What there is of closed ranges from 1: in order, no two of them touching.
+
+    `open_end` is the end of a range through `*`, where that is not the size: some rows may be
+    longer.
+    """
+    found: list[Range] = []
+    end = open_end or size
+    cut = sorted(
+        (
+            (size if first is None else first) - 1,
+            (end if first is not None else size) if last is None else min(last, end),
+        )
+        for first, last in pairs
+    )
+    for first, stop in cut:
+        if not 0 <= first < stop:
+            continue
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((first, stop))
+    return found
+
+
+def _stretches(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, list[Range]]]:
+    """Rows that have the same columns chosen, in order, of areas that may overlap."""
+    borders = sorted({border for rows, _ in areas for border in rows})
+    for first, stop in pairwise(borders):
+        columns = [
+            (one + 1, last)
+            for (start, end), chosen in areas
+            if start <= first and stop <= end
+            for one, last in chosen
+        ]
+        if columns:
+            yield (first, stop), _ranges(columns, _ENDLESS)
+
+
+# writing
+# -------
+
+
+def _anew(table: TableIndex, selector: Cells, stretches: list[tuple[Range, list[Range]]]) -> Part:
+    spans = tuple(table.span(*rows) for rows, _ in stretches)
+    chunks = blocks(_written(table, stretches))
+    if sum(span.length for span in spans) <= _AT_ONCE:
+        return _part(table, selector, (b"".join(chunks),), spans)
+    return _part(table, selector, Stream(chunks), spans)
+
+
+def _written(table: TableIndex, stretches: list[tuple[Range, list[Range]]]) -> Iterator[bytes]:
+    how = table.coding
+    comma, line_break = ",".encode(how.codec), how.cr + how.lf
+    for rows, columns in stretches:
+        for fields in table.fields(*rows, most=columns[-1][1]):
+            chosen = [field for first, stop in columns for field in fields[first:stop]]
+            yield comma.join(chosen) + line_break
+
+
+def _part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ...]) -> Part:
+    return Part(
+        selector=selector,
+        media_type=table.source.essence,  # what it says of a header is true of the whole
+        charset=table.coding.label,
+        body=body,
+        slices=slices,
+    )
+
+
+def _nothing(table: TableIndex, selector: Cells) -> PartNotFound:
+    return PartNotFound(
+        identifier=table.source.name,
+        selector=str(selector),
+        extent=f"{table.rows} rows of {_width(table)} columns",
+    )
+
+
+EXTRACTOR = TableExtractor()

@@ -1,0 +1,238 @@
+"""Where the rows of a CSV file begin, without reading the rows before them.
+
+How it works: the file is read once, in blocks that end with a row; for each block the index has
+the offset of its first row and that row's number, 16 bytes for 8 KiB. A row is found by reading
+the one block that it lies in.
+
+A quotation mark opens a quoted field at the start of a field only; elsewhere it is a character, as
+for other readers (`6" x 9"`). Within quotes, commas and line breaks are text, and two quotation
+marks are one. A row ends with CRLF, or with LF or CR alone. An empty line is a row of one empty
+field: by the grammar of RFC 4180 it is nothing else.
+
+What must stay true: a row is a slice of the stored bytes with its line break, and all rows together
+are the file behind its byte-order mark. A quoted field that never ends is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import islice
+
+from perdure.errors import OverBudget, PartNotSupported, Undecodable
+from perdure.extractors.port import Indexes, Source, Span
+from perdure.extractors.text.ascii_view import Encoding, ascii_view
+from perdure.extractors.text.coding import Coding
+
+BLOCK = 8 * 1024  # bytes between marks, about
+_CHUNK = 1 << 20  # bytes that are looked at together
+_COLUMNS = 2
+_LONGEST_ROW = 16 << 20  # bytes
+
+# field = (DQUOTE *(TEXTDATA / COMMA / CR / LF / 2DQUOTE) DQUOTE) / *TEXTDATA  (RFC 4180 section 2)
+# Two quotation marks in a quoted field end one stretch between such marks and begin the next. No
+# group is possessive, for Python before 3.11.5 matches those wrongly.
+_QUOTED = re.compile(rb'(?:"[^"]*+"){1,64}')
+_UNQUOTED = re.compile(rb"[^,\r\n]*+")
+_SIMPLE = re.compile(rb'(?:(?!")|"[^"]*+"(?!"))[^,\r\n]*+')  # a field without two such marks
+_BREAK = re.compile(rb"\r\n?|\n")
+
+
+class TableIndex:
+    """Finds rows of one table, counted from 0. It is made by `open_table`."""
+
+    def __init__(self, source: Source, coding: Coding, kept: memoryview | bytes) -> None:
+        self.source = source
+        self.coding = coding
+        self._encoding = _encoding(coding)
+        self._marks = memoryview(kept).cast("Q")
+        self._last = len(self._marks) // _COLUMNS - 1
+        self.rows = self._marks[self._last * _COLUMNS + 1]
+        """How many there are."""
+
+    def span(self, first: int, stop: int) -> Span:
+        """The bytes of rows [first, stop), which exist."""
+        return Span(self._start(first), self._start(stop))
+
+    def fields(self, first: int, stop: int, most: int | None = None) -> Iterator[list[bytes]]:
+        """The fields of each of the rows [first, stop), the first `most` of them, as they are
+        written.
+        """
+        width = self._encoding.width
+        while first < stop:
+            number, start, end = self._block(first)
+            data = self.source.read(start, end)
+            view = ascii_view(data, self._encoding)
+            ends = row_ends(bytes(view), whole=True)
+            for row in range(first, min(number + len(ends), stop)):
+                at = ends[row - number - 1] if row > number else 0
+                cut = islice(_cut(view, at, ends[row - number]), most)
+                yield [data[one * width : two * width] for one, two in cut]
+            first = number + len(ends)
+
+    def _start(self, row: int) -> int:
+        if row >= self.rows:
+            return self._marks[self._last * _COLUMNS]
+        number, start, end = self._block(row)
+        if row == number:
+            return start
+        view = ascii_view(self.source.read(start, end), self._encoding)
+        ends = row_ends(bytes(view), whole=True)
+        return start + ends[row - number - 1] * self._encoding.width
+
+    def _block(self, row: int) -> tuple[int, int, int]:
+        """The number of the first row of the block that has a row, and the bytes of the block."""
+        mark = bisect_right(range(self._last), row, key=lambda n: self._marks[n * _COLUMNS + 1]) - 1
+        start, number, end = self._marks[mark * _COLUMNS : mark * _COLUMNS + 3]
+        return number, start, end
+
+
+def open_table(
+    source: Source, coding: Coding, indexes: Indexes, *, block: int = BLOCK
+) -> TableIndex:
+    """The rows of a table, found now where nobody has asked before.
+
+    Raises Undecodable where a quoted field never ends, OverBudget for a row of more than 16 MiB,
+    and PartNotSupported for UTF-7.
+    """
+    if coding.codec == "utf-7":
+        raise PartNotSupported(
+            media_type=f"{source.essence}; charset=utf-7",
+            selector="row",
+            offered=("char range", "text range", "byte range"),
+        )
+    kind = f"rows-1-{coding.codec}"
+    return TableIndex(
+        source, coding, indexes.get(source, kind, lambda source: marks(source, coding, block))
+    )
+
+
+def marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int = _CHUNK) -> bytes:
+    """Offset and number of the first row of each block; of none, behind the last."""
+    encoding = _encoding(coding)
+    found = array("Q")
+    at, rows, size = coding.start, 0, chunk
+    while at < source.length:
+        data = source.read(at, at + size * encoding.width)
+        whole = at + len(data) == source.length
+        ends = row_ends(bytes(ascii_view(data, encoding)), whole=whole)
+        if not ends:
+            _refuse(source, at, rows, whole=whole, size=size)
+            size *= 2
+            continue
+        found.extend((at, rows))
+        for border in range(block, ends[-1], block):
+            passed = bisect_left(ends, border) + 1
+            if passed < len(ends) and rows + passed > found[-1]:
+                found.extend((at + ends[passed - 1] * encoding.width, rows + passed))
+        at += ends[-1] * encoding.width
+        rows += len(ends)
+        size = chunk
+    found.extend((source.length, rows))
+    return found.tobytes()
+
+
+def _refuse(source: Source, at: int, rows: int, *, whole: bool, size: int) -> None:
+    if whole:
+        raise Undecodable(
+            identifier=source.name,
+            media_type=source.media_type,
+            reason=f"a quoted field of row {rows + 1}, at byte {at}, never ends",
+        )
+    if size > _LONGEST_ROW:
+        raise OverBudget(what=f"row {rows + 1}", limit=f"{_LONGEST_ROW} bytes")
+
+
+def row_ends(data: bytes, *, whole: bool) -> list[int]:
+    """Where the rows end that begin at the start of the data; `whole`: nothing follows it."""
+    if not whole and data[-1:] == b"\r":  # an LF may follow
+        data = data[:-1]
+    ends = _ends_by_parity(data)
+    if ends is None:
+        return _ends_one_by_one(data, whole=whole)
+    last = ends[-1] if ends else 0
+    if whole and last < len(data):
+        ends += (last + one for one in _ends_one_by_one(data[last:], whole=True))
+    return ends
+
+
+def _ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
+    ends = []
+    at = 0
+    while (stop := _field_end(data, at)) is not None:
+        if data[stop : stop + 1] == b",":
+            at = stop + 1
+        elif line_break := _BREAK.match(data, stop):
+            at = line_break.end()
+            ends.append(at)
+        else:
+            begun = stop > (ends[-1] if ends else 0)
+            return [*ends, stop] if whole and begun else ends
+    return ends
+
+
+def _field_end(view: bytes | memoryview, at: int) -> int | None:
+    """Where the field ends that begins here; None for a quoted one that has no end.
+
+    What stands behind a closing quotation mark is taken for text of the field, as others do.
+    """
+    if simple := _SIMPLE.match(view, at):
+        return simple.end()
+    while stretches := _QUOTED.match(view, at):
+        at = stretches.end()
+    return None if view[at : at + 1] == b'"' else _end(_UNQUOTED.match(view, at), at)
+
+
+def _end(match: re.Match[bytes] | None, at: int) -> int:
+    return match.end() if match else at
+
+
+def _ends_by_parity(data: bytes) -> list[int] | None:
+    """All at once: a line break ends a row where as many quotation marks open as close before it.
+
+    None where a quotation mark would by this rule open or close a field in the midst of it; without
+    numpy, where there is any.
+    """
+    try:
+        import numpy as np
+    except ImportError:
+        return None if b'"' in data else [one.end() for one in _BREAK.finditer(data)]
+    octets = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets == 0x0A)
+    if b"\r" in data:
+        cr = np.flatnonzero(octets == 0x0D)
+        alone = cr[octets[np.minimum(cr + 1, len(octets) - 1)] != 0x0A]
+        if len(alone):
+            ends = np.union1d(ends, alone)
+    if b'"' in data:
+        quotes = np.flatnonzero(octets == 0x22)
+        border = np.zeros(256, bool)
+        border[list(b'\r\n",')] = True
+        opening, closing = quotes[::2], quotes[1::2]
+        before = border[octets[np.maximum(opening - 1, 0)]]
+        after = border[octets[np.minimum(closing + 1, len(octets) - 1)]]
+        if not (before.all() and after.all()):
+            return None
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    found: list[int] = (ends + 1).tolist()
+    return found
+
+
+def _cut(view: bytes | memoryview, at: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Where the fields of a row lie."""
+    while (end := _field_end(view, at)) is not None:
+        yield at, end
+        if end == stop or view[end : end + 1] != b",":
+            return
+        at = end + 1
+
+
+def _encoding(coding: Coding) -> Encoding:
+    return Encoding(
+        coding.codec.replace("-", "_"),
+        len(coding.cr),
+        coding.kind == "plain",
+        coding.kind == "shifted",
+    )

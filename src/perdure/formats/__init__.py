@@ -1,0 +1,389 @@
+"""Media types, charsets, and the tokens that stand for them in the format field of a PDI.
+
+How it works: two tables shipped with the package (perdure/formats/data, made by tools/snapshot_iana.py
+from IANA's registries) and two kept by hand are read on first use and never changed after that:
+
+1. `media-types.txt`: each registered type with its token and its file name extensions;
+2. `charsets.txt`: each registered charset, whether a character may take several bytes in it,
+   Python's codec for it, and its other names;
+3. `synonyms.txt`: types that are different names of one format;
+4. `textual.txt`: what is text outside `text/*`.
+
+`token` goes from a media type to the one canonical token. `media_type` reads any token: canonical
+ones, charsets, the long form `major+minor` of every type, and file name extensions.
+
+What must stay true: `media_type(token(m))` gives m back, for every type there is; different types
+have different tokens; a token never changes its meaning, since published identifiers carry it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import NamedTuple, Self
+
+import msgspec
+
+from perdure.errors import InvalidRequest, quote
+
+DEFAULT_CHARSET = "iso-8859-1"  # of a text of which nothing is known  # ruling: pdi-charset
+
+# RFC 9110 section 5.6: token, OWS, quoted-string (without obs-text: a value goes into headers)
+_TCHARS = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_OWS = r"[ \t]*"
+_QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e]|\\[\t \x21-\x7e])*"'
+# RFC 6838 section 4.2: what a type and a subtype may be called; narrower than RFC 9110's token, so
+# that the range "text/*" is no type
+_NAME = r"[0-9A-Za-z][0-9A-Za-z!#$&^_.+-]{0,126}"
+_LONGEST_TOKEN = 3 * (127 + 1 + 127)  # characters: two names and what is between them, all escaped
+
+_ESSENCE = re.compile(rf"{_OWS}({_NAME})/({_NAME})")
+_PARAMETER = re.compile(rf"{_OWS};{_OWS}(?:({_TCHARS})=(?:({_TCHARS})|({_QUOTED})))?")
+_END = re.compile(rf"{_OWS}\Z")
+
+# ruling: pdi-format
+_WORD = r"(?:[a-z0-9_-]|%[0-9a-f]{2})+"
+_FORMAT = re.compile(rf"({_WORD})(?:\+({_WORD}))?")
+
+
+class MediaType(msgspec.Struct, frozen=True):
+    """A media type of RFC 9110 section 8.3.1: lower case, with its parameters in their order.
+
+    >>> str(MediaType.parse('Text/HTML ;Charset="UTF-8"'))
+    'text/html; charset=utf-8'
+    """
+
+    major: str
+    minor: str
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The value of a Content-Type header. Raises InvalidRequest.
+
+        Names and the charset are lower-cased; of a parameter given twice, the first counts.
+        """
+        essence = _ESSENCE.match(text)
+        if essence is None:
+            raise _malformed(text, "it is not of the form type/subtype")
+        at = essence.end()
+        parameters: dict[str, str] = {}
+        while not _END.match(text, at):
+            found = _PARAMETER.match(text, at)
+            if found is None:
+                raise _malformed(text, f"at {at} it has something that is not '; name=value'")
+            at = found.end()
+            if found[1]:
+                name = found[1].lower()
+                value = found[2] or re.sub(r"\\(.)", r"\1", found[3][1:-1])
+                parameters.setdefault(name, value.lower() if name == "charset" else value)
+        return cls(essence[1].lower(), essence[2].lower(), tuple(parameters.items()))
+
+    @property
+    def essence(self) -> str:
+        """`major/minor`, without parameters."""
+        return f"{self.major}/{self.minor}"
+
+    @property
+    def charset(self) -> str | None:
+        """The parameter of that name."""
+        return dict(self.parameters).get("charset")
+
+    def with_charset(self, charset: str | None) -> MediaType:
+        """The same type with this charset in place of its own, or with none."""
+        kept = tuple(pair for pair in self.parameters if pair[0] != "charset")
+        added = () if charset is None else (("charset", charset.lower()),)
+        return MediaType(self.major, self.minor, added + kept)
+
+    def __str__(self) -> str:
+        return "; ".join([self.essence, *(f"{name}={_value(v)}" for name, v in self.parameters)])
+
+
+OCTETS = MediaType("application", "octet-stream")
+PLAIN_TEXT = MediaType("text", "plain")
+
+
+def _malformed(text: str, reason: str) -> InvalidRequest:
+    what = f"media type {quote(text)}"
+    return InvalidRequest(what=what, reason=reason, rule="RFC 9110 section 8.3.1")
+
+
+def _value(text: str) -> str:
+    if re.fullmatch(_TCHARS, text):
+        return text
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
+# the tables
+# ----------
+
+
+class Charset(msgspec.Struct, frozen=True):
+    """A charset of IANA's registry. Its name is the preferred one, lower case."""
+
+    name: str
+    multi_byte: bool
+    codec: str | None
+
+
+class _Types(NamedTuple):
+    token: dict[str, str]  # of a listed type
+    listed: dict[str, str]  # the type of a canonical token
+    of_extension: dict[str, str]
+    extensions: dict[str, tuple[str, ...]]
+
+
+def _lines(name: str) -> Iterator[list[str]]:
+    text = files("perdure.formats.data").joinpath(name).read_text("utf-8")
+    for line in text.splitlines():
+        if words := line.partition("#")[0].split():
+            yield words
+
+
+@cache
+def _types() -> _Types:
+    rows = [(name, token, tuple(found)) for name, token, *found in _lines("media-types.txt")]
+    return _Types(
+        {name: token for name, token, _ in rows},
+        {token: name for name, token, _ in rows},
+        {extension: name for name, _, found in rows for extension in found},
+        {name: found for name, _, found in rows},
+    )
+
+
+@cache
+def _charsets() -> dict[str, Charset]:
+    table: dict[str, Charset] = {}
+    for name, kind, codec, *others in _lines("charsets.txt"):
+        one = Charset(name.lower(), kind == "multi", None if codec == "-" else codec)
+        table |= {_normal(spelling): one for spelling in (name, *others)}
+    return table
+
+
+@cache
+def _preferred() -> dict[str, str]:
+    return {name: first for first, *others in _lines("synonyms.txt") for name in others}
+
+
+@cache
+def _textual() -> frozenset[str]:
+    return frozenset(word for words in _lines("textual.txt") for word in words)
+
+
+def _normal(charset: str) -> str:
+    return charset.lower().replace("_", "-")
+
+
+# charsets
+# --------
+
+
+def charset(name: str) -> Charset | None:
+    """The charset that IANA, or Python, knows under this name, in any case.
+
+    >>> charset("latin1").name
+    'iso-8859-1'
+    """
+    return _charsets().get(_normal(name.strip()))
+
+
+def python_codec(name: str) -> str | None:
+    """Python's codec for the charset; None where it has none, or the charset is unknown.
+
+    >>> python_codec("Windows-31J")
+    'cp932'
+    """
+    found = charset(name)
+    return found.codec if found else None
+
+
+_DECLARED = re.compile(
+    rb"""<\?xml\s[^>]*?\bencoding\s*+=\s*+["']([\w.:-]++)|<meta\s[^>]*?\bcharset\s*+=\s*+["']?+([\w.:-]++)""",
+    re.IGNORECASE,
+)
+
+
+def declared_charset(head: bytes) -> str | None:
+    """What an HTML or XML document that begins so calls its charset; None where it does not.
+
+    >>> declared_charset(b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>")
+    'koi8-r'
+    """
+    found = _DECLARED.search(head)
+    return (found[1] or found[2]).decode("ascii") if found else None
+
+
+# tokens
+# ------
+
+
+def token(media_type: MediaType | str, charset: str | None = None) -> str:
+    """The canonical PDI format of a media type. Raises InvalidRequest if it is none.
+
+    `charset` overrules the type's own parameter. PDI draft sections 2.5 and 3.4.1.
+
+    >>> token("text/plain"), token("image/svg+xml"), token("audio/mpeg")
+    ('text', 'svg%2bxml', 'audio+mpeg')
+    >>> token("text/plain", "Shift_JIS"), token("text/html", "Shift_JIS")
+    ('shift_jis', 'html')
+    """
+    parsed = MediaType.parse(media_type) if isinstance(media_type, str) else media_type
+    if parsed.essence == PLAIN_TEXT.essence:
+        known = _charsets().get(_normal(charset or parsed.charset or ""))
+        if known is not None and known.multi_byte:  # ruling: pdi-charset
+            return _escape(known.name)
+    listed = _types().token.get(parsed.essence)  # ruling: pdi-token
+    return listed or f"{_escape(parsed.major)}+{_escape(parsed.minor)}"
+
+
+def media_type(token: str) -> MediaType | None:
+    """The media type that a PDI format stands for; None where it stands for none that is known.
+
+    A charset gives text/plain with that charset. Case and needless escapes do not matter.
+
+    >>> str(media_type("AU")), str(media_type("utf-8"))
+    ('audio/basic', 'text/plain; charset=utf-8')
+    """
+    return _media_type(token) if len(token) <= _LONGEST_TOKEN else None
+
+
+@lru_cache(maxsize=4096)
+def _media_type(token: str) -> MediaType | None:
+    canonical = _canonical(token)
+    if canonical is None:
+        return None
+    types = _types()
+    if canonical in types.listed:
+        return _of_essence(types.listed[canonical])
+    major, plus, minor = map(_unescape, canonical.partition("+"))
+    if plus:
+        legal = re.fullmatch(_NAME, major) and re.fullmatch(_NAME, minor)
+        return MediaType(major, minor) if legal else None
+    known = _charsets().get(_normal(major))
+    if known is not None and known.multi_byte:
+        return PLAIN_TEXT.with_charset(known.name)
+    extension = types.of_extension.get(major)
+    return _of_essence(extension) if extension else None
+
+
+def same_format(a: str, b: str) -> bool:
+    """Whether two PDI formats name the same representation, though their text may differ.
+
+    >>> same_format("au", "BASIC"), same_format("jpg", "image+jpeg"), same_format("text", "html")
+    (True, True, False)
+    """
+    return _identity(a) == _identity(b)
+
+
+def aliases(token: str) -> tuple[str, ...]:
+    """All other formats that name the same representation, the canonical one first.
+
+    >>> aliases("au")
+    ('basic', 'audio+au', 'audio+basic', 'audio+ulaw', 'audio+x-au', 'audio+x-basic', ...
+    """
+    canonical = _canonical(token) or token
+    return tuple(one for one in _spellings().get(_identity(token), ()) if one != canonical)
+
+
+def extension(token: str) -> str:
+    """What a file with a representation in this format is called after the last dot of its name.
+
+    >>> extension("svg%2bxml"), extension("utf-8"), extension("application+x-unheard-of")
+    ('svg', 'txt', 'bin')
+    """
+    found = media_type(token)
+    if found is None:
+        return "bin"
+    for name in (preferred(found).essence, found.essence):
+        if listed := _types().extensions.get(name):
+            return listed[0]
+    suffix = found.minor.rpartition("+")[2]  # RFC 6839
+    if suffix in ("json", "xml", "yaml", "zip") and suffix != found.minor:
+        return suffix
+    return "txt" if is_text(found) else "bin"
+
+
+# media types
+# -----------
+
+
+def preferred(media_type: MediaType) -> MediaType:
+    """The same format under the name to use for it: audio/x-wav is audio/wav."""
+    name = _preferred().get(media_type.essence)
+    if name is None:
+        return media_type
+    major, _, minor = name.partition("/")
+    return MediaType(major, minor, media_type.parameters)
+
+
+def of_file_name(name: str) -> MediaType | None:
+    """The media type that the extension of a file name claims.
+
+    >>> str(of_file_name("us-vp2.AU"))
+    'audio/basic'
+    """
+    found = _types().of_extension.get(name.rpartition(".")[2].lower()) if "." in name else None
+    return preferred(_of_essence(found)) if found else None
+
+
+def is_text(media_type: MediaType | str) -> bool:
+    """Whether a representation of the type is a sequence of characters in some charset."""
+    parsed = MediaType.parse(media_type) if isinstance(media_type, str) else media_type
+    suffix = parsed.minor[parsed.minor.rfind("+") :]
+    return parsed.major == "text" or not _textual().isdisjoint({parsed.essence, suffix})
+
+
+def _of_essence(text: str) -> MediaType:
+    major, _, minor = text.partition("/")
+    return MediaType(major, minor)
+
+
+def _identity(token: str) -> str:
+    """What equal formats have in common; the token itself where nothing is known of it."""
+    found = media_type(token)
+    return str(preferred(found)) if found else (_canonical(token) or token.lower())
+
+
+@cache
+def _spellings() -> dict[str, tuple[str, ...]]:
+    """All that may be written for each representation, canonical tokens first."""
+    types = _types()
+    long = [_long(name) for name in (*types.token, *_preferred(), *_preferred().values())]
+    charsets = [_escape(name) for name, one in _charsets().items() if one.multi_byte]
+    canonical = [*types.listed, *(_escape(one.name) for one in _charsets().values())]
+    table: dict[str, dict[str, None]] = {}
+    for token in (*canonical, *sorted({*long, *types.of_extension, *charsets})):
+        if media_type(token) is not None:
+            table.setdefault(_identity(token), {})[token] = None
+    return {identity: tuple(tokens) for identity, tokens in table.items()}
+
+
+def _long(essence: str) -> str:
+    return "+".join(map(_escape, essence.split("/")))
+
+
+# how a name is written in a PDI  # ruling: pdi-format
+# ------------------------------
+
+
+def _escape(name: str) -> str:
+    return re.sub(r"[^a-z0-9_-]", lambda found: f"%{ord(found[0]):02x}", name)
+
+
+def _unescape(word: str) -> str:
+    return re.sub(r"%([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), word)
+
+
+def _canonical(token: str) -> str | None:
+    """The token in lower case, with nothing escaped that may stand for itself; None if illegal."""
+    lower = token.lower()
+    if not token.isascii() or _FORMAT.fullmatch(lower) is None:
+        return None
+    return re.sub(r"%[0-9a-f]{2}", _literal, lower)
+
+
+def _literal(escaped: re.Match[str]) -> str:
+    character = _unescape(escaped[0])
+    return character.lower() if re.fullmatch(r"[0-9A-Za-z_-]", character) else escaped[0]

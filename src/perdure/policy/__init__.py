@@ -1,0 +1,1 @@
+"""Every decision, as pure functions over the values of `perdure.model`."""

@@ -1,0 +1,244 @@
+"""Binding to locations and to other names, and breaking such bonds: pure functions over records.
+
+How it works: as in `perdure.policy.rules`, each function takes the record as it stands and what is
+asked, and gives the record as it will be, or raises.
+
+What must stay true (PDI section 3.6.2): a location that has promised its bytes is never bound to
+others, and what it held stays when it goes; a location leads a reader on, and runs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import msgspec
+
+from perdure.errors import Conflict, InvalidRequest, MalformedIdentifier, UnknownScheme
+from perdure.ids import Identifier, grammar, parse
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Content, Location, Outcome, Record, Tombstone, Version
+from perdure.policy.naming import canonical_format, refused, wanted
+from perdure.policy.rules import Plan, check_token, held_as, plan_commit, with_version
+
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
+_LOCATING = frozenset(
+    {"http", "https", "ftp", "ftps", "urn", "hdl", "doi", "ark", "pdi", "pwid", "info"}
+)
+"""Schemes of locations: what can be followed, or is another name; and nothing that runs."""
+_LONGEST_URI = 8192  # characters
+_VERSIONS_END = 10**grammar.NUMERAL_DIGITS
+_SHA512 = re.compile("[0-9a-f]{128}")
+_Promised = dict[tuple[int | None, str | None], str]
+"""The digests that locations promise, by version and format."""
+
+
+def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
+    """The locations, with their formats in canonical form.
+
+    Raises InvalidRequest for what must not get into a header or be sent to a browser,
+    MalformedIdentifier for a format that no PDI can have.
+    """
+    return tuple(map(_checked, locations))
+
+
+def check_uri(uri: str) -> None:
+    """Raises InvalidRequest for what cannot be a location."""
+    match = _URI.fullmatch(uri)
+    if match is None or len(uri) > _LONGEST_URI:
+        raise InvalidRequest(
+            what=f"location {uri[:100]!a}",
+            reason="an absolute URI in ASCII of at most 8192 characters is needed",
+            rule="RFC 3986 section 4.3: escape other characters as %hh",
+        )
+    if match[1].lower() not in _LOCATING:
+        reason = f"a location is one of {', '.join(sorted(_LOCATING))}, not {match[1]}"
+        raise InvalidRequest(what=f"location {uri[:100]!a}", reason=reason, rule=None)
+
+
+def _checked(location: Location) -> Location:
+    check_uri(location.uri)
+    what = f"location {location.uri[:100]!a}"
+    if location.version is not None and not 1 <= location.version < _VERSIONS_END:
+        reason = "versions are counted from 1, and have at most 18 digits"
+        raise InvalidRequest(what=what, reason=reason, rule="section 2.6")
+    if not 0 <= location.weight < 1 << 31:
+        reason = "a weight is not negative, and less than 2^31"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+    if location.sha512 is not None and not _SHA512.fullmatch(location.sha512):
+        reason = "a SHA-512 digest is 128 lower-case hexadecimal digits"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+    for name in ("language", "region", "role"):
+        check_token(name, getattr(location, name))
+    _check_validity(what, location)
+    if location.format is None:
+        return location
+    return msgspec.structs.replace(location, format=canonical_format(location.format))
+
+
+def _check_validity(what: str, location: Location) -> None:
+    """Raises InvalidRequest for days that are none, or in the wrong order, and a negative size."""
+    if location.size is not None and not 0 <= location.size < 1 << 63:
+        raise InvalidRequest(what=what, reason="a size is a number of bytes", rule=None)
+    for day in (location.valid_from, location.valid_until):
+        if day is not None and not _is_day(day):
+            reason = f"{day[:40]!a} is no day, such as 2026-11-21"
+            raise InvalidRequest(what=what, reason=reason, rule=None)
+    if not location.is_valid(location.valid_from or location.valid_until or ""):
+        reason = "its last day lies before its first"
+        raise InvalidRequest(what=what, reason=reason, rule=None)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def bind(
+    identifier: Identifier, record: Record, locations: tuple[Location, ...]
+) -> tuple[Record, Outcome]:
+    """The record with these locations. Raises Conflict where two promise different bytes."""
+    if not locations:
+        raise refused(identifier, "no location is given", None)
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    number, format = wanted(identifier)
+    result = {_place(location): location for location in record.locations}
+    promised = {(one.version, one.format): one.sha512 for one in record.locations if one.sha512}
+    for location in checked(locations):
+        _check_elsewhere(identifier, location)
+        full = msgspec.structs.replace(
+            location,
+            version=location.version if location.version is not None else number,
+            format=location.format if location.format is not None else format,
+        )
+        version = record.version(full.version) if full.version else None
+        if version and version.tombstone:
+            reason = f"version {full.version} was withdrawn"
+            raise Conflict(identifier=str(identifier), reason=reason, current=None)
+        before = result.get(_place(full))
+        if before and full.sha512 is None:  # what was promised once stays promised
+            full = msgspec.structs.replace(full, sha512=before.sha512)
+        _check_promise(identifier, version, promised, full)
+        result[_place(full)] = full
+    bound = tuple(result.values())
+    if bound == record.locations:
+        return record, Outcome.UNCHANGED
+    outcome = Outcome.CREATED if len(bound) > len(record.locations) else Outcome.CHANGED
+    return msgspec.structs.replace(record, locations=bound), outcome
+
+
+def _check_elsewhere(identifier: Identifier, location: Location) -> None:
+    """Raises InvalidRequest for a location that is the identifier itself: nobody would arrive."""
+    if location.uri.startswith(("http", "ftp")):  # a resolver of others may well know more
+        return
+    try:
+        leads_to = parse(location.uri).key
+    except (MalformedIdentifier, UnknownScheme):
+        return
+    if leads_to == identifier.key:
+        raise refused(identifier, "its location is the identifier itself, without end", None)
+
+
+def _place(location: Location) -> tuple[str, int | None, str | None]:
+    return location.uri, location.version, location.format
+
+
+def _check_promise(
+    identifier: Identifier, version: Version | None, promised: _Promised, new: Location
+) -> None:
+    """Adds what a location promises to what others do. Raises Conflict for other bytes."""
+    if new.sha512 is None:
+        return
+    held = held_as(version, new.format) if new.format else None
+    for digest in (
+        held.sha512 if held else new.sha512,
+        promised.setdefault((new.version, new.format), new.sha512),
+    ):
+        if digest != new.sha512:
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the location {new.uri} promises other bytes than those bound already",
+                current=f"sha512 {digest}",
+            )
+
+
+def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
+    """The location to break. Raises InvalidRequest where the identifier is not bound to it."""
+    version, format = wanted(identifier)
+    for location in record.locations:
+        if (
+            location.uri == uri
+            and version in (None, location.version)
+            and format in (None, location.format)
+        ):
+            return location
+    raise refused(identifier, f"it is not bound to {uri[:200]!a}", None)
+
+
+def plan_break(
+    identifier: Identifier, record: Record, location: Location, content: Content | None
+) -> Plan | None:
+    """What must be committed so that the original bytes outlive the location; None: nothing.
+
+    "If the URI changes, the indirect binding MUST be broken, and the original machine
+    representation associated directly with the PDI" (section 3.6.2). Raises Conflict where the
+    original bytes are promised, not held here and not given.
+    """
+    if content is not None:
+        if location.sha512 not in (None, content.sha512):
+            raise Conflict(
+                identifier=str(identifier),
+                reason="the bytes given are not those that the location promised",
+                current=f"sha512 {location.sha512}",
+            )
+        return plan_commit(identifier, record, (content,), location.version)
+    kept = {
+        one.sha512
+        for version in record.versions
+        if location.version in (None, version.number)
+        for one in version.representations
+    }
+    if location.sha512 is None or location.sha512 in kept:
+        return None
+    raise Conflict(
+        identifier=str(identifier),
+        reason="the original bytes are not held here; give them, so that they are kept",
+        current=f"sha512 {location.sha512}",
+    )
+
+
+def broken(record: Record, location: Location, by: str, at: str) -> Record:
+    """The record without one location and, where nothing else is bound, with how that came to be.
+
+    The version that it held stays known, if only by number.
+    """
+    kept = tuple(one for one in record.locations if one != location)
+    record = msgspec.structs.replace(record, locations=kept)
+    if record.is_bound(location.version):
+        return record
+    reason = f"its location {location.uri} was broken"
+    return unbound(record, location.version, Tombstone(reason=reason, at=at, by=by))
+
+
+def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
+    """The record with why a version or, for None, the whole is bound to nothing any more."""
+    if number is None:
+        return msgspec.structs.replace(record, broken=why)
+    version = record.version(number) or Version(number=number, at=why.at)
+    return with_version(record, msgspec.structs.replace(version, broken=why))
+
+
+def alias(identifier: Identifier, record: Record, *others: Identifier) -> tuple[Record, Outcome]:
+    """The record with other names of the same resource, whatever their formats and versions."""
+    known = {identifier.key, *(parse(name).key for name in record.aliases)}
+    new: list[str] = []
+    for other in others:
+        if other.key not in known:
+            known.add(other.key)
+            new.append(str(other.resource if isinstance(other, Pdi) else other))
+    if not new:
+        return record, Outcome.UNCHANGED
+    return msgspec.structs.replace(record, aliases=(*record.aliases, *new)), Outcome.CREATED

@@ -1,0 +1,289 @@
+"""All resolution policy: a query and a record in, the step to take out. Pure.
+
+How it works: the identifier says which version and format it names, the record what there is. Bytes
+held here come before locations elsewhere. A version left open means the highest one; a format left
+open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone. A
+location that says no version holds the newest, whichever that is: it answers a name that leaves the
+version open, and one that names a version only where no version is known (ruling: http-errors).
+
+Of several locations those are taken that are valid today, and of these the one that is alive, that
+the reader accepts most (format and language), that serves the reader's region, that weighs most,
+in this order. A location that is known to be dead comes last and stays in: the check may be wrong,
+and where there is no other it is still the best answer.
+
+What must stay true: the answer to a query that names version and format never changes, except to a
+tombstone; nothing that was withdrawn is ever fetched.
+"""
+
+from __future__ import annotations
+
+from perdure import formats
+from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
+from perdure.ids import Identifier
+from perdure.model.records import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Location,
+    Preference,
+    Query,
+    Record,
+    Redirect,
+    Representation,
+    Step,
+    Tombstone,
+    Version,
+    Want,
+)
+from perdure.policy.naming import qualified, same_format, wanted
+from perdure.policy.rules import version_numbers
+
+
+def decide(query: Query, record: Record | None) -> Step:
+    """What to do about a query.
+
+    Raises NotFound, NoSuchVersion, or NotAcceptable where no format there is was asked for.
+    """
+    identifier = query.identifier
+    if record is None:
+        raise NotFound(identifier=str(identifier))
+    if query.want in (Want.DESCRIPTION, Want.NAMES):
+        return Description(identifier=identifier, record=record)
+    if record.tombstone:
+        return Gone(identifier=identifier, tombstone=record.tombstone)
+    candidates = _candidates(query, record)
+    if isinstance(candidates, Tombstone):
+        return Gone(identifier=identifier, tombstone=candidates)
+    fetches, locations = candidates
+    if query.want is Want.LOCATIONS:
+        return Choices(identifier=identifier, fetches=fetches, locations=locations)
+    if query.want is Want.LOCATION:
+        return _location(identifier, record, fetches, locations)
+    if query.want is Want.RESOURCES:
+        accepted = tuple(f for f in fetches if _quality(f.representation, query) > 0)
+        if accepted or locations:
+            return Choices(identifier=identifier, fetches=accepted, locations=locations)
+        if fetches:
+            raise _not_acceptable(query, fetches)
+        return Description(identifier=identifier, record=record)
+    return _resource(query, record, fetches, locations)
+
+
+def decide_part(query: Query, record: Record | None) -> Step:
+    """What to cut the part out of, that the query's identifier was asked about with.
+
+    A part belongs to one version. Where the identifier names none, and there are several, the
+    choice is the reader's: Choices. Raises what `decide` raises.  # ruling: part-version
+    """
+    step = decide(query, record)
+    if not isinstance(step, Fetch) or step.pinned or record is None:
+        return step
+    format = step.representation.format
+    candidates = tuple(
+        Fetch(
+            identifier=qualified(query.identifier, version.number, format),
+            representation=one,
+            pinned=True,
+        )
+        for version in record.versions
+        for one in version.representations
+        if version.tombstone is None and one.format == format
+    )
+    named = {str(one.identifier) for one in candidates}
+    if len(candidates) == len(named) > 1:
+        return Choices(identifier=query.identifier, fetches=candidates)
+    return step
+
+
+def _resource(
+    query: Query, record: Record, fetches: tuple[Fetch, ...], locations: tuple[Location, ...]
+) -> Step:
+    _, named = wanted(query.identifier)
+    if named and fetches:
+        return fetches[0]  # the format is in the name: there is nothing left to negotiate
+    ranked = sorted(fetches, key=lambda fetch: -_quality(fetch.representation, query))
+    if ranked and _quality(ranked[0].representation, query) > 0:
+        return ranked[0]
+    if locations:
+        return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
+    if fetches:
+        raise _not_acceptable(query, fetches)
+    # Known by name only: nothing was bound to it yet, or not for this day.
+    return Description(identifier=query.identifier, record=record)
+
+
+def _location(
+    identifier: Identifier,
+    record: Record,
+    fetches: tuple[Fetch, ...],
+    locations: tuple[Location, ...],
+) -> Step:
+    if locations:
+        return Redirect(identifier=identifier, location=locations[0], others=locations[1:])
+    if fetches:
+        return Choices(identifier=identifier, fetches=fetches)
+    return Description(identifier=identifier, record=record)
+
+
+def _candidates(
+    query: Query, record: Record
+) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
+    """Representations and locations that the identifier can mean, best first, or why there are none
+    any more."""
+    identifier = query.identifier
+    named, format = wanted(identifier)
+    number = _highest(record) if named is None else named
+    if named is not None:
+        _check_known(identifier, record, named)
+    version = record.version(number) if number is not None else None
+    if version is not None and version.tombstone:
+        return version.tombstone
+    held = version.representations if version else ()
+    fetches = [
+        Fetch(
+            identifier=qualified(identifier, version.number if version else 1, one.format),
+            representation=one,
+            pinned=named is not None,
+            negotiated=format is None and len(held) > 1,
+        )
+        for one in held
+        if format in (None, "*") or same_format(one.format, str(format))
+    ]
+    fetches.sort(key=lambda fetch: fetch.representation.format != format)  # before its aliases
+    newest = named is None or not version_numbers(record)
+    elsewhere = [
+        location
+        for location in record.locations
+        if (newest if location.version is None else location.version == number)
+    ]
+    matching = [
+        location
+        for location in elsewhere
+        if not location.format or format in (None, "*") or same_format(location.format, str(format))
+    ]
+    if not (held or elsewhere) and (broken := _broken(record, version)):
+        return broken
+    if len(matching) > 1:
+        matching.sort(key=lambda location: _rank(location, query))
+    if (held or elsewhere) and not (fetches or matching):
+        offered = {one.format for one in held} | {one.format for one in elsewhere if one.format}
+        raise NotAcceptable(
+            identifier=str(identifier), asked=str(format), offered=tuple(sorted(offered))
+        )
+    return tuple(fetches), tuple(one for one in matching if one.is_valid(query.day))
+
+
+def _broken(record: Record, version: Version | None) -> Tombstone | None:
+    """Why nothing is bound any more; None where nothing ever was, or a handle's values are left."""
+    if record.values:
+        return None
+    return (record.unbound(version.number) if version else None) or record.unbound(None)
+
+
+def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
+    """What a location is sorted by, the least first."""
+    return (
+        location.uri in query.dead,
+        -_welcome(location, query),
+        -_nearness(location.region, query.region),
+        -location.weight,
+    )
+
+
+def _welcome(location: Location, query: Query) -> float:
+    """How welcome what lies at a location is, 0 to 1: format times language.
+
+    A format that nobody has said might be any; its location loses against one that fits.
+    """
+    quality = 1.0
+    if query.accept:
+        known = formats.media_type(location.format) if location.format else None
+        quality = media_quality(query.accept, known.essence) if known else 0.001
+    if query.languages:
+        asked = language_quality(query.languages, location.language) if location.language else 0.002
+        quality *= max(asked, 0.001)
+    return quality
+
+
+def _nearness(region: str | None, asked: str | None) -> int:
+    """2 for a location of the reader's region, 1 for one of no region, 0 for one of another."""
+    if region is None or asked is None:
+        return 1
+    ours, theirs = region.lower(), asked.lower()
+    return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
+
+
+def depends_on_reader(locations: tuple[Location, ...]) -> bool:
+    """Whether the choice among these is another one for another reader."""
+    return len({(one.format, one.language, one.region) for one in locations}) > 1
+
+
+def _highest(record: Record) -> int | None:
+    """The "highest version available", here or elsewhere (section 3.6.3).
+
+    Where nothing is available, the last version that was, so that its tombstone tells; None where
+    no version is known.
+    """
+    numbers = version_numbers(record)
+    held = {one.number for one in record.versions if one.representations}
+    gone = {one.number for one in record.versions if one.tombstone}
+    elsewhere = {one.version for one in record.locations if one.version}
+    return max((held | elsewhere) - gone or numbers, default=None)
+
+
+def _check_known(identifier: Identifier, record: Record, number: int) -> None:
+    """Raises NoSuchVersion for one that was neither committed nor bound nor reserved, unless no
+    version is known and a location may hold any, or may have held it."""
+    numbers = version_numbers(record)
+    anywhere = not numbers and (
+        record.broken is not None or any(location.version is None for location in record.locations)
+    )
+    reserved = number == 1 and record.minted and not record.versions
+    if number not in numbers and not anywhere and not reserved:
+        raise NoSuchVersion(identifier=str(identifier), version=number, versions=numbers)
+
+
+def _quality(held: Representation, query: Query) -> float:
+    """How welcome a representation is, 0 to 1: media type times language."""
+    media = media_quality(query.accept, held.media_type)
+    if not query.languages or not held.language:
+        return media
+    # A language that nobody asked for is still better than an empty hand (RFC 9110 12.5.4).
+    return media * max(language_quality(query.languages, held.language), 0.001)
+
+
+def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
+    """Quality of a media type; the most specific matching range decides (RFC 9110 12.5.1)."""
+    if not accept:
+        return 1.0
+    essence = media_type.partition(";")[0].strip().lower()
+    major = essence.partition("/")[0]
+    best, quality = -1, 0.0
+    for preference in accept:
+        asked = preference.range.partition(";")[0].strip().lower()
+        specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
+        if specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def language_quality(asked: tuple[Preference, ...], language: str) -> float:
+    """Quality of a language by basic filtering, the longest range first (RFC 4647 3.3.1)."""
+    tag = language.lower()
+    best, quality = -1, 0.0
+    for preference in asked:
+        range_ = preference.range.lower()
+        matches = range_ == "*" or tag == range_ or tag.startswith(range_ + "-")
+        specific = 0 if range_ == "*" else len(range_)
+        if matches and specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def _not_acceptable(query: Query, fetches: tuple[Fetch, ...]) -> NotAcceptable:
+    offered = {fetch.representation.media_type for fetch in fetches}
+    asked = ", ".join(preference.range for preference in query.accept)
+    return NotAcceptable(
+        identifier=str(query.identifier), asked=asked, offered=tuple(sorted(offered))
+    )

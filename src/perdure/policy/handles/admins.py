@@ -1,0 +1,148 @@
+"""Who administers a handle, as its values say: HS_ADMIN and HS_VLIST. Pure.
+
+How it works: an administrator is an index and a handle, `300:21.T14999/ADMIN`: the secret lies in
+that value of that handle. `HS_ADMIN` values of a handle name administrators, or lists of them
+(`HS_VLIST`), each with twelve permissions.
+
+>>> Administrator.read("300%3A21.T14999/ADMIN")
+Administrator(index=300, handle='21.t14999/admin')
+>>> sorted(str(one) for one in permissions("000000000011"))
+['ADD_HANDLE', 'DELETE_HANDLE']
+
+What must stay true: following lists ends, however they refer to each other.
+
+Specification: RFC 3651 sections 3.2.1 and 3.2.6.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Self
+from urllib.parse import unquote
+
+import msgspec
+
+from perdure.errors import Unauthenticated
+from perdure.model.records import Value
+from perdure.policy.handles.values import ADMIN, VLIST
+
+MOST_LISTS = 16
+"""Lists that are followed to find an administrator."""
+ANY_INDEX = 0
+"""In HS_ADMIN: every value of the handle."""
+_USER = re.compile("([0-9]{1,10}):(.+)", re.ASCII | re.DOTALL)
+_TWELVE = re.compile("[01]{12}", re.ASCII)
+
+Values = Callable[[str], tuple[Value, ...]]
+"""The values of a handle; none where it is not known."""
+
+
+class Permission(enum.StrEnum):
+    """In the order of their bits, the lowest first (RFC 3651 section 3.2.1)."""
+
+    ADD_HANDLE = "ADD_HANDLE"
+    DELETE_HANDLE = "DELETE_HANDLE"
+    ADD_PREFIX = "ADD_PREFIX"
+    DELETE_PREFIX = "DELETE_PREFIX"
+    MODIFY_VALUE = "MODIFY_VALUE"
+    REMOVE_VALUE = "REMOVE_VALUE"
+    ADD_VALUE = "ADD_VALUE"
+    MODIFY_ADMIN = "MODIFY_ADMIN"
+    REMOVE_ADMIN = "REMOVE_ADMIN"
+    ADD_ADMIN = "ADD_ADMIN"
+    READ_VALUE = "READ_VALUE"
+    LIST_HANDLES = "LIST_HANDLES"
+
+
+_BITS = tuple(Permission)
+
+
+class Administrator(msgspec.Struct, frozen=True):
+    """A value of a handle, whose secret proves who somebody is."""
+
+    index: int
+    handle: str
+    """In lower case."""
+
+    def __str__(self) -> str:
+        return f"{self.index}:{self.handle}"
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """From a user name, which clients escape. Raises Unauthenticated."""
+        found = _USER.fullmatch(unquote(text))
+        if found is None:
+            raise Unauthenticated(reason="a user is INDEX:HANDLE, such as 300:21.T14999/ADMIN")
+        return cls(int(found[1]), found[2].lower())
+
+
+def permissions(text: str) -> frozenset[Permission]:
+    """Those that a text of twelve digits grants, the highest bit first."""
+    if not _TWELVE.fullmatch(text):
+        return frozenset()
+    return frozenset(one for one, digit in zip(_BITS, reversed(text), strict=True) if digit == "1")
+
+
+def granted(
+    user: Administrator, values: tuple[Value, ...], values_of: Values
+) -> frozenset[Permission]:
+    """What a user may do to the handle with these values."""
+    found: frozenset[Permission] = frozenset()
+    for value in values:
+        if value.type.upper() == ADMIN and value.format == "admin":
+            entry = _reference(value.data)
+            if entry is not None and _includes(entry, user, values_of):
+                found |= permissions(str(_object(value.data).get("permissions", "")))
+    return found
+
+
+def _includes(entry: Administrator, user: Administrator, values_of: Values) -> bool:
+    """Whether an entry is the user, or a list with the user in it, looked at as they are written:
+    where there are too many lists, nobody's rights depend on chance."""
+    waiting, seen = deque([entry]), {entry}
+    followed = 0
+    while waiting:
+        one = waiting.popleft()
+        if one.handle == user.handle and one.index in (user.index, ANY_INDEX):
+            return True
+        if followed == MOST_LISTS:
+            return False
+        followed += 1
+        for value in values_of(one.handle):
+            if value.type.upper() == VLIST and one.index in (value.index, ANY_INDEX):
+                for found in _references(value.data):
+                    if found not in seen:
+                        waiting.append(found)
+                        seen.add(found)
+    return False
+
+
+def _reference(data: str) -> Administrator | None:
+    return _as_administrator(_object(data))
+
+
+def _references(data: str) -> list[Administrator]:
+    """Those in a list; nobody, where a client wrote something else than a list."""
+    try:
+        listed = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return []
+    if not isinstance(listed, list):
+        return []
+    found = [_as_administrator(one) for one in listed if isinstance(one, dict)]
+    return [one for one in found if one is not None]
+
+
+def _object(data: str) -> dict[str, Any]:
+    found = msgspec.json.decode(data)
+    return found if isinstance(found, dict) else {}
+
+
+def _as_administrator(one: dict[str, Any]) -> Administrator | None:
+    handle, index = one.get("handle"), str(one.get("index", ""))
+    if not isinstance(handle, str) or not re.fullmatch("[0-9]{1,10}", index, re.ASCII):
+        return None
+    return Administrator(int(index), handle.lower())

@@ -1,0 +1,178 @@
+"""What a write to a handle makes of its record. Pure.
+
+How it works: a client's request becomes the whole new list of values (`put`, `without`), which the
+write door makes the record's own (`assign`): values of type `URL` and `10320/loc` become its
+locations, by the rules that hold for all locations; the rest is kept.
+
+What must stay true: a location that promised a digest goes only where the bytes stay (section
+3.6.2 of the PDI draft, by `perdure.policy.binding`); a value that did not change keeps its time.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from perdure.errors import Conflict
+from perdure.ids import Identifier
+from perdure.model.records import Location, Outcome, Record, Tombstone, Value
+from perdure.policy import binding, templates
+from perdure.policy.handles import loc, namespace, values
+from perdure.policy.handles.values import is_secret, is_url
+
+DELETED = "deleted by an administrator of the handle"
+"""The reason that tells a handle that may be made anew from one that was withdrawn for ever."""
+
+
+def put(current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool) -> tuple[Value, ...]:
+    """The values after a write: only those sent, or those sent among the others.
+
+    A secret that comes back as it was shown stays what it is.
+    """
+    before = {one.index: one for one in current}
+    kept = {} if whole else dict(before)
+    for one in sent:
+        held = before.get(one.index)
+        if is_secret(one) and not one.data:
+            if held is None or not is_secret(held):
+                continue
+            one = msgspec.structs.replace(one, data=held.data)
+        kept[one.index] = one
+    return tuple(kept[index] for index in sorted(kept))
+
+
+def without(current: tuple[Value, ...], indexes: frozenset[int]) -> tuple[Value, ...]:
+    """The values after some were removed."""
+    return tuple(one for one in current if one.index not in indexes)
+
+
+def assign(
+    identifier: Identifier, record: Record, new: tuple[Value, ...], at: str, by: str
+) -> tuple[Record, Outcome]:
+    """The record with exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
+    _check(new)
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    changed = _located(identifier, record, _places(new), at, by)
+    dated = _dated({one.index: one for one in values.values_of(record)}, new, at)
+    changed = msgspec.structs.replace(changed, values=dated)
+    same = changed.locations == record.locations and dated == values.values_of(record)
+    return (record, Outcome.UNCHANGED) if same else (changed, Outcome.CHANGED)
+
+
+def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
+    """The record with these values besides its own, and the locations that they name.
+
+    Raises Conflict where one index has two values, and what `assign` raises.
+    """
+    held = {one.index: one for one in record.values}
+    for one in more:
+        before = held.setdefault(one.index, one)
+        if (before.type, before.format, before.data) != (one.type, one.format, one.data):
+            raise Conflict(
+                identifier=str(identifier),
+                reason=f"the value {one.index} is another one already",
+                current=f"{before.type}",
+            )
+    new = tuple(held[index] for index in sorted(held))
+    _check(new)
+    known = {one.uri for one in record.locations}
+    places = _places(new)
+    added = tuple(place or Location(uri=uri) for uri, place in places.items() if uri not in known)
+    if added:
+        record, _ = binding.bind(identifier, record, added)
+    return msgspec.structs.replace(record, values=new)
+
+
+def _check(new: tuple[Value, ...]) -> None:
+    """Raises InvalidRequest or TooLarge for values that cannot be kept or carried out."""
+    values.check(new)
+    for one in new:
+        if one.type == values.TEMPLATE:
+            templates.of_record(one.data)
+        elif one.type == namespace.TYPE:
+            namespace.Namespace.read(one.data)
+
+
+def _places(new: tuple[Value, ...]) -> dict[str, Location | None]:
+    """Where the values say that the thing lies; what a `10320/loc` says of a place counts, and
+    None stands where there is an address only."""
+    found: dict[str, Location | None] = {}
+    for one in new:
+        if one.type == loc.TYPE:
+            found |= {location.uri: location for location in loc.read(one.data)}
+    for one in new:
+        if is_url(one):
+            found.setdefault(one.data, None)
+    return found
+
+
+def _located(
+    identifier: Identifier,
+    record: Record,
+    places: dict[str, Location | None],
+    at: str,
+    by: str,
+) -> Record:
+    """The record with locations at these places and no others."""
+    kept = {one.uri: one for one in record.locations}
+    said = _places(record.values)  # what was bound since stays, where the values say the same
+    bound = [
+        msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
+        if place is not None and uri in kept
+        else place or Location(uri=uri)
+        for uri, place in places.items()
+        if uri not in kept or (place is not None and place != said.get(uri))
+    ]
+    changed = record
+    if bound:
+        changed, _ = binding.bind(identifier, record, tuple(bound))
+    for location in record.locations:
+        if location.uri not in places:
+            binding.plan_break(identifier, changed, location, None)  # refuses to lose bytes
+            changed = binding.broken(changed, location, by, at)
+    return changed
+
+
+def _dated(before: dict[int, Value], new: tuple[Value, ...], at: str) -> tuple[Value, ...]:
+    def dated(one: Value) -> Value:
+        held = before.get(one.index)
+        if held is not None and held == msgspec.structs.replace(one, at=held.at):
+            return held
+        return msgspec.structs.replace(one, at=at)
+
+    return tuple(dated(one) for one in sorted(new, key=lambda one: one.index))
+
+
+# deleting, where that is allowed
+# -------------------------------
+
+
+def is_mutable(prefix: str, mutable: tuple[str, ...]) -> bool:
+    """Whether handles with this prefix can be deleted and made anew."""
+    return prefix.lower() in mutable
+
+
+def undeletable(identifier: Identifier) -> Conflict:
+    """Why a handle is not deleted: what was given out stays (PDI section 2.1)."""
+    reason = "identifiers of its prefix are never deleted; withdraw it"
+    return Conflict(identifier=str(identifier), reason=reason, current=None)
+
+
+def deleted(identifier: Identifier, record: Record, at: str, by: str) -> Record:
+    """The record of a handle after it was deleted. Raises Conflict where bytes are held."""
+    if record.versions:
+        raise Conflict(
+            identifier=str(identifier), reason="bytes are bound to it for ever", current=None
+        )
+    tombstone = Tombstone(reason=DELETED, at=at, by=by)
+    return msgspec.structs.replace(record, values=(), locations=(), tombstone=tombstone)
+
+
+def is_deleted(record: Record) -> bool:
+    """Whether a handle was deleted and may be made anew."""
+    return record.tombstone is not None and record.tombstone.reason == DELETED
+
+
+def anew(record: Record) -> Record:
+    """The record of a deleted handle, as it begins again."""
+    return msgspec.structs.replace(record, tombstone=None)

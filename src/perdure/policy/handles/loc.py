@@ -1,0 +1,106 @@
+"""`10320/loc`: several locations in one handle value, with weights and countries. Pure.
+
+How it works: the value is a small XML document,
+
+    <locations chooseby="locatt,country,weighted">
+      <location id="0" href="http://uk.example/" country="gb" weight="0" />
+    </locations>
+
+whose `location` elements become `perdure.model.records.Location`s: `country` is the region,
+`weight` the weight (1 if not said; fractions are scaled up, all of a value alike). Other attributes
+stay in the value, which is kept as it came.
+
+What must stay true: nothing of the XML is trusted. A document type declaration is refused before
+the parser sees it, and without one there is no entity to expand or to fetch.
+
+Specification: "10320/loc handle type", Handle.Net technical manual version 9, section 3.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from xml.etree import ElementTree
+
+from perdure.errors import InvalidRequest
+from perdure.model.records import Location
+
+TYPE = "10320/loc"
+LONGEST = 100_000
+"""Characters of a value that is XML."""
+_DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_MOST = 1000  # locations in one value
+_SCALE = 1000  # for weights with fractions
+_HEAVIEST = Decimal(1_000_000)
+
+
+def parsed(text: str, what: str) -> ElementTree.Element:
+    """The root of a small XML document without declarations. Raises InvalidRequest.
+
+    `what` names it in the message.
+    """
+    if len(text) > LONGEST:
+        raise _refused(what, f"more than {LONGEST} characters")
+    if _DECLARATION.search(text):
+        raise _refused(what, "document type and entity declarations are not read")
+    try:
+        return ElementTree.fromstring(text)  # noqa: S314  (no declaration: no entity, no file)
+    except ElementTree.ParseError as error:
+        raise _refused(what, f"it is no XML: {error}") from error
+
+
+def read(text: str) -> tuple[Location, ...]:
+    """The locations of a value, in order. Raises InvalidRequest."""
+    root = parsed(text, TYPE)
+    if root.tag != "locations":
+        raise _refused(TYPE, "its root is 'locations'")
+    found = [one for one in root if one.tag == "location" and one.get("href")]
+    if len(found) > _MOST:
+        raise _refused(TYPE, f"more than {_MOST} locations")
+    weights = [_weight(one.get("weight", "1")) for one in found]
+    scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
+    return tuple(
+        Location(
+            uri=str(one.get("href")),
+            region=one.get("country") or None,
+            weight=int(weight * scale),
+        )
+        for one, weight in zip(found, weights, strict=True)
+    )
+
+
+def without(text: str, gone: set[str]) -> str:
+    """The value without the locations at these URIs."""
+    root = parsed(text, TYPE)
+    for one in list(root):
+        if one.tag == "location" and one.get("href") in gone:
+            root.remove(one)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def moved(text: str, target: Callable[[str], str | None]) -> str | None:
+    """The value with the locations at the addresses that `target` gives; None where none moves."""
+    root = parsed(text, TYPE)
+    places = [one for one in root if one.tag == "location"]
+    new = [target(one.get("href", "")) for one in places]
+    if not any(new):
+        return None
+    for one, uri in zip(places, new, strict=True):
+        if uri is not None:
+            one.set("href", uri)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _weight(text: str) -> Decimal:
+    try:
+        weight = Decimal(text.strip())
+    except InvalidOperation:
+        weight = Decimal(-1)
+    if not (weight.is_finite() and 0 <= weight <= _HEAVIEST):
+        raise _refused(TYPE, f"weight {text[:40]!a} is no number from 0 to {_HEAVIEST}")
+    return weight
+
+
+def _refused(what: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(what=f"value of type {what}", reason=reason, rule=None)

@@ -1,0 +1,205 @@
+"""HS_NAMESPACE: templates of the Handle System, which make handles that nobody registered. Pure.
+
+The handle of a prefix (`0.NA/21.T14999`), or any handle, may have a value of this type:
+
+    <namespace>
+      <template delimiter="@">
+        <foreach>
+          <if value="type" test="equals" expression="URL">
+            <if value="extension" test="matches" expression="box\\\\((.*),(.*)\\\\)" parameter="x">
+              <value data="${data}?x=${x[1]}&amp;y=${x[2]}" />
+            </if>
+            <else><value data="${data}?part=${extension}" /></else>
+          </if>
+          <else><value /></else>
+        </foreach>
+      </template>
+    </namespace>
+
+How it works: `Namespace.read` takes it apart, `values` applies it to the values of the base handle,
+the one in front of the delimiter. Known are `template`, `foreach`, `if` (`equals`, `matches`,
+`negate`), `else`, `value` and `notfound`, and the parameters `handle`, `base`, `extension` and,
+within `foreach`, `index`, `type`, `data` and `ttl`. Everything else is refused when it is read.
+Expressions are those of `perdure.policy.templates.expressions`, which are bounded.
+
+What must stay true: no more is written than `MOST_VALUES` values of bounded length; what stands in
+an extension is put into the data of a `URL` in escaped form.
+
+Specification: Handle.Net technical manual version 9, section 11 (Template Handles).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Self
+from urllib.parse import quote as escape
+from xml.etree.ElementTree import Element
+
+import msgspec
+
+from perdure.errors import InvalidRequest
+from perdure.model.records import Value
+from perdure.policy.handles import loc
+from perdure.policy.handles.values import MOST_VALUES, URL, is_secret
+from perdure.policy.templates.expressions import Expression
+
+TYPE = "HS_NAMESPACE"
+_ELEMENTS = ("template", "foreach", "if", "else", "value", "notfound")
+_MOST_ELEMENTS = 200
+_DEEPEST = 20
+_MOST_MATCHES = 50  # of expressions, for one handle
+_LONGEST_DATA = 8192  # characters
+_PARAMETER = re.compile(r"\$\{([a-z][a-z0-9]*)(?:\[([0-9]{1,2})\])?\}", re.ASCII | re.IGNORECASE)
+_KEPT = "/:;,@!$'()*-._~"
+
+
+class Namespace(msgspec.Struct, frozen=True):
+    """A template of the Handle System."""
+
+    delimiter: str
+    _root: Element
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises InvalidRequest."""
+        return cls(*_checked(text))
+
+    def split(self, name: str) -> tuple[str, str] | None:
+        """Base and extension of a handle; None where the delimiter does not stand in it."""
+        base, delimiter, extension = name.partition(self.delimiter)
+        return (base, extension) if delimiter and base else None
+
+    def values(
+        self, handle: str, base: str, extension: str, held: tuple[Value, ...]
+    ) -> tuple[Value, ...] | None:
+        """The values of a handle that is made from a base with these; None where it is not."""
+        told = {"handle": (handle,), "base": (base,), "extension": (extension,)}
+        writer = _Writer(held)
+        try:
+            made = list(writer.run(self._root, told, None))
+        except _Stop:
+            return None
+        return tuple(made) or None
+
+
+@lru_cache(maxsize=256)
+def _checked(text: str) -> tuple[str, Element]:
+    root = loc.parsed(text, TYPE)
+    template = next((one for one in root.iter("template")), None)
+    if root.tag != "namespace" or template is None or not template.get("delimiter"):
+        raise _refused("a namespace with a template, and a delimiter, is needed")
+    if sum(1 for _ in template.iter()) > _MOST_ELEMENTS:
+        raise _refused(f"there are more than {_MOST_ELEMENTS} elements")
+    _check(template, 0)
+    return str(template.get("delimiter")), template
+
+
+def _check(element: Element, depth: int) -> None:
+    if element.tag not in _ELEMENTS or depth > _DEEPEST:
+        raise _refused(f"the element {element.tag[:40]!a} is not known, or too deep")
+    if element.tag == "if":
+        if element.get("test") not in ("equals", "matches"):
+            raise _refused("a test is 'equals' or 'matches'")
+        if element.get("test") == "matches":
+            Expression.read(element.get("expression", ""))
+    for one in element:
+        _check(one, depth + 1)
+
+
+class _Stop(Exception):
+    """There is no such handle, says the template, or it asks for too much."""
+
+
+_Parameters = Mapping[str, tuple[str, ...]]
+
+
+class _Writer:
+    """Carries a template out, once."""
+
+    def __init__(self, held: tuple[Value, ...]) -> None:
+        self._held = held
+        self._matches = 0
+        self._written = 0
+
+    def run(self, element: Element, told: _Parameters, current: Value | None) -> Iterator[Value]:
+        """The values that the children of an element write."""
+        passed: bool | None = None
+        for one in element:
+            if one.tag == "foreach":
+                for value in self._held:
+                    if not is_secret(value):
+                        yield from self.run(one, {**told, **_of(value)}, value)
+            elif one.tag == "if":
+                groups = self._test(one, told)
+                passed = groups is not None
+                if groups is not None:
+                    named = one.get("parameter")
+                    yield from self.run(one, {**told, named: groups} if named else told, current)
+            elif one.tag == "else":
+                if passed is False:
+                    yield from self.run(one, told, current)
+                passed = None
+            elif one.tag == "value":
+                yield self._value(one, told, current)
+            elif one.tag == "notfound":
+                raise _Stop
+
+    def _test(self, one: Element, told: _Parameters) -> tuple[str, ...] | None:
+        text = told.get(one.get("value", ""), ("",))[0]
+        expression = one.get("expression", "")
+        if one.get("test") == "equals":
+            groups: tuple[str, ...] | None = (text,) if text == expression else None
+        else:
+            self._matches += 1
+            if self._matches > _MOST_MATCHES:
+                raise _Stop
+            groups = Expression.read(expression).match(text)
+        if one.get("negate", "").lower() == "true":
+            return (text,) if groups is None else None
+        return groups
+
+    def _value(self, one: Element, told: _Parameters, current: Value | None) -> Value:
+        self._written += 1
+        if self._written > MOST_VALUES:
+            raise _Stop
+        before = current or Value(index=self._written, type=URL, data="")
+        kind = one.get("type", before.type)
+        url = kind == URL
+
+        def parameter(found: re.Match[str]) -> str:
+            texts = told.get(found[1], ())
+            number = int(found[2] or 0)
+            text = texts[number] if number < len(texts) else ""
+            return escape(text, safe=_KEPT) if url and found[1] != "data" else text
+
+        data = (
+            before.data
+            if "data" not in one.attrib
+            else _PARAMETER.sub(parameter, one.attrib["data"])
+        )
+        index = one.get("index", "")
+        if len(data) > _LONGEST_DATA and "data" in one.attrib:
+            raise _Stop
+        return msgspec.structs.replace(
+            before,
+            index=int(index) if re.fullmatch("[1-9][0-9]{0,8}", index) else before.index,
+            type=kind,
+            data=data,
+        )
+
+
+def _of(value: Value) -> dict[str, tuple[str, ...]]:
+    return {
+        "index": (str(value.index),),
+        "type": (value.type,),
+        "data": (value.data,),
+        "ttl": (str(value.ttl),),
+    }
+
+
+def _refused(reason: str) -> InvalidRequest:
+    return InvalidRequest(
+        what=f"value of type {TYPE}", reason=reason, rule="docs/reference/templates.md"
+    )

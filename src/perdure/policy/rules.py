@@ -1,0 +1,404 @@
+"""What may be minted, committed, described and withdrawn: pure functions over records.
+
+How it works: each write is planned here before a byte is stored. A function takes the record as it
+stands (or None) and what is asked, and gives the record as it will be, or raises. Where bytes come
+along, planning and building are two steps, because a representation says where its bytes lie and
+they lie nowhere before the plan is accepted. Locations and aliases have a module of their own,
+`perdure.policy.binding`.
+
+What must stay true (PDI sections 2.1, 2.6, 3.6): the namespace is monotonic. No function here
+returns a record with fewer versions, fewer representations or other digests than it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+import msgspec
+import pycountry
+
+from perdure import formats
+from perdure.errors import (
+    Conflict,
+    InvalidRequest,
+    NoSuchVersion,
+    NotFound,
+    PreconditionFailed,
+    UnknownAuthority,
+    quote,
+)
+from perdure.ids import Identifier, grammar
+from perdure.ids.pdi import Pdi
+from perdure.model import about as description
+from perdure.model.about import About, Attachment
+from perdure.model.records import (
+    Content,
+    Location,
+    Outcome,
+    Proposal,
+    Record,
+    Representation,
+    Tombstone,
+    Version,
+)
+from perdure.policy.naming import canonical_format, qualified, refused, same_format
+
+_VERSIONS_END = 10**grammar.NUMERAL_DIGITS
+_TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
+
+
+# Minting
+# -------
+
+
+@cache
+def _countries() -> frozenset[str]:
+    """ISO 3166-1 alpha-2 codes, officially assigned or formerly used, in lower case."""
+    past = (getattr(country, "alpha_2", None) for country in pycountry.historic_countries)
+    present = (country.alpha_2 for country in pycountry.countries)
+    return frozenset(code.lower() for code in (*present, *past) if code)
+
+
+@lru_cache(maxsize=1024)
+def check_series(series: str, owned: tuple[str, ...]) -> None:
+    """Raises UnknownAuthority or, where it ends in no country, InvalidRequest (section 2.2)."""
+    if series not in owned:
+        raise UnknownAuthority(authority=series, known=owned)
+    country = series.rpartition(".")[2]
+    if country not in _countries():
+        raise InvalidRequest(
+            what=f"series {series}",
+            reason=f"{country!r} is no ISO 3166 code of a country, present or former",
+            rule="ruling pdi-series",
+        )
+
+
+def check_not_empty(uid: str) -> None:
+    """Raises InvalidRequest for a name of no characters."""
+    if not uid:
+        raise InvalidRequest(what="unique-id ''", reason="it is empty: leave it out", rule=None)
+
+
+def check_unique_id(uid: str) -> None:
+    """Raises InvalidRequest where a unique-id is asked for that the daily counter will hand out."""
+    if uid.isascii() and uid.isdigit():
+        raise InvalidRequest(
+            what=f"unique-id {uid}",
+            reason="numbers are handed out in order, without gaps",
+            rule="section 2.4: leave the unique-id out, or choose one that is not a number",
+        )
+
+
+# Taking in what was named elsewhere or earlier
+# ---------------------------------------------
+
+
+def check_day(identifier: Pdi, today: str) -> None:
+    """Raises InvalidRequest for a day to come in a series that is minted here.
+
+    Names are minted on their day, and its numbers begin at 1. `today`: `2026/11/21`.
+    """
+    date = identifier.date
+    if date is not None and (date > today or len(date) > len("YYYY/MM/DD")):
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason="its day has not come yet, and names are minted on their day",
+            rule="section 2.3",
+        )
+
+
+def check_serial(identifier: Pdi, today: str, last: int) -> None:
+    """Raises InvalidRequest for a serial number of today beyond the last one, in a series that is
+    minted here: the counter would go on behind it, and leave a gap."""
+    if identifier.date == today and (identifier.serial or 0) > last:
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason=f"the numbers of today go up to {last}: they are handed out in order",
+            rule="section 2.4: mint the next number, or choose a unique-id that is not a number",
+        )
+
+
+# Committing bytes
+# ----------------
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """Which version the contents become, and those of them that are not held yet."""
+
+    version: int
+    fresh: tuple[Content, ...]
+
+
+def checked_contents(
+    identifier: Identifier | str, contents: tuple[Content, ...]
+) -> tuple[Content, ...]:
+    """The contents, with their formats in canonical form; the identifier is for messages.
+
+    Raises InvalidRequest for what must not get into a header or would give one format twice,
+    MalformedIdentifier for a format that no PDI can have.
+    """
+    if not contents:
+        raise refused(identifier, "there are no bytes to commit", None)
+    checked: list[Content] = []
+    for content in contents:
+        format = canonical_format(content.format)
+        if checked and any(same_format(format, other.format) for other in checked):
+            raise refused(identifier, "a format stands twice in one version", "section 2.6")
+        _check_media_type(content.media_type)
+        check_token("charset", content.charset)
+        check_token("language", content.language)
+        same = content.format == format
+        checked.append(content if same else msgspec.structs.replace(content, format=format))
+    return tuple(checked)
+
+
+@lru_cache(maxsize=1024)
+def _check_media_type(text: str) -> None:
+    """Raises InvalidRequest for what is no media type. Cached: they are few."""
+    formats.MediaType.parse(text)
+
+
+def plan_commit(
+    identifier: Identifier, record: Record, contents: tuple[Content, ...], version: int | None
+) -> Plan:
+    """Decides where contents go. Raises Conflict, NoSuchVersion or InvalidRequest.
+
+    "Any machine representation (byte sequence) associated with formats of a versioned PDI never
+    changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
+    incremented" (section 2.6).
+    """
+    contents = checked_contents(identifier, contents)
+    numbers = version_numbers(record)
+    highest = max(numbers, default=0)
+    if version is None:
+        repeated = highest and all(_promised(record, highest, one) for one in contents)
+        return plan_version(identifier, record, contents, highest if repeated else highest + 1)
+    if version > highest + 1:
+        raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
+    return plan_version(identifier, record, contents, version)
+
+
+def version_meant(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
+    """The version that bytes are for which are committed under a name with this version, and None
+    for the next one: for that, the name of bytes that are others asks, too.  # ruling: http-put
+    """
+    version = record.version(number) if number is not None else None
+    for content in contents:
+        held = held_as(version, content.format)
+        if held is not None and held.sha512 != content.sha512:
+            return None
+    return number
+
+
+def check_format_named(named: str | None, found: Iterable[str]) -> None:
+    """Raises InvalidRequest where a name says a format that is none of those of the bytes."""
+    if named is None or any(same_format(one, named) for one in found):
+        return
+    others = ", ".join(found)
+    raise InvalidRequest(
+        what=f"format {quote(named)}",
+        reason=f"the bytes are declared or found to be {others}: leave the format out or mend it",
+        rule="rulings pdi-token, pdi-charset",
+    )
+
+
+def plan_version(
+    identifier: Identifier, record: Record, contents: tuple[Content, ...], number: int
+) -> Plan:
+    """The contents become formats of this version. Raises Conflict or InvalidRequest."""
+    if number < 1:
+        raise refused(identifier, "versions are counted from 1", "section 2.6")
+    if record.tombstone:
+        raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
+    version = record.version(number)
+    if version and version.tombstone:
+        reason = f"version {number} was withdrawn"
+        raise Conflict(identifier=str(identifier), reason=reason, current=None)
+    fresh = []
+    for content in contents:
+        held = held_as(version, content.format)
+        if held is None:
+            fresh.append(content)
+        elif held.sha512 != content.sha512:
+            raise Conflict(
+                identifier=str(qualified(identifier, number, content.format)),
+                reason="it is bound to other bytes for ever; commit the new bytes as a new version",
+                current=f"sha512 {held.sha512}",
+            )
+    plan = Plan(number, tuple(fresh))
+    check_promises(identifier, record, plan)
+    return plan
+
+
+def version_numbers(record: Record) -> tuple[int, ...]:
+    """The versions that are known, here or elsewhere, in order."""
+    held = {version.number for version in record.versions}
+    elsewhere = {location.version for location in record.locations if location.version}
+    return tuple(sorted(held | elsewhere))
+
+
+def held_as(version: Version | None, format: str) -> Representation | None:
+    """The representation in this format, whichever of its names was used to commit it."""
+    if version is None:
+        return None
+    aliases = (one for one in version.representations if same_format(one.format, format))
+    return version.find(format) or next(aliases, None)
+
+
+def _promised(record: Record, number: int, content: Content) -> bool:
+    """Whether these bytes are those of a version already, held here or at a location."""
+    version = record.version(number)
+    if version and version.tombstone:
+        return False
+    held = held_as(version, content.format)
+    if held is not None:
+        return held.sha512 == content.sha512
+    return any(
+        location.sha512 == content.sha512 and _holds(location, number, content.format)
+        for location in record.locations
+    )
+
+
+def _holds(location: Location, number: int, format: str) -> bool:
+    """Whether a location is bound as this version and format."""
+    return (
+        location.version == number
+        and location.format is not None
+        and same_format(location.format, format)
+    )
+
+
+def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
+    """Raises Conflict where a location has promised other bytes for what is committed."""
+    for content in plan.fresh:
+        for location in record.locations:
+            if location.sha512 not in (None, content.sha512) and _holds(
+                location, plan.version, content.format
+            ):
+                raise Conflict(
+                    identifier=str(qualified(identifier, plan.version, content.format)),
+                    reason=f"the location {location.uri} is bound with another digest",
+                    current=f"sha512 {location.sha512}",
+                )
+
+
+def with_representations(
+    record: Record, number: int, added: tuple[Representation, ...], at: str
+) -> Record:
+    """The record with representations added to a version, which is made where it is new."""
+    held = record.version(number)
+    if held is None:
+        version = Version(number=number, at=at, representations=added)
+    else:
+        late = tuple(msgspec.structs.replace(one, at=at) for one in added)
+        version = msgspec.structs.replace(held, representations=held.representations + late)
+    return with_version(record, version)
+
+
+def with_version(record: Record, version: Version) -> Record:
+    """The record with this version, in place of the one of its number where there is one."""
+    others = (one for one in record.versions if one.number != version.number)
+    versions = tuple(sorted((*others, version), key=lambda one: one.number))
+    return msgspec.structs.replace(record, versions=versions)
+
+
+def check_token(name: str, value: str | None) -> None:
+    """Raises InvalidRequest for a value that could not stand in a header as it is."""
+    if value is not None and not _TOKEN.fullmatch(value):
+        reason = "letters, digits and -._:+/ are allowed, 100 at most"
+        raise InvalidRequest(what=f"{name} {value[:100]!a}", reason=reason, rule=None)
+
+
+# Describing
+# ----------
+
+
+def describe(
+    record: Record, about: About | None, attached: tuple[Attachment, ...] | None
+) -> tuple[Record, Outcome]:
+    """The record with another description, other attached records, or both; None: as they were.
+
+    What was withdrawn can still be described: what it was is what a tombstone is asked for.
+    Raises InvalidRequest.
+    """
+    changed = record
+    if about is not None:
+        kept = None if about == About() else description.checked(about)
+        changed = msgspec.structs.replace(changed, about=kept)
+    if attached is not None:
+        attached = description.checked_attached(attached)
+        changed = msgspec.structs.replace(changed, attached=attached)
+    return changed, Outcome.UNCHANGED if changed == record else Outcome.CHANGED
+
+
+# Withdrawing
+# -----------
+
+
+def withdraw(
+    identifier: Identifier, record: Record, tombstone: Tombstone, version: int | None
+) -> tuple[Record, Outcome]:
+    """The record with a tombstone on itself or one version. What is gone stays gone."""
+    if not tombstone.reason.strip():
+        raise refused(identifier, "a reason must be given", None)
+    if record.tombstone:
+        return record, Outcome.UNCHANGED
+    if version is None:
+        return msgspec.structs.replace(record, tombstone=tombstone), Outcome.CHANGED
+    numbers = version_numbers(record) or ((1,) if record.minted else ())
+    if version not in numbers:
+        raise NoSuchVersion(identifier=str(identifier), version=version, versions=numbers)
+    held = record.version(version)
+    if held and held.tombstone:
+        return record, Outcome.UNCHANGED
+    return buried(record, version, tombstone), Outcome.CHANGED
+
+
+def proposed(record: Record, proposal: Proposal) -> Record:
+    """The record with a withdrawal proposed, in place of any earlier proposal."""
+    return msgspec.structs.replace(record, proposal=proposal)
+
+
+def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
+    """The proposal that a withdrawal by this actor seconds; None where it is the first word."""
+    proposal = record.proposal
+    if proposal is None or proposal.version != version or proposal.by == by:
+        return None
+    return proposal
+
+
+def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
+    """The record with a tombstone on a version, whether bytes of it are held here or not."""
+    held = record.version(number) or Version(number=number, at=tombstone.at)
+    return with_version(record, msgspec.structs.replace(held, tombstone=tombstone))
+
+
+# Who may
+# -------
+
+
+def known(identifier: Identifier, record: Record | None) -> Record:
+    """The record. Raises NotFound where there is none."""
+    if record is None:
+        raise NotFound(identifier=str(identifier))
+    return record
+
+
+def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:
+    """Raises PreconditionFailed where the caller saw another revision (`If-Match`)."""
+    if expect is not None and expect != record.revision:
+        raise PreconditionFailed(
+            identifier=str(identifier),
+            reason=f"revision {expect} was expected",
+            current=f"revision {record.revision}",
+        )
+
+
+def check_unknown(identifier: Identifier, expect: int | None) -> None:
+    """Raises PreconditionFailed where the caller saw a record that is not there."""
+    if expect:
+        raise PreconditionFailed(
+            identifier=str(identifier), reason=f"revision {expect} was expected", current="unknown"
+        )

@@ -1,0 +1,1 @@
+"""The road of reads: from a query to what it resolves to."""

@@ -1,0 +1,264 @@
+"""The read door: what a reader asks, answered from the registry and the segments.
+
+How it works: `resolve` fetches the record and lets `perdure.policy.decide` choose the step.
+Listings walk key ranges: a pattern with a wildcard in front of something fixed jumps over the days
+that cannot match. `names` and `named` follow what records refer to, in both directions.
+
+What must stay true: a page costs no more than its own length plus a bounded number of jumps,
+however many identifiers lie around it; a cursor stays valid whatever is added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from msgspec.structs import replace
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.ids import Identifier, parse, pdi
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import resource_key
+from perdure.ids.urls import spellings
+from perdure.model.records import Interval, Location, Page, Query, Record, Representation, Step
+from perdure.policy.decide import decide
+from perdure.policy.naming import identify, qualified, same_format
+from perdure.storage.ports import Records
+from perdure.storage.segments.directory import Segments
+
+_MOST_ROWS = 512  # records fetched at a time
+_MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
+_MOST_NAMES = 1000  # followed from alias to alias
+
+
+class Resolver:
+    """Reads one registry. Safe to use from several threads."""
+
+    def __init__(self, records: Records, segments: Segments) -> None:
+        self.records = records
+        self.segments = segments
+
+    def record(self, identifier: Identifier) -> Record | None:
+        return self.records.record(identifier.key)
+
+    def resolve(self, query: Query) -> Step:
+        """What to do about a query; about an alias, what to do about what it names.
+
+        Raises NotFound, NoSuchVersion or NotAcceptable.
+        """
+        record = self.record(query.identifier)
+        meant = self.meant(query.identifier) if record is None else None
+        if meant is not None:
+            return self.resolve(replace(query, identifier=meant))
+        return decide(query, record)
+
+    def read(self, held: Representation) -> bytes:
+        """All bytes of a representation."""
+        return self.segments.read(held.segment, held.offset, held.length)
+
+    # Listings
+    # --------
+
+    def listing(self, pattern: Pdi, *, cursor: str | None = None, limit: int = 1000) -> Page:
+        """A page of the identifiers that match a pattern or lie in an interval, in order.
+
+        A pattern that speaks of formats or versions lists representations, any other resources. A
+        page holds at most `limit` resources; an empty one with a cursor says: nothing so far.
+        `cursor` is that of the page before. Raises InvalidRequest for one that cannot be.
+        """
+        if cursor:
+            _check_cursor(pattern, cursor)
+        found: list[Identifier] = []
+        matched = 0
+        last = cursor or ""
+        for looked, (key, name, record) in enumerate(self._walk(pattern, cursor)):
+            if matched == limit or looked == _MOST_LOOKED:
+                return Page(identifiers=tuple(found), cursor=last)
+            members = _members(pattern, name, record)
+            matched += bool(members)
+            found += members
+            last = key
+        return Page(identifiers=tuple(found))
+
+    def _walk(self, pattern: Pdi, cursor: str | None) -> Iterator[tuple[str, Pdi, Record]]:
+        """Records from which the pattern may take something, in key order."""
+        low, high = pattern.key_range()
+        start = max(low, _after(cursor)) if cursor else low
+        rows = 16
+        while True:
+            batch = self.records.scan(start, high, limit=rows)
+            for key, record in batch:
+                name = identify(key, record)
+                if not isinstance(name, Pdi):
+                    raise TypeError(f"{name} lies among the PDIs")
+                jump = _next_day(pattern, name)
+                yield key, name, record
+                if jump is not None:
+                    start, rows = max(jump, _after(key)), 16
+                    break
+            else:
+                if len(batch) < rows:
+                    return
+                start, rows = _after(batch[-1][0]), min(rows * 4, _MOST_ROWS)
+
+    def interval(self, pattern: Pdi) -> Interval:
+        """The years, months or days in an interval that hold identifiers."""
+        low, high = pattern.key_range()
+        members: list[Pdi] = []
+        while key := self.records.first_key(low, high):
+            name = Pdi.from_key(key)
+            depth = 1 + sum(part is not None for part in (pattern.year, pattern.month))
+            date = "/".join(str(name.date).split("/")[:depth])
+            member = pdi.parse(f"pdi://{name.series}/{date}/")
+            if pattern.matches(member):
+                members.append(member)
+            _, low = member.key_range()
+        return Interval(pattern=pattern, members=tuple(members))
+
+    # Names
+    # -----
+
+    def names(self, identifier: Identifier) -> tuple[Identifier, ...]:
+        """All names of the same resource, as their owners say; the one asked about first."""
+        found: dict[str, Identifier] = {identifier.key: identifier}
+        waiting = [identifier]
+        while waiting and len(found) < _MOST_NAMES:
+            name = waiting.pop(0)
+            record = self.record(name)
+            for other in (*_aliases(record), *self._said_by_others(name)):
+                if other.key not in found:
+                    found[other.key] = other
+                    waiting.append(other)
+        return tuple(found.values())
+
+    def meant(self, alias: Identifier) -> Identifier | None:
+        """The one identifier whose record gives a name without a record of its own as an alias.
+
+        None for a part, and where there are several: nobody can tell which of them is meant.
+        """
+        if alias.whole is not alias or self.record(alias) is not None:
+            return None
+        known = self._said_by_others(alias)
+        return known[0] if len(known) == 1 else None
+
+    def _said_by_others(self, name: Identifier) -> list[Identifier]:
+        """The identifiers of records that give this one as an alias."""
+        return [
+            other
+            for other in self._referring(f"alias:{name.key}")
+            if any(alias.key == name.key for alias in _aliases(self.record(other)))
+        ]
+
+    def named(self, uri: str) -> tuple[Identifier, ...]:
+        """The identifiers that are bound to a location, in the spelling that is given first of all.
+
+        It is looked up under each of its `urls.spellings`, since locations are stored as they came.
+        """
+        found: dict[str, Identifier] = {}
+        for spelling in spellings(uri):
+            for name in self._referring(f"location:{spelling}"):
+                record = self.record(name)
+                same = (one for one in record.locations if one.uri == spelling) if record else ()
+                for location in same:
+                    exact = _exact(name, location)
+                    found.setdefault(str(exact), exact)
+        return tuple(found.values())
+
+    def same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
+        """The identifiers of representations that consist of the bytes with this digest."""
+        return tuple(
+            qualified(name, version.number, held.format)
+            for name in self._referring(f"sha512:{sha512}")
+            if (record := self.record(name)) is not None
+            for version in record.versions
+            for held in version.representations
+            if held.sha512 == sha512
+        )
+
+    def _referring(self, reference: str) -> list[Identifier]:
+        """Candidates: the index keeps hashes, and what it leads to must be looked at."""
+        return [
+            identify(key, record)
+            for key in self.records.referring(reference)
+            if (record := self.records.record(key)) is not None
+        ]
+
+
+def _aliases(record: Record | None) -> list[Identifier]:
+    return [parse(alias) for alias in record.aliases] if record else []
+
+
+def _exact(name: Identifier, location: Location) -> Identifier:
+    if location.version is not None and location.format:
+        return qualified(name, location.version, location.format)
+    return name
+
+
+def _members(pattern: Pdi, name: Pdi, record: Record) -> list[Identifier]:
+    """What of a record matches the pattern."""
+    if pattern.format is None:
+        return [name] if pattern.matches(name) else []
+    there = {
+        (version.number, held.format)
+        for version in record.versions
+        for held in version.representations
+    }
+    there |= {
+        (location.version, location.format)
+        for location in record.locations
+        if location.version is not None and location.format
+    }
+    if not there and record.minted:
+        there = {(1, record.minted)}
+    found = (qualified(name, version, format) for version, format in sorted(there))
+    return [one for one in found if isinstance(one, Pdi) and _matches(pattern, one)]
+
+
+def _matches(pattern: Pdi, one: Pdi) -> bool:
+    if pattern.format not in (None, "*", one.format) and same_format(
+        str(pattern.format), str(one.format)
+    ):
+        pattern = pattern.at(version=pattern.version, format=one.format)
+    return pattern.matches(one)
+
+
+def _check_cursor(pattern: Pdi, cursor: str) -> None:
+    """Raises InvalidRequest for what is no key of a resource in the range of the pattern."""
+    low, high = pattern.key_range()
+    with suppress(MalformedIdentifier):
+        if low <= cursor < high and not Pdi.from_key(cursor).is_interval:
+            return
+    raise InvalidRequest(
+        what=f"cursor {quote(cursor)}",
+        reason="it is none of this listing; take the one that the page before gives",
+        rule="docs/reference/http.md",
+    )
+
+
+def _after(key: str) -> str:
+    """The least text greater than a key."""
+    return key + "\0"
+
+
+def _next_day(pattern: Pdi, name: Pdi) -> str | None:
+    """Where to go on when a day cannot match: the key of the next one that can; None: it can."""
+    month, day = pattern.month, pattern.day
+    if month in (None, "*") and day in (None, "*"):
+        return None
+    year, here = int(str(name.year)), (str(name.month), str(name.day))
+    if month not in (None, "*", here[0]):
+        year += str(month) < here[0]
+        return _day_key(name.series, year, int(str(month)), day)
+    if day in (None, "*", here[1]):
+        return None
+    if str(day) > here[1]:
+        return _day_key(name.series, year, int(here[0]), day)
+    if month not in (None, "*"):
+        return _day_key(name.series, year + 1, int(here[0]), day)
+    following = int(here[0]) % 12 + 1
+    return _day_key(name.series, year + (following == 1), following, day)
+
+
+def _day_key(series: str, year: int, month: int, day: str | None) -> str:
+    date = f"{year:04d}/{month:02d}"
+    return resource_key(series, date if day in (None, "*") else f"{date}/{day}", None)

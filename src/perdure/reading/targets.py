@@ -1,0 +1,310 @@
+"""From a request target to an identifier, and from an identifier to a request target. Pure.
+
+How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
+or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). What
+has no colon in its path, or begins with `iiif/` or `api/handles/` (no scheme has a slash in its
+name), is a page of the server. A query is split off by the rule of the scheme:
+
+- PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
+  item is written `%3F`, another word that asks, or says what a POST does: `?nearest`, `?info`,
+  `?bind`, `?cursor=…&limit=…`. All else is the identifier, since an archived address has queries
+  of its own (ruling: pwid-form).
+- other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
+- all others (PDI, ARK, Handle …): at the first `?`.
+
+Percent-escapes stay as they are, for they are a part of the identifier, with three exceptions:
+the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI where none can belong
+to it, and in an ARK or URN that is known up to there only, is the `#` in front of a part (ruling:
+fragment-transport); an identifier whose first colon is escaped was escaped as a whole.
+
+What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
+the f-components of URNs aside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from urllib.parse import quote as escape
+from urllib.parse import unquote, unquote_plus, unquote_to_bytes
+
+import msgspec
+
+from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.ids import Identifier, parse
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.parts import media
+from perdure.policy.unfolding import apart
+
+_OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
+_PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
+_OF_PWID = re.compile(r"\?nearest(?:&(?:info|(?:cursor|limit)=[^&?#]*+))*+\Z")
+_OF_PWID_URN = re.compile(
+    r"\?(?:(?:info|landing|linkset|history|locations|members|nearest|metadata|cite"
+    r"|register|bind|break|alias|withdraw"
+    r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
+)
+_URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
+_ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
+_HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
+_PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
+_KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
+_KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
+# identifiers or URIs follow these, escaped or not
+_PAGES = ("iiif/", "timegate/", "timemap/", "replay/", "api/handles/")
+_MOST_HASHES = 4  # escaped ones, that a part may stand behind
+_FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
+
+ABOUT = frozenset(("", "?", "info"))
+"""What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
+_BARE = ("metadata", "cite")
+"""Parameters that may stand without a value."""
+_VERBS = ("info", "landing", "linkset", "locations", "history", "members")
+_TYPED = ("quote", "before", "after")
+"""Parameters that come from a form, in which a space is written `+`."""
+_PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
+               "region")  # fmt: skip
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A request target, taken apart."""
+
+    text: str
+    """An identifier as it was sent, or the path of a page without the slash in front."""
+    question: str | None
+    """What follows the `?`; None where there is none, which differs from an empty one."""
+
+    @property
+    def is_page(self) -> bool:
+        """Whether this is a page of the server: no identifier is without a colon."""
+        if self.text.startswith(_PAGES):
+            return True
+        return ":" not in self.text.partition("?")[0] and not is_escaped(self.text)
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked about an identifier."""
+
+    verb: str = ""
+    """`info`, `locations`, `history` or, of a POST, an operation; empty for the thing itself."""
+    part: str | None = None
+    delimiter: str = "?part="
+    """What stood in front of the part."""
+    cursor: str | None = None
+    limit: int | None = None
+    nearest: bool = False
+    """Of a PWID: whether a capture near to the one that it names will do."""
+    append: str | None = None
+    """What to put behind the address that the thing itself is redirected to."""
+    metadata: str | None = None
+    """A format of metadata; empty for whichever is wanted most."""
+    cite: str | None = None
+    """A style of citation; empty for the usual one."""
+    locale: str | None = None
+    inflection: str = ""
+    """`?` or `??`, where one of them was all that was asked."""
+    region: str | None = None
+    """Where the reader is, or wants to be sent to."""
+    quote: str | None = None
+    """A passage of a text, whose identifier is asked for."""
+    before: str | None = None
+    """What stands before it; `after` what stands behind."""
+    after: str | None = None
+
+
+def read_target(raw: bytes) -> Target:
+    """Take a target apart: visible ASCII, as the server's protocol classes give it."""
+    text = raw.decode("ascii")
+    if text[0] == "/":
+        text = text[1:]
+    elif address := _OUR_ADDRESS.match(text):
+        text = text[address.end() :].removeprefix("/")
+    at = text.find("?")
+    if at >= 0 and _PWID.match(text):
+        at = text.rfind("?")
+        asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
+        return Target(text[:at], text[at + 1 :]) if asks else Target(text, None)
+    if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
+        return Target(text, None)
+    return Target(text[:at], text[at + 1 :])
+
+
+def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:
+    """Read what follows the `?`. Raises InvalidRequest for a word that asks nothing.
+
+    Unknown `name=value` pairs are passed over: whoever shares a link appends such things.
+    """
+    if text is None:
+        return Question()
+    if text in ABOUT and "info" in verbs:
+        return Question(verb="info", inflection="" if text == "info" else f"?{text}")
+    found: dict[str, str] = {}
+    for piece in text.split("&"):
+        name, equals, value = piece.partition("=")
+        if name in _BARE and (equals or verbs):
+            found[name] = unquote(value)
+        elif name in verbs and not value:
+            found["verb"] = name
+        elif name in _PARAMETERS and equals:
+            found[name] = unquote(value)
+        elif name in _TYPED and equals:
+            found[name] = unquote_plus(value)
+        elif name == "nearest" and not value:
+            found[name] = name
+        elif name and not equals:
+            raise InvalidRequest(
+                what=f"question {quote('?' + text)}",
+                reason=f"known are {', '.join(f'?{verb}' for verb in verbs)}",
+                rule="docs/reference/http.md",
+            )
+    if found.get("part") == "":
+        raise InvalidRequest(
+            what=f"question {quote('?' + text)}",
+            reason="an empty part is no part, and not the whole",
+            rule="docs/reference/parts.md",
+        )
+    if "t" in found and "part" not in found:  # as Annodex has it: ?t=15.0/30.0
+        found["part"] = str(media.read_time_query(found["t"]))
+    return Question(
+        verb=found.get("verb", ""),
+        part=found.get("part"),
+        cursor=found.get("cursor"),
+        append=found.get("urlappend"),
+        limit=_positive(found["limit"]) if "limit" in found else None,
+        nearest="nearest" in found,
+        metadata=found.get("metadata"),
+        cite=found.get("cite"),
+        locale=found.get("locale"),
+        region=found.get("region"),
+        quote=found.get("quote"),
+        before=found.get("before"),
+        after=found.get("after"),
+    )
+
+
+def _positive(text: str) -> int:
+    if re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
+        return int(text)
+    raise InvalidRequest(
+        what=f"limit {quote(text)}", reason="a positive number is needed", rule=None
+    )
+
+
+# identifiers
+# -----------
+
+
+def identify(text: str, part: str | None = None) -> Identifier:
+    """The identifier that stands in a target; a PDI with its part where that was given apart.
+
+    Raises MalformedIdentifier or UnknownScheme.
+    """
+    if is_escaped(text):
+        text = _decoded(text)
+    if "%" in text:
+        if _HANDLE.match(text):
+            text = text[:4] + _decoded(text[4:])
+        elif _PDI.match(text):
+            text = _with_hash(text)
+    if part is not None and _PDI.match(text):
+        text = f"{text}#{part}"
+    try:
+        return parse(text)
+    except MalformedIdentifier:
+        if "%23" not in text or "#" in text or not _PDI.match(text):
+            raise
+        return _with_part(text)
+
+
+def named(
+    text: str, is_known: Callable[[Identifier], bool], part: str | None = None
+) -> tuple[Identifier, str | None]:
+    """What a target names, and which part of it, where its scheme has no way to say so.
+
+    `part` is one that was given apart. Raises as `identify` does.
+    """
+    if part is not None:
+        return identify(text, part), part
+    return apart(text, identify, is_known=is_known)
+
+
+def is_escaped(text: str) -> bool:
+    """Whether a URI was escaped as a whole, its first colon included."""
+    return _ESCAPED.match(text) is not None
+
+
+def _decoded(text: str) -> str:
+    try:
+        return unquote_to_bytes(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedIdentifier(
+            text=text, at=0, expected="escaped UTF-8", rule="RFC 3986 section 2.5"
+        ) from error
+
+
+def _innermost(text: str) -> int:
+    """Where the PDI begins that a part belongs to: the one that is cited last."""
+    return text.lower().rindex("pdi:")
+
+
+def _with_part(text: str) -> Identifier:
+    """A PDI with `#` for the first `%23` behind which a part stands: the URL that a unique-id
+    encapsulates may have some of its own. Raises MalformedIdentifier."""
+    places = (one.start() for one in re.finditer("%23", text))
+    tried = islice((at for at in places if at >= _innermost(text)), _MOST_HASHES)
+    texts = [f"{text[:at]}#{text[at + 3 :]}" for at in tried] or [text]
+    for one in texts:
+        with suppress(MalformedIdentifier):
+            return parse(one)
+    return parse(texts[0])  # what is wrong with it
+
+
+def _with_hash(text: str) -> str:
+    """A PDI with `#` for the first `%23` behind the dot of its format, where no `%23` can be."""
+    start = _innermost(text)
+    before = text[start:].split("/", _FIRST_LEVELS)
+    if "#" in text or len(before) <= _FIRST_LEVELS:
+        return text
+    last = before.pop()
+    dot = last.find(".")
+    if dot < 0:
+        return text
+    last = last[:dot] + last[dot:].replace("%23", "#", 1)
+    return text[:start] + "/".join((*before, last))
+
+
+def path_of(identifier: Identifier) -> str:
+    """How an identifier is written in a target, behind the slash: a piece of a URI."""
+    if isinstance(identifier, Pdi):
+        return str(identifier).replace("#", "%23").replace("?", "%3f")
+    if isinstance(identifier, Pwid):
+        return identifier.urn  # the form in which nothing of the item can be taken for a query
+    if isinstance(identifier, Handle):
+        text = str(identifier)
+        return text[:4] + escape(text[4:], safe=_KEPT_IN_PATH)
+    return str(
+        identifier.whole
+    )  # RFC 8141 section 2.3.3: clients keep an f-component to themselves
+
+
+def part_path(whole: Identifier, part: str) -> str:
+    """How a part is written in a target, behind the slash: `%23` in a PDI, else `?part=`."""
+    if isinstance(whole, Pdi):
+        return path_of(parse(f"{whole}#{part}"))
+    return f"{path_of(whole)}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+
+
+def part_uri(whole: Identifier, part: str) -> str:
+    """A part as a URI reference."""
+    return str(parse(f"{whole}#{part}")) if isinstance(whole, Pdi) else part_path(whole, part)
+
+
+def uri_of(identifier: Identifier) -> str:
+    """An identifier as a URI: what `path_of` gives, with the `#` of a part as it is."""
+    if isinstance(identifier, Pdi):
+        return str(identifier)
+    return path_of(identifier)

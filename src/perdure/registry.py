@@ -1,0 +1,220 @@
+"""The one place where things are wired: a registry directory, opened for reading and writing.
+
+How it works: `Registry` puts together the settings, the records, the segments, the resolver that
+reads them and the door through which writes go. Readers need nothing else; the door elects a writer
+when the first command comes.
+
+What must stay true: no other module constructs adapters; opening a registry changes nothing in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from perdure import formats, parts
+from perdure import settings as setting
+from perdure.archives.library import Library
+from perdure.archives.pwid import known
+from perdure.archives.pwid.known import Archives
+from perdure.errors import MalformedPart, PartNotSupported
+from perdure.extractors.indexes import DirectoryIndexes
+from perdure.extractors.port import Source
+from perdure.ids import Identifier
+from perdure.metadata import Described, derived, described, with_part
+from perdure.metadata.derived import Document
+from perdure.model.about import About
+from perdure.model.records import Record, Representation
+from perdure.parts import Selector
+from perdure.policy.naming import wanted
+from perdure.policy.rules import check_series
+from perdure.policy.unfolding import Unfolding
+from perdure.reading.extraction import Extraction
+from perdure.reading.resolver import Resolver
+from perdure.settings import Settings
+from perdure.storage.segments import ocfl
+from perdure.storage.segments.directory import Segments, segment_path
+from perdure.storage.segments.durable import write_durably
+from perdure.storage.segments.spool import Spool
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.writing.committer import Committer
+from perdure.writing.peers import SharedDoor
+from perdure.writing.registrar import Registrar, timestamp, utc_now
+
+_MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+DIRECTORIES = ("segments", "archive", "incoming", "aside")
+
+
+def _selected(identifier: Identifier, record: Record, part: str | None) -> Selector:
+    """What a part selects of what is not held here: by the media type that its locations have, or
+    by the first kind of medium that has such parts. Raises MalformedPart or PartNotSupported."""
+    known = (formats.media_type(one.format) for one in record.locations if one.format)
+    kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
+    for kind in kinds:
+        found = parts.select(identifier, kind)
+        if found is not None:
+            return found
+        with contextlib.suppress(MalformedPart, PartNotSupported):
+            return parts.parse(part or "", kind)
+    return parts.parse(part or "", kinds[0])  # which says what is wrong with it
+
+
+def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
+    """Makes a registry in a directory, or adds authorities to the one that is there.
+
+    Raises BadSettings for an authority that cannot be, InvalidRequest for a series that nothing
+    could be minted in, StorageFailed where the disk refuses.
+    """
+    current = setting.load(root, {}) if (root / setting.FILE).exists() else Settings()
+    grown = setting.added(current, **authorities)
+    for series in grown.series[len(current.series) :]:
+        check_series(series, grown.series)
+    with sqlite.storage_errors("the registry directory"):
+        for name in DIRECTORIES:
+            (root / name).mkdir(parents=True, exist_ok=True)
+        ocfl.make_storage_root(root)
+        sqlite.create(root)
+        if grown != current or not (root / setting.FILE).exists():
+            write_durably(root / setting.FILE, setting.write_toml(grown).encode())
+    return grown
+
+
+class Registry:
+    """An open registry. Use as a context manager, or call `close`."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.root = root
+        self.settings = setting.load(root, environment)
+        self.clock = clock
+        self.records = SqliteRecords(root)
+        self.segments = Segments(root)
+        self.resolver = Resolver(self.records, self.segments)
+        self.parts = Extraction(root / "indexes")
+        self.door = SharedDoor(root, self._lead)
+
+    @cached_property
+    def archive(self) -> Library:
+        """The web archive files of this registry; opened when first asked for."""
+        return Library(self.root, self.settings)
+
+    @cached_property
+    def web_archives(self) -> Archives:
+        """The web archives of the world, as far as they are known here."""
+        return known.load(self.settings, self.root)
+
+    def _lead(self) -> Committer:
+        return Committer(Registrar(self.root, self.settings, clock=self.clock))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def source(self, identifier: Identifier, held: Representation) -> Source:
+        """The bytes of a representation, for parts to be cut from."""
+        return Source(
+            path=self.segments.path(held.segment),
+            offset=held.offset,
+            length=held.length,
+            media_type=held.media_type,
+            charset=held.charset,
+            sha512=held.sha512,
+            name=str(identifier.whole),
+        )
+
+    @property
+    def unfolding(self) -> Unfolding:
+        """What names that are not registered are parts of."""
+        return Unfolding(self.records.record, self.settings.templates)
+
+    def selector(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
+        """What a part text selects, or the part that the identifier itself names.
+
+        A PDI's has the PDI's rules, that of any other identifier those of the media type.
+        # ruling: part-meaning
+        """
+        found = parts.select(identifier, source.essence)
+        if found is None:
+            found = parts.parse(text or "", source.essence)
+        return found
+
+    def described(
+        self, identifier: Identifier, record: Record, url: str, part: str | None = None
+    ) -> Described:
+        """A resource, or a part of one, with all that can be said of it: for its metadata and for
+        citations. `url` is the actionable form of the identifier (of the part, where one is given).
+
+        Nothing is read where somebody said something; else the document is asked about itself.
+        Raises MalformedPart.
+        """
+        held = described(identifier, record, url)
+        source = self._source_of(identifier, record)
+        if held.about == About() and source is not None:
+            held = described(identifier, record, url, self._derived(source))
+        if identifier.whole is identifier and part is None:
+            return held
+        if source is not None:
+            return with_part(held, self.selector(identifier, source, part))
+        return with_part(held, _selected(identifier, record, part))
+
+    def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
+        """The bytes that an identifier means, the first of several formats."""
+        number, format = wanted(identifier)
+        version = record.version(number) if number is not None else record.newest
+        if version is None or version.tombstone or not version.representations:
+            return None
+        found = version.find(format) if format is not None else version.representations[0]
+        return self.source(identifier, found) if found is not None else None
+
+    def _derived(self, source: Source) -> About | None:
+        """What a document says about itself, read once and kept."""
+
+        def build(one: Source) -> bytes:
+            place = Document(one.path, one.offset, one.length, one.essence, one.charset)
+            return msgspec.json.encode(derived.read(place) or About())
+
+        indexes = DirectoryIndexes(self.root / "indexes")
+        kept = msgspec.json.decode(bytes(indexes.get(source, "about", build)), type=About)
+        return kept if kept.titles or kept.creators else None
+
+    def spool(self, *, limit: int | None = None) -> Spool:
+        """Where an upload collects; see `perdure.storage.segments.spool`."""
+        return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
+
+    def seal(self) -> list[int]:
+        """Makes OCFL objects of complete segments, if this process is the writer; tells which."""
+        committer = self.door.committer
+        sealed = committer.sealable() if committer else []
+        for number in sealed:
+            loose = segment_path(self.root, number)
+            ocfl.seal(self.root, number, loose, at=timestamp(self.clock()))
+        return sealed
+
+    def close(self) -> None:
+        self.door.close()
+        self.parts.close()
+        if "archive" in self.__dict__:
+            self.archive.close()
+        self.records.close()
+        self.segments.close()

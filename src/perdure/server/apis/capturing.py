@@ -1,0 +1,64 @@
+"""Capturing over HTTP, where the operator has enabled it: `POST /captures?url=<url>`.
+
+The answer is 201 with the PWID, what was recorded, and what belongs to the page and is missing.
+
+How it works: a capture runs in a thread with an event loop of its own, so that compressing what
+came holds up nobody. At most `AT_ONCE` of a worker are under way; who comes then is told to come
+again.
+
+What must stay true: nothing is captured unless the setting `capture` is `on` and a token grants
+`register` for the PWIDs of one's own archive; whoever asks chooses a URL and nothing else: bounds
+and networks are the operator's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+import msgspec
+
+from perdure.archives.capture import capturing
+from perdure.archives.pwid.making import make
+from perdure.errors import InvalidRequest, Unavailable
+from perdure.fetching import Limits
+from perdure.server.common import auth, problems
+from perdure.server.common.answers import Answer, plain, uri
+from perdure.server.common.request import Request
+from perdure.server.common.service import AT_ONCE, Service
+
+_BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
+_LIMITS = Limits(body=16 << 20, seconds=30)
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to `POST /captures`.
+
+    Raises Unauthenticated, Forbidden, InvalidRequest, Unavailable and what a capture raises.
+    """
+    if service.settings.capture != "on" or request.target.text != "captures":
+        return problems.answer(problems.no_such_page(request.target.text), request)
+    if request.method != "POST":
+        return problems.answer(problems.not_allowed(request.method, b"POST"), request)
+    caller = auth.bearer(service, request)
+    own = service.settings.archive_id
+    url = parse_qs(request.target.question or "").get("url", [""])[-1]
+    if not url:
+        raise InvalidRequest(what="the capture", reason="it needs ?url=", rule=None)
+    auth.check(service, caller, "register", make(own, auth.now(service), "page", url))
+    if service.capturing.locked():
+        raise Unavailable(what="capturing", reason=f"{AT_ONCE} captures are under way")
+    async with service.capturing:
+        captured, file = await asyncio.to_thread(
+            capturing.into_library,
+            url,
+            service.registry.archive,
+            service.registry.root / "incoming",
+            fetcher=capturing.fetcher(service.settings, _LIMITS),
+            archive_id=own,
+            bounds=_BOUNDS,
+        )
+    body = msgspec.json.encode(captured.as_dict() | {"file": file})
+    place = uri(f"{request.base}/{captured.pwid}")
+    return plain(HTTPStatus.CREATED, "application/json", body, (b"location", place))

@@ -1,0 +1,119 @@
+"""The CDX server API over HTTP: `/cdx?url=…` lists captures for players, harvesters and people.
+
+    GET /cdx?url=<url>[&matchType=…&from=…&to=…&closest=…&limit=…&filter=…&fl=…&output=…]
+
+How it works: `perdure.archives.index.cdx` reads the query and says what it selects; here that is
+read in a thread and sent in pieces, with its length where all of it was at hand at once. A few
+captures of one URL, which is what most clients want, are looked up in less time than it takes to
+wake a thread; `perdure.server.fast.path` gives them without ASGI. Clients were written for pywb:
+what has no captures is 404 with a `message`, and a page behind the last one 400.
+
+What must stay true: an answer is never held in memory as a whole; one that cannot be finished is
+cut off and never looks complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
+from itertools import islice
+
+import msgspec
+
+from perdure.archives.index import cdx, cdx_lines
+from perdure.archives.port import Captures
+from perdure.errors import InvalidRequest
+from perdure.registry import Registry
+from perdure.server.apis import memento
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, plain
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
+_FEW = 50  # captures
+_LINES = 1000  # of a piece
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of `/cdx`.
+
+    Raises InvalidRequest, OverBudget, and Unavailable where another server keeps the index.
+    """
+    query = cdx.read(request.target.question or "")
+    found = at_once(service.registry, query)
+    if found is not None:
+        return found
+    captures = service.registry.archive.captures
+    if query.counts:
+        paging = await asyncio.to_thread(cdx.paging, captures, query)
+        document = {"pages": paging.pages, "pageSize": paging.size, "blocks": paging.blocks}
+        body = msgspec.json.encode(document)
+        return plain(HTTPStatus.OK, "application/json", body, _ANY_ORIGIN)
+    pieces = _pieces(captures, query)
+    first = await asyncio.to_thread(next, pieces)
+    second = await asyncio.to_thread(next, pieces, b"")
+    if not first:
+        return await _nothing(captures, query, request)
+    media_type = cdx_lines.MEDIA_TYPES[query.output]
+    if not second:
+        return plain(HTTPStatus.OK, media_type, first, _ANY_ORIGIN)
+    fields = [(b"content-type", media_type.encode()), _ANY_ORIGIN]
+    return Answer(HTTPStatus.OK, fields, stream=_stream(first + second, pieces))
+
+
+def at_once(registry: Registry, query: cdx.Query) -> Answer | None:
+    """The answer where it is a few captures of one URL, kept here; None for all others.
+
+    Raises Unavailable.
+    """
+    if not query.is_direct or query.counts or registry.settings.capture_index:
+        return None
+    found = list(islice(cdx.select(registry.archive.captures, query), _FEW + 1))
+    if not found or len(found) > _FEW or query.shows_resume:
+        return None
+    body = b"".join(map(cdx.writer(query), found))
+    return plain(HTTPStatus.OK, cdx_lines.MEDIA_TYPES[query.output], body, _ANY_ORIGIN)
+
+
+def _pieces(captures: Captures, query: cdx.Query) -> Iterator[bytes]:
+    write = cdx.writer(query)
+    found = cdx.select(captures, query)
+    key: list[str] = []
+    if query.shows_resume:
+        found = cdx.resume_keys(found, query, key.append)
+    lines: list[bytes] = []
+    for one in found:
+        lines.append(write(one))
+        if len(lines) == _LINES:
+            yield b"".join(lines)
+            lines.clear()
+    if key and query.limit is not None:
+        lines.append(b"\n%s\n" % key[0].encode())
+    yield b"".join(lines)
+
+
+async def _stream(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    yield begun
+    while piece := await asyncio.to_thread(next, pieces, b""):
+        yield piece
+
+
+async def _nothing(captures: Captures, query: cdx.Query, request: Request) -> Answer:
+    """No captures: 404, or 400 where a page was asked for that is none."""
+    if query.page:
+        paging = await asyncio.to_thread(cdx.paging, captures, query)
+        if query.page >= paging.pages:
+            raise InvalidRequest(
+                what=f"page {query.page}", reason=f"there are {paging.pages}", rule=None
+            )
+    problem = problems.of_error(memento.never_captured(query.url))
+    message = f"No Captures found for: {query.url}"  # pywb's words, which clients look for
+    members = problem.members | {"message": message}
+    return problems.answer(
+        msgspec.structs.replace(
+            problem, detail=message, members=members, fields=(*problem.fields, _ANY_ORIGIN)
+        ),
+        request,
+    )

@@ -1,0 +1,161 @@
+"""Handing rights on over HTTP: `/tokens`.
+
+    GET  /tokens                 the tokens that the caller has granted, or administers
+    GET  /tokens/<name>          one of them, with its history
+    POST /tokens                 grants a part of what the caller has; the secret is shown once
+    POST /tokens/<name>?revoke   makes one of them useless, at once and for ever
+
+How it works: every caller shows a token of his own. Whoever holds `delegate` grants; what may be
+granted `perdure.policy.rights` decides, and so whether a token is the caller's to see and revoke.
+
+What must stay true: no secret, nor the digest of one, is ever shown but the secret of a new token
+to who made it; a token that the caller does not manage is like one that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from perdure.errors import InvalidRequest
+from perdure.model.records import SaveToken, Token
+from perdure.policy import rights, tokens
+from perdure.server.common import auth, problems
+from perdure.server.common.answers import Answer, plain, uri
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.operating import whole_body
+
+_JSON = "application/json"
+_PRIVATE = (b"cache-control", b"no-store")
+_LONGEST_BODY = 64 * 1024  # bytes
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_TIME = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
+_READ = b"GET, HEAD, POST"
+
+
+class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is asked for. With a `key`, requests are signed, and there is no secret."""
+
+    name: str
+    operations: tuple[str, ...]
+    authorities: tuple[str, ...]
+    first_day: str | None = None
+    last_day: str | None = None
+    expires: str | None = None
+    key: str = ""
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to what is asked of `/tokens`."""
+    caller = auth.bearer(service, request)
+    for one in service.bearers.chain(caller):
+        rights.check_valid(one, auth.now(service))
+    name = unquote(request.target.text.partition("/")[2])
+    match request.method, request.target.question, bool(name):
+        case (("GET" | "HEAD"), None, False):
+            managed = [
+                one for one in service.registry.records.tokens() if rights.manages(caller, one)
+            ]
+            return _answer(HTTPStatus.OK, {"tokens": [_shown(one) for one in managed]})
+        case (("GET" | "HEAD"), None, True):
+            found = _managed(service, caller, name)
+            return _answer(HTTPStatus.OK, _shown(found) | {"history": _history(service, name)})
+        case "POST", None, False:
+            return await _grant(service, request, caller)
+        case "POST", "revoke", True:
+            return await _revoke(service, caller, name)
+    return problems.answer(problems.not_allowed(request.method, _READ), request)
+
+
+async def _grant(service: Service, request: Request, caller: Token) -> Answer:
+    body = await whole_body(request, _LONGEST_BODY)
+    try:
+        asked = msgspec.json.decode(body, type=_Grant)
+        digest, secret = _credential(asked.name, asked.key)
+        _check_days(asked)
+    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidRequest(what="the grant", reason=str(error), rule=None) from error
+    moment = auth.now(service)
+    granted = Token(
+        name=asked.name,
+        digest=digest,
+        operations=asked.operations,
+        authorities=asked.authorities,
+        key=asked.key,
+        granted_by=caller.name,
+        first_day=asked.first_day,
+        last_day=asked.last_day,
+        created=moment,
+        expires=asked.expires,
+    )
+    rights.check_shape(granted)
+    for giver in (chain := service.bearers.chain(caller)):
+        rights.check_grant(giver, granted, len(chain), moment)
+    await service.registry.door.submit(SaveToken(by=caller.name, token=granted, new=True))
+    shown = _shown(granted) | ({"token": secret} if secret else {})
+    place = uri(f"{request.base}/tokens/{quote(granted.name, safe='')}")
+    return _answer(HTTPStatus.CREATED, shown, (b"location", place))
+
+
+def _credential(name: str, key: str) -> tuple[str, str]:
+    """The digest to keep, and the secret to show. Raises InvalidRequest for what is no key."""
+    if not key:
+        secret, digest = tokens.new_token()
+        return digest, secret
+    return tokens.digest_of_key(name, tokens.read_key(key)), ""
+
+
+def _check_days(asked: _Grant) -> None:
+    """Raises ValueError for what is no date, or no time as everything is dated here."""
+    for day in (asked.first_day, asked.last_day):
+        if day is not None:
+            if not _DAY.fullmatch(day):
+                raise ValueError(f"{day[:40]!a} is no date such as 2026-11-21")
+            date.fromisoformat(day)
+    if asked.expires is not None:
+        if not _TIME.fullmatch(asked.expires):
+            raise ValueError(f"{asked.expires[:40]!a} is no time such as 2026-11-21T12:00:00Z")
+        datetime.fromisoformat(asked.expires)
+
+
+async def _revoke(service: Service, caller: Token, name: str) -> Answer:
+    found = _managed(service, caller, name)
+    if not found.revoked:
+        found = msgspec.structs.replace(found, revoked=auth.now(service))
+        await service.registry.door.submit(SaveToken(by=caller.name, token=found))
+    return _answer(HTTPStatus.OK, _shown(found))
+
+
+def _managed(service: Service, caller: Token, name: str) -> Token:
+    found = service.registry.records.token_named(name)
+    if found is None or not rights.manages(caller, found):
+        raise rights.NoSuchToken(identifier=name)
+    return found
+
+
+def _history(service: Service, name: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "at": at,
+            "by": by,
+            "before": None if before is None else msgspec.json.decode(before),
+            "after": msgspec.json.decode(after),
+        }
+        for at, by, before, after in service.registry.records.token_history(name)
+    ]
+
+
+def _shown(token: Token) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(token)
+    del fields["digest"]
+    return fields
+
+
+def _answer(status: int, body: object, *fields: tuple[bytes, bytes]) -> Answer:
+    return plain(status, _JSON, msgspec.json.encode(body), _PRIVATE, *fields)

@@ -1,0 +1,160 @@
+"""Who writes through the Handle REST API, and what they may.
+
+How it works: a request comes with a token of ours (as Bearer, or as the password of any user) or
+with the user and password of a Handle administrator (Basic). A token's scope decides as everywhere
+(`perdure.server.common.auth`); what an administrator may do to a handle, its own HS_ADMIN values
+say, and those of `0.NA/<prefix>` who may make new ones (`perdure.policy.handles.admins`). The
+setting `handle_admins` names some who may do everything under the prefixes that are homed here.
+
+What must stay true: a password is read only where it came over TLS, unless an operator says
+otherwise; it reaches neither log nor answer; who is refused learns nothing about
+why, not even from how long it took.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+import msgspec
+
+from perdure.errors import Forbidden, MalformedIdentifier, Unauthenticated
+from perdure.ids import Identifier
+from perdure.model.records import Token, Value
+from perdure.policy import tokens
+from perdure.policy.handles import names, sealing
+from perdure.policy.handles.admins import Administrator, Permission, granted
+from perdure.policy.handles.values import ADMIN, is_secret, values_of
+from perdure.server.common import auth
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+_WRONG = "the user is not known here, or the password is wrong"
+
+
+class Actor(msgspec.Struct, frozen=True):
+    """Who sent a request: the bearer of a token, or an administrator."""
+
+    name: str
+    token: Token | None = None
+    user: Administrator | None = None
+
+
+async def actor(service: Service, request: Request) -> Actor:
+    """Who sent a request. Raises Unauthenticated, or Unavailable when too many try at once."""
+    scheme, _, credentials = request.text(b"authorization").partition(" ")
+    if scheme.lower() == "basic":
+        return await _basic(service, request, credentials.strip())
+    token = auth.bearer(service, request)
+    return Actor(token.name, token=token)
+
+
+async def _basic(service: Service, request: Request, credentials: str) -> Actor:
+    allowed = service.settings.basic_authentication
+    if allowed == "never" or (allowed == "https" and request.scope["scheme"] != "https"):
+        raise Unauthenticated(reason="passwords are accepted over https only")
+    try:
+        text = base64.b64decode(credentials, validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError):
+        raise Unauthenticated(reason="the credentials are not in Base64") from None
+    name, _, password = text.partition(":")  # a colon in the user is escaped
+    if tokens.is_token(password):
+        token = auth.known(service, tokens.digest(password))
+        return Actor(token.name, token=token)
+    user = Administrator.read(name)
+    secrets = (one for one in _values(service, user.handle) if one.index == user.index)
+    kept = next((one.data for one in secrets if is_secret(one)), sealing.NOBODYS)
+    if await service.passwords.matches(password, kept):
+        return Actor(str(user), user=user)
+    raise Unauthenticated(reason=_WRONG)
+
+
+def _values(service: Service, handle: str) -> tuple[Value, ...]:
+    """The values of a handle; none where there is no such handle."""
+    try:
+        record = service.record(names.read(handle))
+    except MalformedIdentifier:
+        return ()
+    return () if record is None or record.tombstone else values_of(record)
+
+
+# what somebody may
+# -----------------
+
+
+def check(
+    service: Service,
+    who: Actor,
+    operation: str,
+    identifier: Identifier,
+    current: tuple[Value, ...],
+    needed: frozenset[Permission],
+) -> None:
+    """Raises Forbidden or Unauthenticated where somebody may not do all of this to a handle.
+
+    `operation` is what a token must cover, `needed` what HS_ADMIN among the values must grant.
+    """
+    if who.token is not None:
+        auth.check(service, who.token, operation, identifier)
+        return
+    missing = needed - _granted(service, who, identifier, current)
+    if missing:
+        raise Forbidden(who=who.name, needed=", ".join(sorted(missing)))
+
+
+def may_read(
+    service: Service, who: Actor, identifier: Identifier, current: tuple[Value, ...]
+) -> bool:
+    """Whether somebody may read what only administrators may."""
+    try:
+        check(service, who, "bind", identifier, current, frozenset((Permission.READ_VALUE,)))
+    except Forbidden:
+        return False
+    return True
+
+
+def _granted(
+    service: Service, who: Actor, identifier: Identifier, current: tuple[Value, ...]
+) -> frozenset[Permission]:
+    if who.user is None:
+        return frozenset()
+    home = names.home(identifier)
+    homed = home in service.settings.handle_prefixes
+    if homed and str(who.user) in service.settings.handle_admins:
+        return frozenset(Permission)
+
+    def values(handle: str) -> tuple[Value, ...]:
+        return _values(service, handle)
+
+    found = granted(who.user, current, values)
+    if homed:
+        of_prefix = granted(who.user, values(names.spelled(names.of_prefix(home))), values)
+        found |= of_prefix & {Permission.ADD_HANDLE, Permission.LIST_HANDLES}
+    return found
+
+
+def needed_for(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozenset[Permission]:
+    """What must be granted to change the values of a handle so.
+
+    Raises Forbidden where one changes that not even administrators write.
+    """
+    old, new = ({one.index: one for one in values} for values in (before, after))
+    needed: set[Permission] = set()
+    for index in old.keys() | new.keys():
+        was, will = old.get(index), new.get(index)
+        if was is None and will is not None:
+            needed.add(Permission.ADD_ADMIN if _is_admin(will) else Permission.ADD_VALUE)
+        elif was is not None and will is None:
+            needed.add(Permission.REMOVE_ADMIN if _is_admin(was) else Permission.REMOVE_VALUE)
+        elif was is not None and will is not None:
+            if was == msgspec.structs.replace(will, at=was.at):
+                continue
+            admin = _is_admin(was) or _is_admin(will)
+            needed.add(Permission.MODIFY_ADMIN if admin else Permission.MODIFY_VALUE)
+        if was is not None and was.permissions[1] == "0":
+            raise Forbidden(who="nobody", needed=f"a value {index} that can be written")
+    return frozenset(needed)
+
+
+def _is_admin(value: Value) -> bool:
+    return value.type.upper() == ADMIN

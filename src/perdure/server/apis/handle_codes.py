@@ -1,0 +1,146 @@
+"""Answers of the Handle REST API: a response code, its HTTP status, and JSON.
+
+How it works: every answer has a `responseCode` of the Handle protocol; `STATUS` says which HTTP
+status goes with it, as Handle.Net's servers do, and `of_error` which code an error of ours is.
+`answer` writes the JSON: plain, indented (`?pretty`), or as a call (`?callback=`).
+
+What must stay true: the name of a callback is a plain identifier of JavaScript, so that nothing of
+a request is run; an error says in `message` what `perdure.errors` says.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from perdure import errors
+from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, Fields, plain
+
+_CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,99}", re.ASCII)
+_LARGEST_PRETTY = 1 << 16  # bytes; what is nested deep grows a lot
+ANYBODY = (b"access-control-allow-origin", b"*")
+_NOT_STORED = (b"cache-control", b"no-store")
+_CHALLENGES = (
+    (b"www-authenticate", b'Basic realm="handle"'),
+    (b"www-authenticate", b'Bearer realm="perdure"'),
+)
+METHODS = b"GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS"
+
+
+class Code(enum.IntEnum):
+    """Response codes (RFC 3652 section 2.2.2.3, and Handle.Net's)."""
+
+    SUCCESS = 1
+    ERROR = 2
+    TOO_BUSY = 3
+    PROTOCOL_ERROR = 4
+    NOT_SUPPORTED = 5
+    NOT_FOUND = 100
+    ALREADY_EXISTS = 101
+    INVALID_HANDLE = 102
+    VALUES_NOT_FOUND = 200
+    VALUE_EXISTS = 201
+    INVALID_VALUE = 202
+    NOT_HOME = 301
+    FORBIDDEN = 401
+    AUTHENTICATION_NEEDED = 402
+
+
+STATUS: dict[Code, HTTPStatus] = {
+    Code.SUCCESS: HTTPStatus.OK,
+    Code.ERROR: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Code.TOO_BUSY: HTTPStatus.SERVICE_UNAVAILABLE,
+    Code.PROTOCOL_ERROR: HTTPStatus.BAD_REQUEST,
+    Code.NOT_SUPPORTED: HTTPStatus.NOT_IMPLEMENTED,
+    Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    Code.ALREADY_EXISTS: HTTPStatus.CONFLICT,
+    Code.INVALID_HANDLE: HTTPStatus.BAD_REQUEST,
+    Code.VALUES_NOT_FOUND: HTTPStatus.BAD_REQUEST,  # 200 where it answers a question
+    Code.VALUE_EXISTS: HTTPStatus.CONFLICT,
+    Code.INVALID_VALUE: HTTPStatus.BAD_REQUEST,
+    Code.NOT_HOME: HTTPStatus.BAD_REQUEST,
+    Code.FORBIDDEN: HTTPStatus.FORBIDDEN,
+    Code.AUTHENTICATION_NEEDED: HTTPStatus.UNAUTHORIZED,
+}
+
+_OF_ERRORS: dict[type[PerdureError], Code] = {
+    PerdureError: Code.ERROR,
+    errors.MalformedIdentifier: Code.INVALID_HANDLE,
+    errors.UnknownScheme: Code.INVALID_HANDLE,
+    errors.InvalidRequest: Code.INVALID_VALUE,
+    errors.TooLarge: Code.INVALID_VALUE,
+    errors.Incomplete: Code.PROTOCOL_ERROR,
+    errors.NotFound: Code.NOT_FOUND,
+    errors.NotAcceptable: Code.NOT_FOUND,
+    errors.Unavailable: Code.TOO_BUSY,
+    errors.Unauthenticated: Code.AUTHENTICATION_NEEDED,
+    errors.Forbidden: Code.FORBIDDEN,
+    errors.Conflict: Code.NOT_SUPPORTED,
+    errors.PreconditionFailed: Code.TOO_BUSY,  # it went on changing while it was tried
+}
+
+
+class Form(msgspec.Struct, frozen=True):
+    """How an answer is to be written."""
+
+    pretty: bool = False
+    callback: str | None = None
+
+
+PLAIN = Form()
+
+
+def form(*, pretty: bool, callback: str | None) -> Form:
+    """Raises InvalidRequest for a callback that is no name."""
+    if callback is not None and not _CALLBACK.fullmatch(callback):
+        reason = "the name of a function of JavaScript is needed"
+        raise InvalidRequest(what=f"callback {quote(callback)}", reason=reason, rule=None)
+    return Form(pretty, callback)
+
+
+def answer(
+    code: Code,
+    handle: str | None = None,
+    *more: tuple[bytes, bytes],
+    form: Form = PLAIN,
+    status: HTTPStatus | None = None,
+    message: str = "",
+    **members: Any,
+) -> Answer:
+    """An answer with this code; `members` follow it in the JSON."""
+    found: dict[str, Any] = {"responseCode": int(code)}
+    if handle is not None:
+        found["handle"] = handle
+    if message:
+        found["message"] = message
+    body = msgspec.json.encode(found | members)
+    if form.pretty and len(body) <= _LARGEST_PRETTY:
+        body = msgspec.json.format(body, indent=2)
+    kind = "application/json;charset=UTF-8"
+    fields: Fields = [ANYBODY, *more]
+    if form.callback is not None:
+        body = b"/**/%s(%s);" % (form.callback.encode(), body)
+        kind = "application/javascript;charset=UTF-8"
+        fields.append((b"x-content-type-options", b"nosniff"))
+    status = STATUS[code] if status is None else status
+    if code not in (Code.SUCCESS, Code.VALUES_NOT_FOUND):
+        fields.append(_NOT_STORED)
+    if status == HTTPStatus.UNAUTHORIZED:
+        fields += _CHALLENGES
+    return plain(status, kind, body, *fields)
+
+
+def of_error(error: PerdureError, handle: str | None, method: str, form: Form = PLAIN) -> Answer:
+    """The answer that an error is; noted where an operator would want to know of it."""
+    problem = problems.noted(error, method)
+    code = next(_OF_ERRORS[kind] for kind in type(error).__mro__ if kind in _OF_ERRORS)
+    status = STATUS[code]
+    if code in (Code.NOT_SUPPORTED, Code.INVALID_VALUE, Code.ERROR):
+        status = problem.status  # it says more: 409, 413
+    return answer(code, handle, form=form, status=status, message=str(error))

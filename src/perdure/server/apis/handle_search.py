@@ -1,0 +1,235 @@
+"""Listing the handles of a prefix, and finding handles by their values.
+
+    GET /api/handles?prefix=21.T14999&page=0&pageSize=100
+    GET /hrls/handles/?URL=*example.org*&CHECKSUM=…
+
+How it works: a listing walks the keys of the prefix. A search for a whole value goes through the
+index of references; one with `*` in every value has nothing to go by, and looks at the handles in
+the order of their keys, a bounded number for each request. Where there is more, the answer says
+where to go on: `cursor` in a listing, a link `next` in a search.
+
+What must stay true: one request looks at no more than `MOST_COUNTED` or `MOST_LOOKED` records, in
+a thread of its own; only values that everybody may read are searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from urllib.parse import parse_qsl, urlencode
+
+import msgspec
+
+from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.ids import Identifier
+from perdure.model.records import Record
+from perdure.policy.handles import names
+from perdure.policy.handles.admins import Permission
+from perdure.policy.handles.values import is_shown, values_of
+from perdure.policy.naming import identify
+from perdure.server.apis import handle_admins, handle_codes
+from perdure.server.apis.handle_codes import Code
+from perdure.server.common.answers import Answer, link, links, plain
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+MOST_COUNTED = 100_000
+MOST_LOOKED = 20_000
+_LARGEST_PAGE = 10_000
+_ROWS = 512
+_MOST_CRITERIA = 10
+_LONGEST_PATTERN = 1000  # characters
+_MOST_STARS = 20
+_OWN = ("limit", "cursor", "page")
+_LIST = frozenset((Permission.LIST_HANDLES,))
+
+Row = tuple[str, Identifier, Record]
+Criteria = tuple[tuple[str, str], ...]
+
+
+# the handles of a prefix
+# -----------------------
+
+
+async def listing(service: Service, request: Request) -> Answer:
+    """The handles of a prefix, as Handle.Net lists them; `cursor` goes on where a page ended.
+
+    Raises InvalidRequest, Unauthenticated or Forbidden.
+    """
+    given = dict(parse_qsl(request.target.question or ""))
+    prefix = given.get("prefix", "")
+    example = names.read(f"{prefix}/*")  # refuses what is no prefix
+    who = await handle_admins.actor(service, request)
+    handle_admins.check(service, who, "bind", example, (), _LIST)
+    size = min(_number(given, "pageSize", service.settings.page_size), _LARGEST_PAGE)
+    page = _number(given, "page", 0)
+    cursor = given.get("cursor")
+    low = f"{example.key.rpartition('*')[0]}"
+    found = await service.cut(_page, service, low, cursor, page * size, size)
+    handles, total, last = found
+    return handle_codes.answer(
+        Code.SUCCESS,
+        None,
+        (b"cache-control", b"no-store"),
+        prefix=prefix,
+        totalCount=str(total),
+        page=page,
+        pageSize=size,
+        handles=handles,
+        **({"cursor": last} if last is not None else {}),
+    )
+
+
+def _number(given: dict[str, str], name: str, otherwise: int) -> int:
+    text = given.get(name, "")
+    if text in ("", "-1"):
+        return otherwise
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise InvalidRequest(what=f"{name} {quote(text)}", reason="a number is needed", rule=None)
+    return int(text)
+
+
+def _page(
+    service: Service, low: str, cursor: str | None, skipped: int, size: int
+) -> tuple[list[str], int, str | None]:
+    """The handles of a page, how many there are, and where to go on if nobody knows yet."""
+    found: list[str] = []
+    total = 0
+    last = None
+    for looked, (key, identifier, record) in enumerate(_walk(service, low, cursor)):
+        if looked == MOST_COUNTED:
+            return found, total, last
+        last = key
+        if record.tombstone:
+            continue
+        if skipped <= total < skipped + size:
+            found.append(names.spelled(identifier))
+        total += 1
+    return found, total, None
+
+
+def _walk(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
+    """Records whose keys begin with `low`, in their order, from behind the cursor."""
+    high = low[:-1] + chr(ord(low[-1]) + 1)
+    start = max(low, f"{cursor}\0") if cursor else low
+    while True:
+        rows = service.registry.records.scan(start, high, limit=_ROWS)
+        for key, record in rows:
+            yield key, identify(key, record), record
+        if len(rows) < _ROWS:
+            return
+        start = f"{rows[-1][0]}\0"
+
+
+# handles by their values
+# -----------------------
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The handles whose values match all that is given, as a list: `/hrls/handles/?URL=*x*`."""
+    try:
+        await handle_admins.actor(service, request)
+        return await _search(service, request)
+    except PerdureError as error:
+        return handle_codes.of_error(error, None, request.method)
+
+
+async def _search(service: Service, request: Request) -> Answer:
+    pairs = parse_qsl(request.target.question or "")
+    criteria = tuple((name, text) for name, text in pairs if name not in _OWN)
+    given = dict(pairs)
+    _check(criteria)
+    limit = min(_number(given, "limit", service.settings.page_size), _LARGEST_PAGE)
+    exact = next((one for one in criteria if "*" not in one[1]), None)
+    last = None
+    if exact is not None:
+        found = await service.cut(_referring, service, exact, criteria, limit)
+    else:
+        found, last = await service.cut(_look, service, criteria, given.get("cursor"), limit)
+    more = []
+    if last is not None:
+        following = urlencode([*criteria, ("limit", limit), ("cursor", last)])
+        more = [link(f"{request.base}/hrls/handles/?{following}", "next")]
+    return plain(
+        HTTPStatus.OK,
+        "application/json;charset=UTF-8",
+        msgspec.json.encode(found),
+        (b"cache-control", b"no-store"),
+        *links(more),
+    )
+
+
+def _check(criteria: Criteria) -> None:
+    if not 0 < len(criteria) <= _MOST_CRITERIA:
+        reason = f"1 to {_MOST_CRITERIA} types with their values are needed, such as ?URL=*x*"
+        raise InvalidRequest(what="the search", reason=reason, rule=None)
+    for name, pattern in criteria:
+        if len(pattern) > _LONGEST_PATTERN or pattern.count("*") > _MOST_STARS:
+            reason = f"at most {_LONGEST_PATTERN} characters, {_MOST_STARS} of them *"
+            raise InvalidRequest(what=f"the value of {quote(name)}", reason=reason, rule=None)
+
+
+def _referring(
+    service: Service, exact: tuple[str, str], criteria: Criteria, limit: int
+) -> list[str]:
+    """Handles that are found through the index, for the value that is given whole."""
+    kind, text = exact
+    records = service.registry.records
+    keys = records.referring(f"value:{kind}:{text}")
+    if kind == "URL":
+        keys = sorted({*keys, *records.referring(f"location:{text}")})
+    found = []
+    for key in keys[:MOST_LOOKED]:
+        record = records.record(key)
+        if record is not None and matches(record, criteria):
+            found.append(names.spelled(identify(key, record)))
+            if len(found) == limit:
+                break
+    return found
+
+
+def _look(
+    service: Service, criteria: Criteria, cursor: str | None, limit: int
+) -> tuple[list[str], str | None]:
+    """Handles among the next ones, and where to go on where these were not all."""
+    found: list[str] = []
+    last = None
+    for looked, (key, identifier, record) in enumerate(_walk(service, "hdl:", cursor)):
+        if looked == MOST_LOOKED or len(found) == limit:
+            return found, last
+        last = key
+        if matches(record, criteria):
+            found.append(names.spelled(identifier))
+    return found, None
+
+
+def matches(record: Record, criteria: Criteria) -> bool:
+    """Whether a record has, for each criterion, a public value of that type that matches."""
+    if record.tombstone:
+        return False
+    held = [one for one in values_of(record) if is_shown(one, to_admin=False)]
+    return all(
+        any(one.type == kind and like(pattern, one.data) for one in held)
+        for kind, pattern in criteria
+    )
+
+
+def like(pattern: str, text: str) -> bool:
+    """Whether a text matches a pattern, in which `*` stands for any characters.
+
+    >>> like("*exam*.org", "http://example.org"), like("exam*", "an example")
+    (True, False)
+    """
+    first, *rest = pattern.split("*")
+    if not rest:
+        return text == pattern
+    *middle, last = rest
+    if not text.startswith(first) or len(text) < len(first) + len(last):
+        return False
+    at, end = len(first), len(text) - len(last)
+    for piece in middle:
+        at = text.find(piece, at, end)
+        if at < 0:
+            return False
+        at += len(piece)
+    return at <= end and text.endswith(last)

@@ -1,0 +1,394 @@
+"""The Handle REST API: `/api/handles/<handle>`, as the servers of Handle.Net speak it.
+
+How it works: a handle is the text behind the path, a PDI is spelled `pdi/…`
+(`perdure.policy.handles`). Reading projects the record to handle values. Writing makes of the
+values that are there and those sent the new list of all, checks what the difference needs
+(`perdure.server.apis.handle_admins`), and hands it to the write door together with the revision
+that it was made from; where somebody else was faster it is made again.
+`perdure.server.apis.handle_search` lists and finds handles.
+
+What must stay true: no secret is in any answer; a name that was given out is deleted only under
+prefixes that the operator has set free for tests (ruling: http-405, pdi-version).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+import msgspec
+
+from perdure.errors import (
+    InvalidRequest,
+    MalformedIdentifier,
+    NotFound,
+    PerdureError,
+    PreconditionFailed,
+)
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
+from perdure.policy.decide import decide
+from perdure.policy.handles import changes, names, values
+from perdure.policy.handles.admins import Permission
+from perdure.policy.handles.values import COMPUTED, URL, is_url, values_of, written
+from perdure.policy.naming import bindable
+from perdure.reading.targets import path_of
+from perdure.server.apis import handle_admins, handle_codes, handle_search
+from perdure.server.apis.handle_codes import METHODS, Code, Form
+from perdure.server.common.answers import Answer, empty
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import methods
+from perdure.server.resource.operating import whole_body
+
+PATH = "api/handles"
+_LONGEST_BODY = 1 << 20  # bytes
+_TRIES = 8  # where others write to the same handle
+_VARIOUS = "various"
+_NEW = frozenset((Permission.ADD_HANDLE,))
+_GONE = frozenset((Permission.DELETE_HANDLE,))
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What a request asks about a handle, from its query or its body."""
+
+    handle: str
+    """As it was written."""
+    indexes: tuple[int, ...] = ()
+    various: bool = False
+    """Whether values are written to whatever indexes they have."""
+    types: tuple[str, ...] = ()
+    auth: bool = False
+    """Whether the answer must be authoritative: ours always is, and this one is not cached."""
+    overwrite: bool = True
+    mint: bool = False
+    form: Form = Form()
+
+    @property
+    def identifier(self) -> Handle | Pdi:
+        """Raises MalformedIdentifier."""
+        return names.read(self.handle)
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to any method on `/api/handles/<handle>`."""
+    if request.method == "OPTIONS":
+        return options()
+    if request.method == "TRACE":
+        return await methods.trace(service, request)
+    verb = _VERBS.get(request.method)
+    if verb is None:
+        fields = (b"allow", METHODS)
+        status = HTTPStatus.METHOD_NOT_ALLOWED
+        return handle_codes.answer(Code.NOT_SUPPORTED, None, fields, status=status)
+    handle, shape = None, Form()
+    try:
+        handle = handle_of(request.target.text)
+        asked = read_asked(handle, request.target.question or "")
+        shape = asked.form
+        if not handle and request.method in ("GET", "HEAD"):
+            return await handle_search.listing(service, request)
+        return await verb(service, request, asked)
+    except PerdureError as error:
+        return handle_codes.of_error(error, handle, request.method, shape)
+
+
+def options() -> Answer:
+    """Which methods there are, also for the scripts of other sites, which may read."""
+    allowed = (b"access-control-allow-methods", METHODS)
+    headers = (b"access-control-allow-headers", b"authorization, content-type")
+    return empty(HTTPStatus.OK, (b"allow", METHODS), handle_codes.ANYBODY, allowed, headers)
+
+
+# what is asked
+# -------------
+
+
+def handle_of(text: str) -> str:
+    """The handle in a path: decoded, but for a PDI, to which its escapes belong.
+
+    Raises MalformedIdentifier.
+    """
+    handle = text.removeprefix(PATH).removeprefix("/")
+    if names.is_pdi(handle):
+        return handle
+    try:
+        return unquote_to_bytes(handle).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedIdentifier(
+            text=handle, at=0, expected="escaped UTF-8", rule="RFC 3986 section 2.5"
+        ) from error
+
+
+def read_asked(handle: str, question: str) -> Asked:
+    """What a query, or the body of a form, asks. Raises InvalidRequest."""
+    pairs = parse_qsl(question, keep_blank_values=True)
+    given = dict(pairs)
+    indexes = [value for name, value in pairs if name == "index"]
+    return Asked(
+        handle=handle,
+        indexes=tuple(values.number(one) for one in indexes if one != _VARIOUS),
+        various=_VARIOUS in indexes,
+        types=tuple(value for name, value in pairs if name == "type"),
+        auth=_is_set(given, "auth"),
+        overwrite=_is_set(given, "overwrite", otherwise=True),
+        mint=_is_set(given, "mintNewSuffix"),
+        form=handle_codes.form(pretty=_is_set(given, "pretty"), callback=given.get("callback")),
+    )
+
+
+def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> bool:
+    """`?auth` and `?auth=true` are the same."""
+    return given[name].lower() in ("", "true", "1", "yes") if name in given else otherwise
+
+
+# reading
+# -------
+
+
+async def get(service: Service, request: Request, asked: Asked) -> Answer:
+    """The values of a handle that everybody may read; for its administrators, the others too."""
+    identifier = asked.identifier
+    record = service.record(identifier)
+    shown = _made(service, identifier) if record is None else None
+    if shown is None:
+        if record is None or record.tombstone:
+            return _unknown(service, identifier, asked)
+        shown = _shown(identifier, record, request.base)
+    known = b"authorization" in request.fields
+    to_admin = False
+    if known and record is not None:
+        who = await handle_admins.actor(service, request)
+        to_admin = handle_admins.may_read(service, who, identifier, values_of(record))
+    found = written(_chosen(shown, asked), to_admin=to_admin)
+    code = Code.SUCCESS if found or not (asked.indexes or asked.types) else Code.VALUES_NOT_FOUND
+    fresh = 0 if known or asked.auth else service.settings.fresh_seconds
+    return _told(asked.handle, found, fresh, code, asked.form)
+
+
+def public(handle: str, record: Record, *, fresh: int) -> Answer | None:
+    """What `get` answers to whoever asks for all of a handle, and nothing else; None where that
+    takes more than the record."""
+    if record.tombstone or record.versions:
+        return None
+    return _told(handle, written(values_of(record), to_admin=False), fresh)
+
+
+def _told(
+    handle: str,
+    found: list[dict[str, Any]],
+    fresh: int,
+    code: Code = Code.SUCCESS,
+    form: Form = handle_codes.PLAIN,
+) -> Answer:
+    """`fresh` is for how many seconds it may be cached."""
+    age = b"public, max-age=%d" % fresh if fresh else b"no-store"
+    field = (b"cache-control", age)
+    return handle_codes.answer(code, handle, field, form=form, status=HTTPStatus.OK, values=found)
+
+
+async def post(service: Service, request: Request, asked: Asked) -> Answer:
+    """GET, with its parameters in a body: those of a form, or an object of JSON."""
+    sent = await whole_body(request, _LONGEST_BODY)
+    if sent.lstrip()[:1] != b"{":
+        return await get(service, request, read_asked(asked.handle, sent.decode("latin-1")))
+    try:
+        given = msgspec.json.decode(sent, type=dict[str, object])
+    except msgspec.MsgspecError as error:
+        raise InvalidRequest(what="the body", reason=str(error), rule=None) from error
+    pairs = [
+        (name, str(one).lower() if isinstance(one, bool) else str(one))
+        for name, value in given.items()
+        for one in (value if isinstance(value, list) else [value])
+    ]
+    indexes = tuple(values.number(value) for name, value in pairs if name == "index")
+    types = tuple(value for name, value in pairs if name == "type")
+    auth = _is_set(dict(pairs), "auth", otherwise=asked.auth)
+    return await get(
+        service, request, msgspec.structs.replace(asked, indexes=indexes, types=types, auth=auth)
+    )
+
+
+def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
+    """Those that were asked for, by index or by type; `EMAIL.` stands for all that begin so."""
+    if not asked.indexes and not asked.types:
+        return shown
+    return tuple(
+        one
+        for one in shown
+        if one.index in asked.indexes
+        or any(
+            one.type == kind or (kind.endswith(".") and one.type.startswith(kind))
+            for kind in asked.types
+        )
+    )
+
+
+def _shown(identifier: Handle | Pdi, record: Record, base: str) -> tuple[Value, ...]:
+    """The values of a record, and what follows from bytes held here; of the version named.
+
+    Raises NoSuchVersion and NotAcceptable.
+    """
+    own = values_of(record)
+    if not record.versions and identifier.key and isinstance(identifier, Handle):
+        return own
+    step = decide(Query(identifier=bindable(identifier), want=Want.LOCATIONS), record)
+    if not isinstance(step, Choices):
+        raise NotFound(identifier=str(identifier))
+    places = {one.uri for one in step.locations}
+    shown = [one for one in own if not is_url(one) or one.data in places]
+    if step.fetches:
+        first = step.fetches[0]
+        held = first.representation
+        at = record.at
+        address = f"{base}/{path_of(first.identifier)}"
+        told = ((URL, address), ("CHECKSUM", f"sha512:{held.sha512}"), ("TYPE", held.media_type))
+        shown += [
+            Value(index=COMPUTED + number, type=kind, data=data, at=at)
+            for number, (kind, data) in enumerate(told)
+        ]
+    return tuple(shown)
+
+
+def _made(service: Service, identifier: Handle | Pdi) -> tuple[Value, ...] | None:
+    """The values of a handle that a template makes of one that is registered."""
+    found = service.unfolding.unfold(identifier)
+    if found is None or not isinstance(found.whole, Handle):
+        return None
+    whole, part = found.whole, found.part
+    return service.unfolding.made_values(whole, found.record, found.delimiter, part)
+
+
+def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:
+    if isinstance(identifier, Handle) and not _is_home(service, identifier):
+        return _not_home(asked)
+    return handle_codes.answer(Code.NOT_FOUND, asked.handle, form=asked.form)
+
+
+def _is_home(service: Service, identifier: Handle | Pdi) -> bool:
+    return isinstance(identifier, Pdi) or names.home(identifier) in service.settings.handle_prefixes
+
+
+def _not_home(asked: Asked) -> Answer:
+    message = "That prefix doesn't live here"
+    return handle_codes.answer(Code.NOT_HOME, asked.handle, form=asked.form, message=message)
+
+
+# writing
+# -------
+
+
+async def put(service: Service, request: Request, asked: Asked) -> Answer:
+    """Make a handle, replace its values, or with `?index` some of them."""
+    who = await handle_admins.actor(service, request)
+    if asked.mint:
+        asked = msgspec.structs.replace(
+            asked, handle=f"{asked.handle}{uuid.uuid4()}", overwrite=False
+        )
+    identifier = asked.identifier
+    if not _is_home(service, identifier):
+        return _not_home(asked)
+    sent = await asyncio.to_thread(
+        values.read, await whole_body(request, _LONGEST_BODY)
+    )  # secrets take a while
+    some = bool(asked.indexes) or asked.various
+    if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
+        message = "the indexes of the query are not those of the values"
+        return handle_codes.answer(
+            Code.PROTOCOL_ERROR, asked.handle, form=asked.form, message=message
+        )
+
+    def plan(record: Record | None) -> Answer | Assign:
+        if some and record is None:
+            return _unknown(service, identifier, asked)
+        current = () if record is None else values_of(record)
+        there = {one.index for one in current} & {one.index for one in sent}
+        if not asked.overwrite and (record is not None if not some else there):
+            code = Code.VALUE_EXISTS if some else Code.ALREADY_EXISTS
+            return handle_codes.answer(code, asked.handle, form=asked.form)
+        after = changes.put(current, sent, whole=not some)
+        if record is None:
+            handle_admins.check(service, who, "register", identifier, (), _NEW)
+        else:
+            needed = handle_admins.needed_for(current, after)
+            handle_admins.check(service, who, "bind", identifier, current, needed)
+        return Assign(by=who.name, identifier=identifier, values=after)
+
+    done = await _carry_out(service, identifier, plan)
+    if isinstance(done, Answer):
+        return done
+    made = done.outcome is Outcome.CREATED and not asked.overwrite
+    status = HTTPStatus.CREATED if made else HTTPStatus.OK
+    return handle_codes.answer(Code.SUCCESS, asked.handle, form=asked.form, status=status)
+
+
+async def delete(service: Service, request: Request, asked: Asked) -> Answer:
+    """Remove values, or a whole handle where its prefix allows that  # ruling: http-405"""
+    identifier = asked.identifier
+    if not _is_home(service, identifier):
+        return _not_home(asked)
+    mutable = changes.is_mutable(names.home(identifier), service.settings.mutable_prefixes)
+    if not asked.indexes and not mutable:
+        message = "identifiers of this prefix are never deleted; withdraw it"
+        status, allow = HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", METHODS)
+        return handle_codes.answer(
+            Code.NOT_SUPPORTED, asked.handle, allow, form=asked.form, status=status, message=message
+        )
+    who = await handle_admins.actor(service, request)
+
+    def plan(record: Record | None) -> Answer | Assign:
+        if record is None:
+            return _unknown(service, identifier, asked)
+        current = values_of(record)
+        if not asked.indexes:
+            handle_admins.check(service, who, "withdraw", identifier, current, _GONE)
+            return Assign(by=who.name, identifier=identifier, values=None)
+        if not {one.index for one in current}.issuperset(asked.indexes):
+            return handle_codes.answer(Code.VALUES_NOT_FOUND, asked.handle, form=asked.form)
+        after = changes.without(current, frozenset(asked.indexes))
+        needed = handle_admins.needed_for(current, after)
+        handle_admins.check(service, who, "bind", identifier, current, needed)
+        return Assign(by=who.name, identifier=identifier, values=after)
+
+    done = await _carry_out(service, identifier, plan)
+    if isinstance(done, Answer):
+        return done
+    return handle_codes.answer(Code.SUCCESS, asked.handle, form=asked.form)
+
+
+async def _carry_out(
+    service: Service,
+    identifier: Handle | Pdi,
+    plan: Callable[[Record | None], Answer | Assign],
+) -> Answer | Receipt:
+    """Carries out what is planned for the record as it is, again where it changed meanwhile.
+
+    A handle that was deleted is planned for as one that is not known. Raises PreconditionFailed
+    where it goes on changing.
+    """
+    tries = 0
+    while True:
+        record = service.record(identifier)
+        revision = 0 if record is None else record.revision
+        known = None if record is not None and changes.is_deleted(record) else record
+        planned = plan(known)
+        if isinstance(planned, Answer):
+            return planned
+        command = msgspec.structs.replace(planned, expect=revision)
+        try:
+            receipt = await service.registry.door.submit(command)
+        except PreconditionFailed:
+            tries += 1
+            if tries == _TRIES:
+                raise
+            continue
+        service.metrics.written("assign", receipt.outcome)
+        return receipt
+
+
+_VERBS = {"GET": get, "HEAD": get, "POST": post, "PUT": put, "DELETE": delete}

@@ -1,0 +1,338 @@
+"""IIIF Image API 2.1 and 3.0 over HTTP, level 2: pictures of every image that is held here.
+
+    GET /iiif/<2 or 3>/<identifier>                                         303 to info.json
+    GET /iiif/<2 or 3>/<identifier>/info.json
+    GET /iiif/<2 or 3>/<identifier>/<region>/<size>/<rotation>/<quality>.<format>
+
+How it works: the path is taken apart from the right, for an identifier has slashes of its own, and
+a proxy may have decoded them. What the parameters mean says `perdure.parts.iiif`; the picture is
+made by `perdure.extractors.image.rendering`, in a process with bounds. An identifier without
+version is the highest there is, as for the whole; images are preferred to other formats of a
+resource.
+
+A picture's entity tag is made of its own bytes: an encoder that is replaced by a newer one changes
+it. What is asked for is an error of the API where it has one (sections 7.2 and 7.3): 400 for what
+is no request and for regions and sizes that the image does not have, 404 for identifiers that are
+unknown or are none, 501 for what is no image.
+
+What must stay true: every answer, errors too, may be read by pages of any origin.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import quote as escape
+from urllib.parse import unquote
+
+import msgspec
+
+from perdure.errors import (
+    MalformedIdentifier,
+    NotFound,
+    PartNotSupported,
+    PartOutOfRange,
+    PerdureError,
+    UnknownScheme,
+)
+from perdure.extractors.port import Part, Source, body_chunks
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Fetch, Gone, Query, Record
+from perdure.parts import Information, iiif
+from perdure.policy.decide import decide
+from perdure.reading.targets import identify, path_of
+from perdure.server.common import digests, problems
+from perdure.server.common.answers import Answer, Fields, empty, link, links, uri
+from perdure.server.common.conditions import is_unmodified, last_modified
+from perdure.server.common.negotiate import choose, preferences
+from perdure.server.common.redirects import described_by
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import held
+
+ROOT = "iiif"
+_VERSIONS = {"2": 2, "3": 3}
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
+_IMAGES_FIRST = preferences("image/*, */*;q=0.1")
+_PARAMETERS = 4
+
+_JSON, _JSON_LD = "application/json", "application/ld+json"
+_EXTRA_FORMATS = ("webp", "tif", "gif")
+_BEYOND_LEVEL_2 = ("canonicalLinkHeader", "mirroring", "profileLinkHeader", "rotationArbitrary")
+_TILE = 512  # pixels
+_SMALLEST = 64  # pixels of the longer side of a picture that is offered
+
+
+class _Asked(NamedTuple):
+    """A request of the API, taken apart."""
+
+    version: int
+    name: str
+    """The identifier as it was written, escapes and all."""
+    parameters: str
+    """What follows it; empty where nothing does."""
+
+
+class _Image(NamedTuple):
+    """An image that a request is about."""
+
+    identifier: Identifier
+    step: Fetch
+    record: Record
+    source: Source
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of anything below `/iiif/`."""
+    found = await _answer(service, request)
+    found.fields.append(_ANY_ORIGIN)
+    return found
+
+
+async def _answer(service: Service, request: Request) -> Answer:
+    asked = _asked(request.target.text)
+    if asked is None:
+        return problems.answer(problems.no_such_page(request.target.text), request)
+    try:
+        identifier = _identifier(asked.name)
+        if not asked.parameters:
+            information = f"{_service(request, asked.version, asked.name)}/info.json"
+            return empty(HTTPStatus.SEE_OTHER, (b"location", uri(information)))
+        selector = iiif.read(asked.parameters, asked.version)
+        record = service.record(identifier)
+        step = decide(Query(identifier=identifier, accept=_IMAGES_FIRST), record)
+        if isinstance(step, Gone):
+            return problems.answer(problems.of_tombstone(step), request)
+        if not isinstance(step, Fetch) or record is None:
+            raise PartNotSupported(
+                media_type="what is not held here", selector=str(selector), offered=()
+            )
+        source = service.registry.source(step.identifier, step.representation)
+        image = _Image(identifier, step, record, source)
+        part = await service.cut_out(service.registry.parts.extract, source, selector)
+        made = _information if isinstance(part.selector, Information) else _picture
+        return made(service, request, asked, image, part)
+    except (MalformedIdentifier, UnknownScheme) as error:
+        return _problem(request, error, HTTPStatus.NOT_FOUND)
+    except PartOutOfRange as error:
+        return _problem(request, error, HTTPStatus.BAD_REQUEST)
+    except PerdureError as error:
+        return _problem(request, error)
+
+
+def _problem(request: Request, error: PerdureError, status: HTTPStatus | None = None) -> Answer:
+    problem = problems.of_error(error)
+    if status is not None:
+        problem = msgspec.structs.replace(problem, status=status)
+    return problems.answer(problem, request)
+
+
+# what is asked for
+# -----------------
+
+
+def _asked(text: str) -> _Asked | None:
+    """What a target asks for; None where it is nothing of the API.
+
+    >>> _asked("iiif/3/ark:%2F99999%2Ffk4/full/max/0/default.jpg")
+    _Asked(version=3, name='ark:%2F99999%2Ffk4', parameters='full/max/0/default.jpg')
+    >>> _asked("iiif/2/ark:/99999/fk4/info.json")
+    _Asked(version=2, name='ark:/99999/fk4', parameters='info.json')
+    """
+    _, _, rest = text.partition("/")
+    number, _, rest = rest.partition("/")
+    version = _VERSIONS.get(number)
+    if version is None or not rest:
+        return None
+    name, slash, last = rest.rpartition("/")
+    if slash and last == "info.json":
+        return _Asked(version, name, last)
+    pieces = rest.rsplit("/", _PARAMETERS)
+    if len(pieces) <= _PARAMETERS:
+        return _Asked(version, rest, "")
+    return _Asked(version, pieces[0], "/".join(pieces[1:]))
+
+
+def _identifier(name: str) -> Identifier:
+    """The identifier that is meant. Raises NotFound for one that has no image of its own."""
+    identifier = identify(unquote(name, errors="replace"))
+    pattern = isinstance(identifier, Pdi) and (identifier.is_pattern or identifier.citation)
+    if pattern or identifier.whole is not identifier:
+        raise NotFound(identifier=str(identifier))
+    return identifier
+
+
+def _service(request: Request, version: int, name: str) -> str:
+    """The base URI of an image, which its name stands at the end of."""
+    return f"{request.base}/{ROOT}/{version}/{name}"
+
+
+def _canonical(request: Request, version: int, image: _Image) -> str:
+    return _service(request, version, escape(path_of(image.step.identifier), safe=""))
+
+
+# what is answered
+# ----------------
+
+
+def _picture(
+    service: Service, request: Request, asked: _Asked, image: _Image, part: Part
+) -> Answer:
+    canonical = f"{_canonical(request, asked.version, image)}/{part.selector}"
+    fields: Fields = [
+        *links(
+            (
+                link(canonical, "canonical"),
+                link(f"{request.base}/{path_of(image.step.identifier)}", "up"),
+                _profile(asked.version),
+                described_by(image.step.identifier),
+            )
+        ),
+    ]
+    name = _file_name(image, part)
+    more: Fields = [(b"content-disposition", b'inline; filename="%s"' % name.encode())]
+    return _given(service, request, image, part, part.media_type, fields, more)
+
+
+def _information(
+    service: Service, request: Request, asked: _Asked, image: _Image, part: Part
+) -> Answer:
+    known: dict[str, int] = msgspec.json.decode(_body(part, image))
+    described = _describe_2 if asked.version == 2 else _describe_3
+    base = _service(request, asked.version, asked.name)
+    document = described(base, known["width"], known["height"], colours=bool(known["color"]))
+    kind = _json_type(request, asked.version)
+    body = msgspec.structs.replace(part, body=(msgspec.json.encode(document),))
+    fields: Fields = [
+        *links((_profile(asked.version), described_by(image.step.identifier))),
+        (b"vary", b"accept"),
+    ]
+    return _given(service, request, image, body, kind, fields, [])
+
+
+def _given(
+    service: Service,
+    request: Request,
+    image: _Image,
+    part: Part,
+    kind: str,
+    fields: Fields,
+    more: Fields,
+) -> Answer:
+    """The answer with a body, or without one where the client has it already."""
+    body = _body(part, image)
+    digest = hashlib.sha512(body + kind.encode())
+    tag = f'"{digest.hexdigest()[:40]}-iiif"'.encode()
+    modified = last_modified(image.record, image.step.representation)
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    fields += [
+        (b"etag", tag),
+        (b"cache-control", held.FOR_EVER if image.step.pinned else fresh),
+    ]
+    if is_unmodified(request, tag, modified):
+        return Answer(HTTPStatus.NOT_MODIFIED, fields)
+    algorithm = digests.chosen(request, digests.ALGORITHMS)
+    if algorithm is not None:
+        of_body = digests.hasher(algorithm, body).digest()
+        more.append((b"repr-digest", digests.field(of_body, algorithm)))
+    fields += [
+        (b"content-type", kind.encode("ascii")),
+        (b"content-length", b"%d" % len(body)),
+        (b"x-content-type-options", b"nosniff"),
+        *more,
+    ]
+    return Answer(HTTPStatus.OK, fields, body)
+
+
+def _body(part: Part, image: _Image) -> bytes:
+    return b"".join(body_chunks(part.body, image.source))
+
+
+def _file_name(image: _Image, part: Part) -> str:
+    text = f"{path_of(image.step.identifier)}.{part.selector}".replace("%5e", "")
+    return "".join(one if one.isascii() and (one.isalnum() or one in ".-") else "_" for one in text)
+
+
+def _profile(version: int) -> bytes:
+    return link(f"http://iiif.io/api/image/{version}/level2.json", "profile")
+
+
+# info.json
+# ---------
+
+
+def _json_type(request: Request, version: int) -> str:
+    """JSON-LD for who asks for it in 2.1 (section 5.1), for who does not ask for JSON in 3.0."""
+    offers = (_JSON, _JSON_LD) if version == 2 else (_JSON_LD, _JSON)
+    kind = choose(request.accept, offers) or offers[0]
+    if kind == _JSON_LD and version > 2:
+        return f'{kind};profile="http://iiif.io/api/image/3/context.json"'
+    return kind
+
+
+def _describe_2(base: str, width: int, height: int, *, colours: bool) -> dict[str, object]:
+    """The document of 2.1, section 5.2."""
+    return {
+        "@context": "http://iiif.io/api/image/2/context.json",
+        "@id": base,
+        "@type": "iiif:Image",
+        "protocol": "http://iiif.io/api/image",
+        "width": width,
+        "height": height,
+        **_offered(width, height),
+        "profile": [
+            "http://iiif.io/api/image/2/level2.json",
+            {
+                "formats": ["jpg", "png", *_EXTRA_FORMATS],
+                "qualities": _qualities(colours=colours),
+                "supports": sorted((*_BEYOND_LEVEL_2, "regionSquare", "sizeAboveFull")),
+                **_limits(),
+            },
+        ],
+    }
+
+
+def _describe_3(base: str, width: int, height: int, *, colours: bool) -> dict[str, object]:
+    """The document of 3.0, sections 5.2 to 5.7."""
+    return {
+        "@context": "http://iiif.io/api/image/3/context.json",
+        "id": base,
+        "type": "ImageService3",
+        "protocol": "http://iiif.io/api/image",
+        "profile": "level2",
+        "width": width,
+        "height": height,
+        **_limits(),
+        **_offered(width, height),
+        "extraFormats": _EXTRA_FORMATS,
+        "extraQualities": _qualities(colours=colours)[1:],
+        "extraFeatures": sorted((*_BEYOND_LEVEL_2, "sizeUpscaling")),
+    }
+
+
+def _qualities(*, colours: bool) -> tuple[str, ...]:
+    return ("default", *(("color",) if colours else ()), "gray", "bitonal")
+
+
+def _limits() -> dict[str, int]:
+    return {
+        "maxWidth": iiif.LONGEST_SIDE,
+        "maxHeight": iiif.LONGEST_SIDE,
+        "maxArea": iiif.LARGEST_AREA,
+    }
+
+
+def _offered(width: int, height: int) -> dict[str, object]:
+    """Sizes of the whole, each half of the next; and tiles at the same scales."""
+    factors = [1]
+    while max(width, height) > factors[-1] * _TILE:
+        factors.append(factors[-1] * 2)
+    sizes = []
+    for factor in reversed(factors):
+        size = -(-width // factor), -(-height // factor)
+        allowed = size[0] * size[1] <= iiif.LARGEST_AREA and max(size) <= iiif.LONGEST_SIDE
+        if allowed and max(size) >= _SMALLEST:
+            sizes.append({"width": size[0], "height": size[1]})
+    return {"sizes": sizes, "tiles": [{"width": _TILE, "scaleFactors": factors}]}

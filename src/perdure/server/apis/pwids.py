@@ -1,0 +1,322 @@
+"""PWIDs over HTTP: every answer with a verdict, in `Perdure-Verdict` and in words.
+
+    GET <pwid>              what it names: the bytes of a part, the list of a page or a site
+    GET <pwid>?nearest      or else the capture next to it in time
+    GET <pwid>?info         the verdict and what it is about, as JSON or as a page
+
+How it works: a PWID that was registered here is an identifier like all others and never gets here.
+A PWID of the archive that is kept here, or of one of its aliases, is looked up among the captures;
+one of another archive leads to where that archive plays it back, which nobody has looked at. By
+default the answer is exact, or an honest no that says what there is.
+
+What must stay true: a redirect leads to an address of the registry of archives and nowhere else;
+nothing is fetched; bytes are given as in `perdure.server.apis.replay`, never so that they run here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import quote as escape
+
+import msgspec
+
+from perdure.archives.capture import pages
+from perdure.archives.port import Capture
+from perdure.archives.pwid import answering
+from perdure.archives.pwid.answering import Elsewhere
+from perdure.archives.pwid.verdict import Judgement, Verdict, asked
+from perdure.errors import (
+    ArchiveClosed,
+    InvalidRequest,
+    NotCaptured,
+    NotFound,
+    UnknownArchive,
+    quote,
+)
+from perdure.ids.pwid import Pwid
+from perdure.reading.targets import Question, path_of
+from perdure.server import pages as templates
+from perdure.server.apis import memento, replay
+from perdure.server.apis.replay import is_digest
+from perdure.server.common import payloads, problems
+from perdure.server.common.answers import Answer, Fields, links, plain, uri
+from perdure.server.common.negotiate import choose, prefers
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.describing import TYPES
+
+_OFFERS = ("application/json", "text/html")
+_VARY = (b"vary", b"accept")
+_LISTS = ("subsite", "site")
+_COVERAGES = {
+    "part": "the single archived element",
+    "page": "with all that belongs to the page",
+    "subsite": "with what lies below it",
+    "site": "with all of its host",
+    "collection": "the definition of a collection",
+    "snapshot": "an image of it",
+    "recording": "a recording of it",
+    "other": "something else",
+}
+"""What each coverage means, after draft-04 section 3."""
+_NO_ADDRESS = (
+    "what it names has no address in that archive: an address of a capture needs a time to the "
+    "second and an item that is a URI; what there is, the archive can tell"
+)
+
+
+async def answer(
+    service: Service, request: Request, pwid: Pwid, question: Question | None = None
+) -> Answer:
+    """The answer to GET or HEAD of a PWID that was not registered here."""
+    question = question or Question()
+    if answering.is_ours(service.settings, pwid):
+        return await _local(service, request, pwid, question)
+    return _elsewhere(service, request, pwid, question)
+
+
+async def located(service: Service, request: Request, pwid: Pwid) -> Elsewhere:
+    """Where a PWID that was not registered here can be had: where its archive plays it back or, of
+    ours, at this resolver.
+
+    Raises NotFound, UnknownArchive and NotCaptured among them, or ArchiveClosed.
+    """
+    if not answering.is_ours(service.settings, pwid):
+        return answering.elsewhere(service.registry.web_archives, service.settings, pwid)
+    captures, files = service.registry.archive.captures, service.registry.archive.files
+    judgement = await asyncio.to_thread(answering.local, captures, files, pwid, nearest=False)
+    return Elsewhere(judgement=judgement, archive=None, url=f"{request.base}/{path_of(pwid)}")
+
+
+def redirect(
+    service: Service, pwid: Pwid, found: Elsewhere, status: int = HTTPStatus.FOUND
+) -> Answer:
+    """Sends the reader there, with the verdict."""
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
+    return plain(
+        status,
+        "text/plain; charset=utf-8",
+        said.encode("utf-8", "replace"),
+        (b"location", uri(found.url)),
+        memento.verdict_field(found.judgement),
+        (b"cache-control", fresh),
+        (b"referrer-policy", b"no-referrer"),
+        *links((_described_by(pwid),)),
+        _VARY,
+    )
+
+
+# kept here
+# ---------
+
+
+async def _local(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
+    captures, files = service.registry.archive.captures, service.registry.archive.files
+    try:
+        judgement = await asyncio.to_thread(
+            answering.local, captures, files, pwid, nearest=question.nearest
+        )
+    except NotCaptured as error:
+        return _not_captured(service, request, pwid, error)
+    capture = judgement.capture
+    assert capture is not None  # noqa: S101  (else NotCaptured was raised)
+    if judgement.is_ambiguous and not question.nearest and pwid.coverage not in _LISTS:
+        choice = msgspec.structs.replace(judgement, capture=None, delta=None)
+        return _document(service, request, pwid, choice, status=HTTPStatus.MULTIPLE_CHOICES)
+    if question.verb == "info":
+        return _document(service, request, pwid, judgement)
+    if pwid.coverage in _LISTS:
+        return await _listing(service, request, pwid, judgement, question)
+    if pwid.coverage in ("page", None) and pages.is_html(capture.media_type):
+        page = await asyncio.to_thread(pages.resources, captures, files, capture)
+        more = answering.page_fields(pwid, page)
+        return _document(service, request, pwid, judgement, more)
+    if prefers(request.accept, TYPES) and "json" not in capture.media_type:
+        return _document(service, request, pwid, judgement)
+    return await _bytes(service, request, pwid, judgement, capture)
+
+
+async def _bytes(
+    service: Service, request: Request, pwid: Pwid, judgement: Judgement, capture: Capture
+) -> Answer:
+    """The payload, whatever status it was archived with."""
+    archived = await asyncio.to_thread(replay.opened, service, capture)
+    fields = replay.bytes_of(service, request, archived, _described_by(pwid))
+    fields.append(memento.verdict_field(judgement))
+    if archived.status is not None:
+        fields.append((b"x-archive-orig-status", b"%d" % archived.status))
+    return await payloads.answer(request, HTTPStatus.OK, [*fields, _VARY], archived)
+
+
+async def _listing(
+    service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
+) -> Answer:
+    """The captures in the scope of a site, page by page.
+
+    Raises InvalidRequest for a cursor that is none of this list.
+    """
+    cursor, wanted = question.cursor or "", asked(pwid)
+    if cursor and not any(low <= cursor < high for low, high in pages.scope(wanted)):
+        raise InvalidRequest(
+            what=f"cursor {quote(cursor)}",
+            reason="it is none of this list; take the one that the page before gives",
+            rule="docs/reference/http.md",
+        )
+    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    found, after = await asyncio.to_thread(
+        pages.members,
+        service.registry.archive.captures,
+        wanted,
+        after=cursor,
+        limit=limit,
+    )
+    following = None
+    if after is not None:
+        nearest = "nearest&" if question.nearest else ""
+        cursor = escape(after, safe="")
+        following = f"/{path_of(pwid)}?{nearest}cursor={cursor}&limit={limit}"
+    members = [answering.member_fields(pwid, one) for one in found]
+    more = {"members": members, "next": following}
+    return _document(service, request, pwid, judgement, more)
+
+
+def _not_captured(service: Service, request: Request, pwid: Pwid, error: NotCaptured) -> Answer:
+    """Nothing is given, and what there is instead."""
+    verdict = next(one for one in Verdict if one.value == error.verdict)
+    told = Judgement(verdict=verdict)
+    fields: Fields = [
+        memento.verdict_field(told),
+        *links(memento.about_original(service, request, pwid.item)),
+    ]
+    if choose(request.accept, _OFFERS) == "text/html":
+        document = answering.verdict_fields(pwid, told) | {
+            "detail": str(error),
+            "offered": [_placed(service, one) for one in error.offered],
+        }
+        return _page(HTTPStatus.NOT_FOUND, document, fields)
+    problem = problems.of_error(error)
+    members = problem.members | answering.name_fields(pwid)
+    return problems.answer(
+        msgspec.structs.replace(problem, members=members, fields=(*problem.fields, *fields)),
+        request,
+    )
+
+
+# kept elsewhere
+# --------------
+
+
+def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Question) -> Answer:
+    archives = service.registry.web_archives
+    try:
+        found = answering.elsewhere(archives, service.settings, pwid)
+    except (ArchiveClosed, NotFound) as error:
+        return _refused(service, request, pwid, error)
+    if question.verb == "info" or prefers(request.accept, TYPES):
+        document = answering.elsewhere_fields(archives, pwid, found)
+        fields: Fields = [memento.verdict_field(found.judgement)]
+        return _written(request, HTTPStatus.OK, document, fields)
+    return redirect(service, pwid, found)
+
+
+def _described_by(pwid: Pwid) -> bytes:
+    """Where it is told what is known, as JSON or as a page."""
+    return b'<%s>; rel="describedby"' % uri(f"/{path_of(pwid)}?info")
+
+
+def _refused(
+    service: Service, request: Request, pwid: Pwid, error: NotFound | ArchiveClosed
+) -> Answer:
+    """No address; what the PWID says and, unless that is not to be told, of which archive."""
+    archives = service.registry.web_archives
+    problem = problems.of_error(error)
+    about = answering.name_fields(pwid)
+    fields: Fields = [*problem.fields]
+    if not isinstance(error, UnknownArchive):
+        closed = isinstance(error, ArchiveClosed)
+        told = Judgement(verdict=Verdict.CLOSED if closed else Verdict.UNVERIFIED)
+        fields.append(memento.verdict_field(told))
+        about |= {"verdict": told.verdict.value, "sentence": told.sentence}
+        about |= answering.archive_fields(archives, pwid, archives.find(pwid.archive))
+        if not closed:
+            problem = msgspec.structs.replace(problem, detail=_NO_ADDRESS)
+    if choose(request.accept, _OFFERS) == "text/html":
+        document = {"sentence": "unknown archive", "detail": problem.detail} | about
+        return _page(problem.status, document, fields)
+    return problems.answer(
+        msgspec.structs.replace(problem, fields=tuple(fields), members=problem.members | about),
+        request,
+    )
+
+
+# documents
+# ---------
+
+
+def _document(
+    service: Service,
+    request: Request,
+    pwid: Pwid,
+    judgement: Judgement,
+    more: dict[str, Any] | None = None,
+    *,
+    status: int = HTTPStatus.OK,
+) -> Answer:
+    """The verdict and what it is about, with addresses."""
+    document = answering.verdict_fields(pwid, judgement) | (more or {})
+    for name in ("resources", "members"):
+        if name in document:
+            document[name] = [_placed(service, one) for one in document[name]]
+    if "fits" in document:
+        several = judgement.is_ambiguous
+        document["fits"] = [_placed(service, one, by_digest=several) for one in document["fits"]]
+    fields: Fields = [memento.verdict_field(judgement)]
+    told = memento.about_original(service, request, pwid.item)
+    if judgement.capture is not None:
+        document["capture"] = _placed(service, document["capture"])
+        told.append(
+            b'<%s>; rel="memento"; datetime="%s"'
+            % (
+                uri(memento.memento(service, request, judgement.capture)),
+                memento.http_datetime(judgement.capture.time).encode(),
+            )
+        )
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    fields += [*links(told), (b"cache-control", fresh)]
+    return _written(request, status, document, fields)
+
+
+def _placed(service: Service, fields: dict[str, Any], *, by_digest: bool = False) -> dict[str, Any]:
+    """Fields of a capture, or of what has one, with where its bytes are and where it is shown.
+
+    `by_digest`: others have the same second and URI.
+    """
+    if "capture" in fields:
+        inner = fields["capture"]
+        return fields | {"capture": inner and _placed(service, inner)}
+    if not fields.get("time"):
+        return fields
+    place = memento.in_path(fields["uri"])
+    origin = service.settings.replay_origin
+    which = f"~{fields['digest']}" if by_digest and is_digest(fields["digest"]) else ""
+    return fields | {
+        "raw": f"/replay/{fields['time']}id_{which}/{place}",
+        "replay": f"{origin}/replay/{fields['time']}/{place}" if origin else None,
+    }
+
+
+def _written(request: Request, status: int, document: dict[str, Any], fields: Fields) -> Answer:
+    if choose(request.accept, _OFFERS) == "text/html":
+        return _page(status, document, fields)
+    body = msgspec.json.encode(document)
+    return plain(status, "application/json", body, *fields, _VARY)
+
+
+def _page(status: int, document: dict[str, Any], fields: Fields) -> Answer:
+    here = uri(f"/{document['urn']}").decode("ascii")
+    told = {"archive": None, "addresses": {}} | document
+    body = templates.render("verdict.html", told=told, here=here, coverages=_COVERAGES)
+    return templates.page(status, body, *fields, _VARY)

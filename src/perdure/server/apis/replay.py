@@ -1,0 +1,381 @@
+"""Archived responses over HTTP: their bytes on any origin, pages on an origin of their own.
+
+    GET /replay/<time>id_/<uri>     the bytes of the capture of exactly this second and URI
+    GET /replay/<time>id_~<digest>/<uri>    of several such captures, the one with this digest
+    GET /replay/<time>/<uri>        on the replay origin: shown, with its links kept in the archive
+
+How it works: what was archived was written by strangers, for another origin and another time. So
+pages are shown on the replay origin only, a host that holds nothing else: no cookie, no token, no
+page of ours. There every answer is in a sandbox without scripts, its addresses are rewritten to
+this same place, and its Content-Security-Policy allows nothing to come from anywhere else. Time and
+URI of a page that is shown are always those of a capture: whatever is only near is redirected to.
+On all other origins only the bytes are given, and a browser saves what it would otherwise run.
+
+Of the archived header, fields on a short list keep their names; all others get `X-Archive-Orig-` in
+front, so that none has an effect.
+
+What must stay true: no answer sets a cookie; nothing is fetched from anywhere; no archived document
+is shown on an origin that serves anything else. docs/decisions/replay-origin.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from http import HTTPStatus
+
+import msgspec
+
+from perdure.archives.capture import pages, references
+from perdure.archives.capture.references import Address
+from perdure.archives.files import heads
+from perdure.archives.index.revisits import original
+from perdure.archives.port import ArchivedRecord, Capture, Captures
+from perdure.archives.pwid.comparing import compared
+from perdure.archives.pwid.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
+from perdure.errors import OriginalMissing, quote
+from perdure.server.apis import memento
+from perdure.server.common import payloads, problems
+from perdure.server.common.answers import Answer, Fields, empty, links, uri
+from perdure.server.common.payloads import Archived
+from perdure.server.common.problems import Problem
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+_DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
+_PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")
+_FIELD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+_UNPRINTABLE = re.compile("[^ -~]")
+_KEPT = frozenset(("content-type", "content-language", "last-modified"))
+_MOST_FIELDS = 64
+_LONGEST_VALUE = 1024
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_BODILESS = frozenset((204, 205, 206, 304))
+_ANY_ORIGIN = (b"access-control-allow-origin", b"*")
+_BINARY = "application/octet-stream"
+
+# What a browser shows without running anything in it.
+_PASSIVE = re.compile(
+    r"text/(?:plain|csv)|application/(?:json|octet-stream)|audio/.+|video/.+|image/(?!svg).+"
+)
+
+
+def media_type_of(archived: Archived) -> str:
+    """As recorded, with its parameters."""
+    said = next((value for name, value in archived.headers if name.lower() == "content-type"), "")
+    return _printable(said or archived.capture.media_type or _BINARY)
+
+
+def is_replay_origin(service: Service, request: Request) -> bool:
+    """Whether a request was sent to the origin that shows archived pages."""
+    origin = service.settings.replay_origin
+    if not origin:
+        return False
+    host = request.fields.get(b"host", b"").decode("latin-1").lower()
+    return host == origin.partition("://")[2]
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of anything below `/replay/`."""
+    path = _PATH.match(request.target.text)
+    if path is None:
+        return problems.answer(problems.no_such_page(request.target.text), request)
+    sent = memento.original_uri(request, path[0])
+    raw = path[2] is not None
+    if not raw and not is_replay_origin(service, request):
+        return _sent_away(service, request, path[1], sent)
+    judgement, archived = await asyncio.to_thread(_reached, service, sent, path, raw=raw)
+    capture = judgement.capture
+    if capture is None or (raw and judgement.verdict is not Verdict.EXACT):
+        return problems.answer(_not_here(service, request, sent, judgement), request)
+    if archived is None:
+        location = (b"location", uri(memento.replay_path(capture)))
+        return empty(HTTPStatus.FOUND, location, memento.verdict_field(judgement), _ANY_ORIGIN)
+    if raw:
+        return await _raw(service, request, archived, judgement)
+    return await _shown(service, request, archived, judgement)
+
+
+async def on_its_origin(service: Service, request: Request) -> Answer:
+    """The answer to any request to the replay origin: replay, and nothing else."""
+    if request.method not in ("GET", "HEAD"):
+        return problems.answer(problems.not_allowed(request.method, b"GET, HEAD"), request)
+    if not request.target.text.startswith("replay/"):
+        return problems.answer(problems.no_such_page(request.target.text[:64]), request)
+    return await answer(service, request)
+
+
+def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answer:
+    """To the replay origin, where there is one."""
+    origin = service.settings.replay_origin
+    if origin:
+        target = f"{origin}/replay/{time}/{memento.in_path(sent)}"
+        return empty(HTTPStatus.FOUND, (b"location", uri(target)))
+    return problems.answer(
+        Problem(
+            status=HTTPStatus.NOT_FOUND,
+            code="no-replay",
+            detail="archived pages are not shown here: no replay origin is set up; the bytes are "
+            f"at /replay/{time}id_/…",
+        ),
+        request,
+    )
+
+
+def _not_here(service: Service, request: Request, sent: str, judgement: Judgement) -> Problem:
+    verdict, near = _refused(judgement), judgement.capture
+    problem = problems.of_error(memento.never_captured(sent))
+    if near is not None:
+        raw = memento.raw_path(near)
+        problem = msgspec.structs.replace(
+            problem,
+            detail=f"{verdict.value}: near to it is {quote(near.uri)} of {near.date}, at {raw}",
+            members=problem.members
+            | {"offered": [{"uri": near.uri, "date": near.date, "raw": raw}]},
+        )
+    fields = (
+        memento.verdict_field(msgspec.structs.replace(judgement, verdict=verdict)),
+        *links(memento.about_original(service, request, sent)),
+        _ANY_ORIGIN,
+    )
+    members = problem.members | {"verdict": verdict.value}
+    return msgspec.structs.replace(problem, members=members, fields=fields)
+
+
+def _refused(judgement: Judgement) -> Verdict:
+    """What is said where the nearest was found and only the exact will do."""
+    return Verdict.ABSENT if judgement.verdict is Verdict.NEAREST else judgement.verdict
+
+
+# finding
+# -------
+
+
+def _reached(
+    service: Service, sent: str, path: re.Match[str], *, raw: bool
+) -> tuple[Judgement, Archived | None]:
+    """The capture that a path means and, unless only another one is near, its payload, open.
+
+    Raises what `opened` raises.
+    """
+    judgement = _find(service.registry.archive.captures, sent, path[1])
+    if path[3] is not None:
+        judgement = _chosen(service, judgement, path[3])
+    capture = judgement.capture
+    if capture is None or judgement.verdict is not Verdict.EXACT:
+        return judgement, None
+    if not raw and capture.time != path[1]:
+        return judgement, None
+    return judgement, opened(service, capture)
+
+
+def _find(captures: Captures, sent: str, time: str) -> Judgement:
+    """The capture that a path of replay means: `sent` is its URI as a path spells it."""
+    first, last = span(time)
+    found: Judgement | None = None
+    for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
+        wanted = msgspec.structs.replace(at(text, first), last=last)
+        evidence = look_up(captures, wanted)
+        for one in evidence.within:
+            if memento.in_path(one.uri) == sent and not same_uri(text, one.uri):
+                wanted = msgspec.structs.replace(wanted, uri=one.uri)
+        judgement = judge(wanted, evidence, nearest=True)
+        if judgement.verdict is Verdict.EXACT:
+            return judgement
+        found = found if found and found.capture else judgement
+    assert found is not None  # noqa: S101  (there is at least one text)
+    return found
+
+
+def is_digest(text: str) -> bool:
+    """Whether one of several captures can be asked for by this."""
+    return re.fullmatch(_DIGEST, text) is not None
+
+
+def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
+    """Of the captures that fit, the one with a digest; nothing, where none of them has it."""
+    known = compared(service.registry.archive.files, judgement).fits
+    capture = next((one for one in known if one.digest == digest), None)
+    if capture is None:
+        return Judgement(verdict=Verdict.ABSENT)
+    return msgspec.structs.replace(judgement, capture=capture)
+
+
+def opened(service: Service, capture: Capture) -> Archived:
+    """A capture with its payload, which may be in another record, open for reading.
+
+    Raises OriginalMissing where it is that of a revisit, Corrupt, Unavailable.
+    """
+    library = service.registry.archive
+    found = original(library.captures, capture)
+    if found.capture is None:
+        raise OriginalMissing(identifier=f"{capture.uri} at {capture.date}", original=found.wanted)
+    record = library.files.open(found.capture)
+    headers, status = record.headers, record.status
+    if found.capture is not capture:
+        own = library.files.open(capture)
+        own.close()
+        if own.headers:
+            headers = own.headers
+        if own.status not in (None, HTTPStatus.NOT_MODIFIED):
+            status = own.status
+    return Archived(
+        capture=capture,
+        holder=found.capture,
+        record=record,
+        headers=list(headers),
+        status=status,
+    )
+
+
+# answering
+# ---------
+
+
+def bytes_of(service: Service, request: Request, archived: Archived, *more: bytes) -> Fields:
+    """The header fields of what is given as bytes, on whatever origin.
+
+    `more` are further links.
+    """
+    kind = media_type_of(archived)
+    fields: Fields = [
+        (b"content-type", kind.encode()),
+        *_archived_fields(archived),
+        *_about(service, request, archived, *more),
+        (b"content-security-policy", b"sandbox; default-src 'none'"),
+    ]
+    if not _PASSIVE.fullmatch(kind.partition(";")[0].strip().lower()):
+        fields.append((b"content-disposition", b"attachment"))
+    return fields
+
+
+async def _raw(
+    service: Service, request: Request, archived: Archived, judgement: Judgement
+) -> Answer:
+    fields = bytes_of(service, request, archived)
+    fields.append(memento.verdict_field(judgement))
+    status = _status(archived)
+    if status in _REDIRECTS:
+        target = _location(archived)
+        if target is None:
+            status = HTTPStatus.OK
+        else:
+            path = f"/replay/{archived.capture.time}id_/{memento.in_path(target)}"
+            fields.append((b"location", uri(path)))
+    return await payloads.answer(request, status, fields, archived)
+
+
+async def _shown(
+    service: Service, request: Request, archived: Archived, judgement: Judgement
+) -> Answer:
+    kind = media_type_of(archived)
+    if kind.lower().startswith("multipart/"):  # pages within it would be shown as they are
+        kind = _BINARY
+    fields: Fields = [
+        (b"content-type", kind.encode()),
+        *_archived_fields(archived),
+        *_about(service, request, archived),
+        (b"content-security-policy", _policy(service.settings.replay_origin)),
+        memento.verdict_field(judgement),
+    ]
+    time = archived.capture.time
+
+    def kept(address: Address) -> str:
+        """Where an address leads within the archive; nowhere, if it is none of the Web."""
+        if address.uri.startswith(("http://", "https://")):
+            bare, mark, fragment = address.uri.partition("#")
+            return f"/replay/{time}/{memento.in_path(bare)}{mark}{fragment}"
+        return address.uri if address.uri.startswith(("data:", "mailto:")) else "about:blank"
+
+    status = _status(archived)
+    if status in _REDIRECTS:
+        target = _location(archived)
+        archived.record.close()
+        if target is None:
+            return Answer(HTTPStatus.OK, [*fields, (b"content-length", b"0")])
+        fields.append((b"location", uri(kept(Address(target, "link")))))
+        return Answer(status, [*fields, (b"content-length", b"0")])
+    css = pages.is_css(kind)
+    if not css and not pages.is_html(kind):
+        return await payloads.answer(request, status, fields, archived)
+    begun = await asyncio.to_thread(_document, archived.record)
+    if begun is None:  # too large to be rewritten: then nothing in it is reachable
+        return await payloads.answer(request, status, fields, archived)
+    archived.record.close()
+    change = references.in_css if css else references.in_html
+    charset = heads.charset_of(kind)
+    body = await service.cut(change, begun, archived.capture.uri, kept, charset)
+    return Answer(status, [*fields, (b"content-length", b"%d" % len(body))], body)
+
+
+def _policy(origin: str) -> bytes:
+    """Nothing runs, nothing comes from elsewhere, nothing is sent elsewhere."""
+    return (
+        f"sandbox; default-src {origin}; script-src 'none'; object-src 'none'; connect-src 'none'; "
+        f"style-src {origin} 'unsafe-inline'; img-src {origin} data:; media-src {origin} data:; "
+        f"font-src {origin} data:; base-uri 'none'; form-action {origin}"
+    ).encode("ascii")
+
+
+def _about(service: Service, request: Request, archived: Archived, *more: bytes) -> Fields:
+    capture = archived.capture
+    this = b'<%s>; rel="memento"; datetime="%s"' % (
+        uri(memento.memento(service, request, capture)),
+        memento.http_datetime(capture.time).encode(),
+    )
+    return [
+        (b"memento-datetime", memento.http_datetime(capture.time).encode()),
+        *links([*memento.about_original(service, request, capture.uri), this, *more]),
+        (b"x-content-type-options", b"nosniff"),
+        (b"referrer-policy", b"no-referrer"),
+        (b"x-dns-prefetch-control", b"off"),
+        (b"x-robots-tag", b"noindex, nofollow"),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        _ANY_ORIGIN,
+    ]
+
+
+def _archived_fields(archived: Archived) -> Fields:
+    """The archived header: what is on the list, and the rest under other names."""
+    found: Fields = []
+    for name, value in archived.headers[:_MOST_FIELDS]:
+        low = name.lower()
+        if low == "content-type" or not _FIELD_NAME.fullmatch(name):
+            continue
+        kept = low in _KEPT
+        written = low if kept else f"x-archive-orig-{low}"
+        found.append((written.encode(), _printable(value).encode()))
+    return found
+
+
+def _printable(value: str) -> str:
+    """A header value of anybody's: visible ASCII, of bounded length."""
+    return _UNPRINTABLE.sub("?", value[:_LONGEST_VALUE].strip())
+
+
+def _status(archived: Archived) -> int:
+    """The archived status, where it can be said again; else 200."""
+    status = archived.status
+    if status is None or status < 200 or status in _BODILESS or status == 407:
+        return HTTPStatus.OK
+    known = any(status == one for one in HTTPStatus)
+    if 300 <= status < 400 and status not in _REDIRECTS:
+        return HTTPStatus.OK
+    return status if known else HTTPStatus.OK
+
+
+def _location(archived: Archived) -> str | None:
+    """Where an archived redirect leads; None where that is nowhere on the Web."""
+    said = next((value for name, value in archived.headers if name.lower() == "location"), "")
+    target = references.absolute(archived.capture.uri, said) if said else None
+    return target if target and target.startswith(("http://", "https://")) else None
+
+
+def _document(record: ArchivedRecord) -> bytes | None:
+    """The payload; None where it is more than may be held in memory."""
+    begun = bytearray()
+    for piece in record.payload():
+        begun += piece
+        if len(begun) > pages.LARGEST_DOCUMENT:
+            return None
+    return bytes(begun)

@@ -1,0 +1,347 @@
+"""THTTP: `GET /uri-res/<service>?<uri>`, by the names of RFC 2169 and those of RFC 2483.
+
+How it works: a service, in any case of its letters, is one entry of a table; all of them stand on
+the same reading of identifiers and records as everything else. `N2…` and `I2…` start from an
+identifier, `L2…` from a URL that identifiers are bound to.
+
+Two clients in use need opposite answers to N2L: Squid understands a list and no redirect, others
+follow redirects only. Squid asks for `text/plain` and nothing else. So whoever puts plain text or
+URI lists first in Accept gets a list (and Location all the same), everybody else a redirect: 303,
+or 302 in HTTP/1.0 (ruling: thttp-status).
+
+What must stay true: lexically equivalent identifiers get the same answer (RFC 2169 section 2).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from urllib.parse import unquote
+
+from perdure.errors import (
+    InvalidRequest,
+    MalformedIdentifier,
+    NotFound,
+    PerdureError,
+    UnknownScheme,
+    quote,
+)
+from perdure.ids import Identifier, equivalent
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.model.records import Choices, Gone, Location, Redirect, Want
+from perdure.policy.decide import decide
+from perdure.reading.targets import (
+    Question,
+    identify,
+    is_escaped,
+    named,
+    part_path,
+    part_uri,
+    path_of,
+    uri_of,
+)
+from perdure.server.apis import pwids
+from perdure.server.common import asking, bodies, digests, lists, problems
+from perdure.server.common.answers import Answer, Fields, link, links, plain, uri
+from perdure.server.common.negotiate import prefers
+from perdure.server.common.redirects import redirect
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import held, reading
+from perdure.server.resource.locating import known_by_url, locations, urls
+from perdure.server.resource.pointing import pointed
+
+PREFIX = "uri-res/"
+_SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of a resolution service.
+
+    Raises InvalidRequest where the service or its operand is missing or unknown.
+    """
+    name = request.target.text[len(PREFIX) :]
+    asked = SERVICES.get(name.upper())
+    if asked is None:
+        raise InvalidRequest(
+            what=f"service {quote(name)}",
+            reason=f"known are {', '.join(SERVICES)}, in any case",
+            rule="RFC 2169 section 3, RFC 2483 section 4",
+        )
+    operand = request.target.question
+    if not operand:
+        raise InvalidRequest(
+            what=f"service {quote(name)}",
+            reason="the URI it is asked about is missing",
+            rule="RFC 2169 section 2: GET /uri-res/<service>?<uri>",
+        )
+    found = asked(service, request, operand)
+    return await found if isinstance(found, Awaitable) else found
+
+
+# from an identifier
+# ------------------
+
+
+async def _n2l(service: Service, request: Request, operand: str) -> Answer:
+    """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
+    identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        there = await pwids.located(service, request, pwid)
+        if prefers(request.accept, lists.TYPES):
+            place = (b"location", uri(there.url))
+            return _listed(service, request, operand, [lists.Entry(there.url)], place)
+        return pwids.redirect(service, pwid, there, _see_other(request))
+    found = urls(service, request, identifier, part)
+    if isinstance(found, Gone):
+        return problems.answer(problems.of_tombstone(found), request)
+    if not found:
+        return problems.answer(problems.no_location(identifier), request)
+    if prefers(request.accept, lists.TYPES):
+        place = (b"location", uri(found[0]))
+        return locations(service, request, identifier, place, about=operand, part=part)
+    step = Redirect(
+        identifier=identifier,
+        location=Location(uri=found[0]),
+        others=tuple(Location(uri=one) for one in found[1:]),
+    )
+    fresh, vary = service.settings.fresh_seconds, asking.varies(service)
+    return redirect(step, fresh=fresh, status=_see_other(request), vary=vary)
+
+
+def _see_other(request: Request) -> HTTPStatus:
+    return HTTPStatus.FOUND if request.version == "1.0" else HTTPStatus.SEE_OTHER
+
+
+async def _n2ls(service: Service, request: Request, operand: str) -> Answer:
+    identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        there = await pwids.located(service, request, pwid)
+        return _listed(service, request, operand, [lists.Entry(there.url)])
+    return locations(service, request, identifier, about=operand, part=part)
+
+
+async def _n2r(service: Service, request: Request, operand: str) -> Answer:
+    identifier, part = _single(service, operand)
+    return await reading.resource(service, request, identifier, part, delimiter="#")
+
+
+async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
+    """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
+    identifier, part = _single(service, operand)
+    inside = pointed(service, identifier, part) is not None
+    if inside or _archived(service, identifier, part) is not None:
+        return await reading.resource(service, request, identifier, part, delimiter="#")
+    record = service.record(identifier)
+    query = asking.query(service, request, identifier, Want.RESOURCES)
+    step = decide(query, record)
+    if not isinstance(step, Choices) or len(step.fetches) < 2:
+        # "If there is only one version … it MAY be returned without the wrapper."
+        return await reading.resource(service, request, identifier)
+    segments = service.registry.segments
+    parts: list[bodies.Part] = []
+    for fetch in step.fetches:
+        one = fetch.representation
+        head: Fields = [
+            (b"content-type", held.content_type(one)),
+            (b"content-location", uri(uri_of(fetch.identifier))),
+            (b"repr-digest", digests.of(one)),
+        ]
+        parts.append((head, one.length, bodies.read(segments, one, (0, one.length))))
+    fields: Fields = [
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept, accept-language"),
+        *links(link(one.uri, "alternate") for one in step.locations),
+    ]
+    return bodies.multipart(HTTPStatus.OK, b"alternative", fields, parts)
+
+
+async def _n2c(service: Service, request: Request, operand: str) -> Answer:
+    identifier, part = _single(service, operand)
+    if (pwid := _archived(service, identifier, part)) is not None:
+        return await pwids.answer(service, request, pwid, Question(verb="info"))
+    return await reading.description(service, request, identifier, part)
+
+
+async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
+    identifier, part = _single(service, operand)
+    if part is None and not service.knows(identifier):
+        inside = service.unfolding.unfold(identifier)
+        if inside is not None and inside.delimiter == "#":
+            identifier, part = inside.whole, inside.part
+    if (pwid := _archived(service, identifier, part)) is not None:
+        await pwids.located(service, request, pwid)  # or else nothing is known of it
+    elif service.record(identifier) is None:
+        raise NotFound(identifier=str(identifier))
+    if part is None:
+        return _names(service, request, (identifier,), operand)
+    place = f"{request.base}/{part_path(identifier, part)}"
+    return _listed(service, request, operand, [lists.Entry(part_uri(identifier, part), place)])
+
+
+def _names(service: Service, request: Request, known: tuple[Identifier, ...], about: str) -> Answer:
+    """All names of the same resource, as URNs where their scheme has such a form."""
+    names = {name.key: name for one in known for name in _names_of(service, one)}
+    entries = [lists.Entry(_urn(one), f"{request.base}/{path_of(one)}") for one in names.values()]
+    return _listed(service, request, about, entries)
+
+
+def _names_of(service: Service, identifier: Identifier) -> tuple[Identifier, ...]:
+    """All names of a resource; of a part its own, for behind another name of the whole, the same
+    text may mean another part."""
+    if pointed(service, identifier) is not None:
+        return (identifier,)
+    return service.resolver.names(identifier.whole)
+
+
+def _listed(
+    service: Service,
+    request: Request,
+    about: str,
+    entries: list[lists.Entry],
+    *more: tuple[bytes, bytes],
+) -> Answer:
+    # "the standard HTTP mechanisms for communicating cachability MUST be honored" (section 3.6)
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    return lists.answer(request, about, entries, fresh, *more)
+
+
+def _urn(identifier: Identifier) -> str:
+    return identifier.urn if isinstance(identifier, Pdi) else uri_of(identifier)
+
+
+def _archived(service: Service, identifier: Identifier, part: str | None) -> Pwid | None:
+    """A PWID that was not registered here: its archive knows it, and has it"""
+    if isinstance(identifier, Pwid) and part is None and not service.knows(identifier):
+        return identifier
+    return None
+
+
+def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
+    """The identifier asked about, and the part behind one that has no way to say so itself.
+
+    What is but an alias is what it is an alias of. Raises InvalidRequest for a pattern.
+    """
+    identifier, part = named(operand, service.knows)
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        raise InvalidRequest(
+            what=str(identifier)[:200],
+            reason="a pattern names many resources; ask for it by itself to list them",
+            rule="ruling pdi-wildcard",
+        )
+    if part is None and _is_unknown(service, identifier):
+        identifier = service.resolver.meant(identifier) or identifier
+    return identifier, part
+
+
+def _is_unknown(service: Service, identifier: Identifier) -> bool:
+    """Whether nothing is known of an identifier but, perhaps, that others are called so, too."""
+    if isinstance(identifier, Pwid) or service.knows(identifier):
+        return False
+    return identifier.whole is identifier and service.unfolding.unfold(identifier) is None
+
+
+# from a URL
+# ----------
+
+
+def _known(service: Service, request: Request, operand: str) -> tuple[Identifier, ...]:
+    url = unquote(operand) if is_escaped(operand) else operand
+    found = known_by_url(service, request, url)
+    if not found:
+        raise NotFound(identifier=url)
+    return found
+
+
+def _l2ns(service: Service, request: Request, operand: str) -> Answer:
+    return _names(service, request, _known(service, request, operand), operand)
+
+
+def _l2ls(service: Service, request: Request, operand: str) -> Answer:
+    found: dict[str, None] = {}
+    for identifier in _known(service, request, operand):
+        for name in _names_of(service, identifier):
+            found |= dict.fromkeys(_urls_of(service, request, name))
+    return _listed(service, request, operand, [lists.Entry(one) for one in found])
+
+
+def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
+    """The URLs of one name among others, which may be known by name only, or withdrawn."""
+    try:
+        found = urls(service, request, name)
+    except NotFound:
+        return []
+    return [] if isinstance(found, Gone) else found
+
+
+async def _l2c(service: Service, request: Request, operand: str) -> Answer:
+    first, *others = _known(service, request, operand)
+    answer = await reading.description(service, request, first)
+    more = (link(f"{request.base}/{path_of(one)}", "alternate") for one in others)
+    answer.fields += links(more)
+    return answer
+
+
+async def _l2r(service: Service, request: Request, operand: str) -> Answer:
+    return await reading.resource(service, request, _known(service, request, operand)[0])
+
+
+# equality
+# --------
+
+
+def _same(service: Service, _request: Request, operand: str) -> Answer:
+    """Whether two URIs, separated by an escaped blank or line break, name the same resource."""
+    one, other = _two(operand)
+    keys = {name.key for name in service.resolver.names(one.whole)}
+    same = equivalent(one, other) or (
+        one.whole is one and other.whole is other and other.key in keys
+    )
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    return plain(
+        HTTPStatus.OK, "text/plain; charset=us-ascii", b"TRUE\r\n" if same else b"FALSE\r\n", fresh
+    )
+
+
+def _two(operand: str) -> tuple[Identifier, Identifier]:
+    """The first division of the operand of which both halves are identifiers."""
+    mistake: PerdureError | None = None
+    for separator in _SEPARATOR.finditer(operand):
+        try:
+            return identify(operand[: separator.start()]), identify(operand[separator.end() :])
+        except (MalformedIdentifier, UnknownScheme) as error:
+            mistake = error
+    raise mistake or InvalidRequest(
+        what="service 'I=I'",
+        reason="two URIs are needed, with %20 between them",
+        rule="RFC 2483 section 4.9",
+    )
+
+
+_Service = Callable[[Service, Request, str], Answer | Awaitable[Answer]]
+SERVICES: dict[str, _Service] = {
+    "N2L": _n2l,
+    "N2LS": _n2ls,
+    "N2R": _n2r,
+    "N2RS": _n2rs,
+    "N2C": _n2c,
+    "N2CS": _n2c,
+    "N2N": _n2ns,
+    "N2NS": _n2ns,
+    "L2NS": _l2ns,
+    "L2N": _l2ns,
+    "L2LS": _l2ls,
+    "L2C": _l2c,
+    "L2R": _l2r,
+    "I2L": _n2l,
+    "I2LS": _n2ls,
+    "I2R": _n2r,
+    "I2RS": _n2rs,
+    "I2C": _n2c,
+    "I2CS": _n2c,
+    "I2N": _n2ns,
+    "I2NS": _n2ns,
+    "I=I": _same,
+}

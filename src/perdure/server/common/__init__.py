@@ -1,0 +1,1 @@
+"""What every handler shares: requests, answers, errors, rights, conditions and bodies."""

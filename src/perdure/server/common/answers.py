@@ -1,0 +1,191 @@
+"""An answer to a request, as a value; and the one place where header values are made.
+
+How it works: handlers return an `Answer`. `begin` reads the first piece of a stream, so that what
+goes wrong at once can still be said; `send` hands the whole to the server. `wire` spells the same
+answer as bytes, for those that are given without ASGI.
+
+What must stay true: a header value is visible ASCII whatever it was made from; a body that cannot
+be sent whole ends the connection and never looks complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import AsyncIterator, Iterable
+from http import HTTPStatus
+from typing import Protocol
+
+import msgspec
+
+from perdure.errors import Corrupt
+from perdure.server.common.request import Receive, Scope, Send
+from perdure.server.protocol.sendfile import FileSender, sender
+
+Fields = list[tuple[bytes, bytes]]
+
+_IN_URI = bytes(one for one in range(0x21, 0x7F) if one not in b'"<>')
+_NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, blanks, `"`, `<`, `>`, and all beyond ASCII
+STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
+}
+
+
+class OpenFile(Protocol):
+    """A file that stays open as long as somebody holds on to it."""
+
+    @property
+    def fd(self) -> int: ...
+
+
+class FileSpan(msgspec.Struct, frozen=True):
+    """Where the bytes of a stream lie, so that they need not be read to be sent."""
+
+    file: OpenFile
+    offset: int
+    length: int
+
+
+class Answer(msgspec.Struct):
+    """Status, header fields in order, and a body: bytes, or a stream of known length.
+
+    Where `file` is given, too, it has the same bytes as the stream.
+    """
+
+    status: int
+    fields: Fields
+    body: bytes = b""
+    stream: AsyncIterator[bytes] | None = None
+    file: FileSpan | None = None
+
+
+def uri(text: str) -> bytes:
+    """A URI reference for a header field, whatever the text holds.
+
+    >>> uri("http://a/>; x=é\\r\\nY: 1")
+    b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
+    """
+    plain = text.encode("utf-8", "replace")
+    if plain.translate(None, _IN_URI):
+        return _NOT_IN_URI.sub(_escaped, text).encode("ascii")
+    return plain
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
+
+
+def link(target: str, rel: str, **attributes: str) -> bytes:
+    """A link of a Link field (RFC 8288). Attributes are ours, or media types and languages.
+
+    >>> link("?info", "describedby", type="application/json")
+    b'<?info>; rel="describedby"; type="application/json"'
+    """
+    written = "".join(f'; {name}="{token(text)}"' for name, text in attributes.items())
+    return b'<%s>; rel="%s"%s' % (uri(target), rel.encode(), written.encode())
+
+
+def token(text: str) -> str:
+    """Text for a header value: printable ASCII, and neither quote nor backslash in it."""
+    return "".join(one if " " <= one <= "~" and one not in '"\\' else "_" for one in text)
+
+
+def links(found: Iterable[bytes]) -> Fields:
+    """The Link field that joins these; none where there are none."""
+    value = b", ".join(found)
+    return [(b"link", value)] if value else []
+
+
+def plain(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes]) -> Answer:
+    """An answer whose body is at hand."""
+    return Answer(
+        status,
+        [
+            (b"content-type", media_type.encode("ascii")),
+            (b"content-length", b"%d" % len(body)),
+            *more,
+        ],
+        body,
+    )
+
+
+def empty(status: int, *fields: tuple[bytes, bytes]) -> Answer:
+    """An answer without a body; 204 and 304 have no length either (RFC 9110 section 8.6)."""
+    without = status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+    return Answer(status, [*fields] if without else [*fields, (b"content-length", b"0")])
+
+
+def wire(answer: Answer) -> bytes:
+    """A whole answer as HTTP/1.1, without the fields that the server adds to all."""
+    return b"".join((STATUS_LINES[answer.status], lines(answer.fields), b"\r\n", answer.body))
+
+
+def lines(fields: Fields) -> bytes:
+    """Header fields as they are sent."""
+    return b"".join([b"%s: %s\r\n" % field for field in fields])
+
+
+async def begin(answer: Answer) -> Answer:
+    """The answer with the first piece of its stream read: what fails now can still be said."""
+    if answer.stream is not None:
+        answer.body = await anext(answer.stream, b"")
+    return answer
+
+
+async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
+    """Send an answer that has begun; gives the bytes of body sent. Raises what its stream does."""
+    await to({"type": "http.response.start", "status": answer.status, "headers": answer.fields})
+    if answer.stream is None or scope["method"] == "HEAD":
+        await to({"type": "http.response.body", "body": answer.body, "more_body": False})
+        return len(answer.body) if scope["method"] != "HEAD" else 0
+    await to({"type": "http.response.body", "body": answer.body, "more_body": True})
+    send_file = sender(scope)
+    if answer.file is not None and send_file is not None:
+        whole = await _send_file(answer.file, len(answer.body), send_file, receive)
+        sent = answer.file.length
+    else:
+        whole, sent = await _send_stream(answer.stream, to, receive)
+        sent += len(answer.body)
+    if whole:
+        await to({"type": "http.response.body", "body": b"", "more_body": False})
+    return sent
+
+
+async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive: Receive) -> bool:
+    """Send the rest of a span; False where the client went away."""
+    rest = span.length - begun
+    if await send_file(span.file.fd, span.offset + begun, rest) == rest:
+        return True
+    end = os.fstat(span.file.fd).st_size
+    if end < span.offset + span.length:
+        raise Corrupt(
+            identifier="a segment",
+            where=f"offset {end}",
+            promised=f"{span.offset + span.length} bytes",
+            found="the end of the file",
+        )
+    await _departure(receive)
+    return False
+
+
+async def _send_stream(
+    stream: AsyncIterator[bytes], to: Send, receive: Receive
+) -> tuple[bool, int]:
+    """Send a stream until it ends or the client goes away, which the server tells nobody else."""
+    sent = 0
+    departure = asyncio.ensure_future(_departure(receive))
+    try:
+        async for piece in stream:
+            if departure.done():
+                return False, sent
+            await to({"type": "http.response.body", "body": piece, "more_body": True})
+            sent += len(piece)
+    finally:
+        departure.cancel()
+    return True, sent
+
+
+async def _departure(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

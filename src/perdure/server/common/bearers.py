@@ -1,0 +1,82 @@
+"""Tokens that were presented lately, so that a token is not looked up for each write.
+
+How it works: what was found is remembered by the hash of the secret while
+`perdure.storage.generation` says that nothing was changed; saving or revoking a token is a change.
+Signed requests ask from threads: what each of them finds goes with the count that it read, and is
+left behind with it.
+
+What must stay true: a token that was revoked, in this process or another, is not accepted by any
+request that begins after the revocation was acknowledged; no secret is remembered.
+"""
+
+from __future__ import annotations
+
+from perdure.errors import Unauthenticated
+from perdure.model.records import Token
+from perdure.policy.rights import LONGEST_CHAIN
+from perdure.storage.generation import Generation
+from perdure.storage.ports import Records
+
+_MOST = 1024
+
+
+class Bearers:
+    """Finds tokens by the hash of their secret."""
+
+    def __init__(self, records: Records, generation: Generation) -> None:
+        self._records = records
+        self._generation = generation
+        self._lately = _Lately(-1)
+
+    @property
+    def generation(self) -> int:
+        """While it is the same, so is every token that is found."""
+        return self._generation.count
+
+    def find(self, digest: str) -> Token | None:
+        """The token with this SHA-256."""
+        known = self._remembered().known
+        token = known.get(digest)
+        if token is None:
+            token = self._records.token(digest)
+            if token is not None:
+                known[digest] = token
+        return token
+
+    def named(self, name: str) -> Token | None:
+        """The token of this name."""
+        named = self._remembered().named
+        if name not in named:
+            named[name] = self._records.token_named(name)
+        return named[name]
+
+    def chain(self, token: Token) -> list[Token]:
+        """The token, the one that it was granted from, and so on to an operator's.
+
+        Raises Unauthenticated where one of them is not known.
+        """
+        chain = [token]
+        while chain[-1].granted_by:
+            giver = self.named(chain[-1].granted_by)
+            if giver is None or len(chain) > LONGEST_CHAIN:
+                raise Unauthenticated(reason=f"nobody answers for token {token.name}")
+            chain.append(giver)
+        return chain
+
+    def _remembered(self) -> _Lately:
+        lately, count = (
+            self._lately,
+            self.generation,
+        )  # before a token: see `perdure.storage.generation`
+        if count != lately.count or len(lately.known) + len(lately.named) >= _MOST:
+            lately = self._lately = _Lately(count)
+        return lately
+
+
+class _Lately:
+    """What was found while the count was the same."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.known: dict[str, Token] = {}
+        self.named: dict[str, Token | None] = {}

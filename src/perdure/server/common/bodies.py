@@ -1,0 +1,131 @@
+"""Bytes of segments as bodies: read in pieces, without waiting for the disk, with little memory.
+
+How it works: a file is read in pieces of 256 KiB. Where the last byte of a piece is in the page
+cache (asked with RWF_NOWAIT, which never waits for the disk), it is read at once; else a thread
+reads it, so that a slow disk holds up nobody else.
+
+What must stay true: a body that turns out to be shorter than promised raises Corrupt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+from perdure.errors import Corrupt
+from perdure.model.records import Representation
+from perdure.server.common.answers import Answer, Fields, FileSpan, lines
+from perdure.server.common.conditions import Span
+from perdure.storage.segments.directory import CHUNK, Segments
+
+
+def body(
+    status: int, fields: Fields, segments: Segments, held: Representation, span: Span
+) -> Answer:
+    """An answer that consists of a span of a representation: at once, or else as a stream."""
+    piece = at_once(segments, held, span)
+    if piece is not None:
+        return Answer(status, fields, body=piece)
+    start, stop = span
+    file = FileSpan(segments.file(held.segment), held.offset + start, stop - start)
+    return Answer(status, fields, stream=read(segments, held, span), file=file)
+
+
+def at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:
+    """A span of at most 256 KiB from the page cache; None where there is more to it.
+
+    Raises Corrupt where the file ends too early.
+    """
+    start, stop = span
+    if stop - start > CHUNK:
+        return None
+    piece = _cached(segments.file(held.segment).fd, stop - start, held.offset + start)
+    return None if piece is None else _whole(piece, held, span)
+
+
+async def read(segments: Segments, held: Representation, span: Span) -> AsyncIterator[bytes]:
+    """The bytes of a representation within a span, in pieces of at most 256 KiB.
+
+    Raises Corrupt where the file ends too early.
+    """
+    start, stop = span
+    file = segments.file(held.segment)
+    loop = asyncio.get_running_loop()
+    while start < stop:
+        length = min(CHUNK, stop - start)
+        piece = _cached(file.fd, length, held.offset + start)
+        if piece is None:
+            piece = await loop.run_in_executor(None, file.read, length, held.offset + start)
+        yield _whole(piece, held, (start, start + length))
+        start += length
+
+
+def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
+    """The bytes of a span of what can only be had from its beginning."""
+    start, stop = span
+    at = 0
+    for piece in pieces:
+        wanted = piece[max(start - at, 0) : stop - at]
+        at += len(piece)
+        if wanted:
+            yield wanted
+        if at >= stop:
+            return
+
+
+def _cached(fd: int, length: int, offset: int) -> bytes | None:
+    """Bytes from the page cache; None where the disk would have to be waited for."""
+    if length <= 0:
+        return b""
+    try:
+        os.preadv(fd, (bytearray(1),), offset + length - 1, os.RWF_NOWAIT)
+    except OSError:  # not cached, or a file system that cannot say
+        return None
+    return os.pread(fd, length, offset)
+
+
+def _whole(piece: bytes, held: Representation, span: Span) -> bytes:
+    start, stop = span
+    if len(piece) != stop - start:
+        raise Corrupt(
+            identifier=f"segment {held.segment}",
+            where=f"offset {held.offset + start + len(piece)}",
+            promised=f"{held.length} bytes, sha512 {held.sha512}",
+            found="the end of the file",
+        )
+    return piece
+
+
+# several in one message
+# ----------------------
+
+Part = tuple[Fields, int, AsyncIterator[bytes]]
+"""One body part: its header fields, its length, and its bytes."""
+
+
+def multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]) -> Answer:
+    """Several body parts in one message (RFC 2046 section 5.1), of a length that is known ahead."""
+    boundary = secrets.token_hex(16).encode()
+    heads: list[bytes] = []
+    length = 0
+    for head, size, _ in parts:
+        before = b"\r\n" if heads else b""
+        heads.append(b"%s--%s\r\n%s\r\n" % (before, boundary, lines(head)))
+        length += len(heads[-1]) + size
+    end = b"\r\n--%s--\r\n" % boundary
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for head, (_, _, body) in zip(heads, parts, strict=True):
+            yield head
+            async for piece in body:
+                yield piece
+        yield end
+
+    fields = [
+        *fields,
+        (b"content-type", b"multipart/%s; boundary=%s" % (subtype, boundary)),
+        (b"content-length", b"%d" % (length + len(end))),
+    ]
+    return Answer(status, fields, stream=pieces())

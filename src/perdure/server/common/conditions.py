@@ -1,0 +1,118 @@
+"""What a reader has already, and which ranges are wanted (RFC 9110 sections 13 and 14).
+
+What must stay true: an entity tag is strong. It is made of the SHA-512 and the format, neither of
+which changes while the other stays.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from werkzeug.http import parse_date, parse_etags
+
+from perdure.errors import PreconditionFailed
+from perdure.model.records import Record, Representation
+from perdure.server.common.request import Request
+
+CONDITIONS = frozenset(
+    (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
+)
+Span = tuple[int, int]
+"""Bytes from the first, counted from 0, up to and without the second."""
+
+_RANGE = re.compile(r"([0-9]{1,99})-([0-9]{1,99})?|-([0-9]{1,99})", re.ASCII)
+_MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
+
+
+def etag(held: Representation) -> bytes:
+    """The strong entity tag: 160 bits of the SHA-512, and the format, for the bytes of one format
+    may be another's too."""
+    return f'"{held.sha512[:40]}-{held.format}"'.encode()
+
+
+def last_modified(record: Record, held: Representation) -> datetime:
+    """When the representation was committed."""
+    at = held.at or next(
+        version.at for version in record.versions if held in version.representations
+    )
+    return _moment(at)
+
+
+@lru_cache(maxsize=1024)
+def _moment(at: str) -> datetime:
+    return datetime.fromisoformat(at).astimezone(UTC)
+
+
+def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
+    """Whether the client has it already, by the conditions of the request: that is 304.
+
+    The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
+    """
+    if b"if-match" in request.fields:
+        asked = parse_etags(request.text(b"if-match"))
+        if not (asked.star_tag or asked.is_strong(tag.decode()[1:-1])):
+            raise _failed(request, "If-Match names another state", tag)
+    elif b"if-unmodified-since" in request.fields:
+        since = parse_date(request.text(b"if-unmodified-since"))
+        if since is not None and modified > since:
+            raise _failed(request, "it was modified since", tag)
+    if b"if-none-match" in request.fields:
+        return has_already(request, tag)
+    if b"if-modified-since" in request.fields:
+        since = parse_date(request.text(b"if-modified-since"))
+        return since is not None and modified <= since
+    return False
+
+
+def _failed(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
+    current = f"entity tag {tag.decode()}"
+    return PreconditionFailed(identifier=request.target.text, reason=reason, current=current)
+
+
+def has_already(request: Request, tag: bytes) -> bool:
+    """Whether the client says that it has this already (`If-None-Match`)."""
+    asked = parse_etags(request.text(b"if-none-match"))
+    return asked.star_tag or asked.contains_weak(tag.decode()[1:-1])
+
+
+def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:
+    """The ranges asked for, as starts and ends; empty where none can be given; None: all of it.
+
+    RFC 9110 section 14.2: a Range field that is malformed, of another unit, under an If-Range that
+    does not hold, or costlier than the whole is ignored.
+    """
+    condition = request.fields.get(b"if-range")
+    if condition is not None and condition != tag:
+        since = None if condition[-1:] == b'"' else parse_date(condition.decode("latin-1"))
+        if since != modified:
+            return None
+    spans = _satisfiable(request.text(b"range"), length)
+    if spans is not None and len(spans) > 1 and sum(stop - start for start, stop in spans) > length:
+        return None
+    return spans
+
+
+def _satisfiable(field: str, length: int) -> list[Span] | None:
+    """What a Range field asks for that is there; None for a field that is none (section 14.1.2)."""
+    unit, _, listed = field.partition("=")
+    asked = [one.strip(" \t") for one in listed.split(",")]
+    asked = [one for one in asked if one]  # section 5.6.1.2: elements may be empty
+    if unit.lower() != "bytes" or not 0 < len(asked) <= _MOST_RANGES:
+        return None
+    spans = []
+    for one in asked:
+        found = _RANGE.fullmatch(one)
+        if found is None:
+            return None
+        first, last, suffix = found.groups()
+        if suffix is not None:
+            start, stop = max(length - int(suffix), 0), length
+        else:
+            start, stop = int(first), int(last) + 1 if last else length
+            if last and stop <= start:
+                return None
+        if start < min(stop, length):
+            spans.append((start, min(stop, length)))
+    return spans

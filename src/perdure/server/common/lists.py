@@ -1,0 +1,68 @@
+"""Lists of URIs: `text/uri-list`, plain text, HTML and JSON, for THTTP and for listings.
+
+How it works: RFC 2169 section 3.2 and its appendix A say what such lists look like. Clients compare
+the type with `text/uri-list` as a whole and trip over blank lines, so there are no parameters and
+no such lines; the first line is a comment with the URI that was asked about.
+
+What must stay true: one URI per line, CRLF behind each, nothing but visible ASCII in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from types import MappingProxyType
+
+import msgspec
+
+from perdure.errors import NotAcceptable
+from perdure.server import pages
+from perdure.server.common.answers import Answer, links, plain, uri
+from perdure.server.common.negotiate import choose
+from perdure.server.common.request import Request
+
+URI_LIST = "text/uri-list"
+TYPES = (URI_LIST, "text/plain")
+"""What an Accept field names that asks for a list instead of a redirect."""
+_OFFERS = (URI_LIST, "text/plain", "text/html", "application/html", "application/json")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A line of a list."""
+
+    uri: str
+    href: str | None = None
+    """Where a page links to, if that is another URI."""
+
+
+def answer(
+    request: Request,
+    about: str,
+    entries: Sequence[Entry],
+    *more: tuple[bytes, bytes],
+    following: str | None = None,
+    told: Mapping[str, object] = MappingProxyType({}),
+) -> Answer:
+    """A list in the form that the client likes best. `following` is the address of the next page,
+    `told` what the JSON form says besides.
+
+    Raises NotAcceptable where the client takes no form that we have.
+    """
+    kind = choose(request.accept, _OFFERS)
+    if kind is None:
+        asked = ", ".join(one.range for one in request.accept)
+        raise NotAcceptable(identifier=about, asked=asked, offered=_OFFERS)
+    fields = [*more, (b"vary", b"accept")]
+    if following is not None:
+        fields += links((b'<%s>; rel="next"' % uri(following),))
+    if kind in ("text/html", "application/html"):
+        shown = [(one.uri, one.href or one.uri) for one in entries]
+        body = pages.render("listing.html", what=about, entries=shown, following=following)
+        return pages.page(HTTPStatus.OK, body, *fields)
+    if kind == "application/json":
+        found = [one.uri for one in entries]
+        document = {"about": about, "identifiers": found, "next": following} | dict(told)
+        return plain(HTTPStatus.OK, kind, msgspec.json.encode(document), *fields)
+    lines = [b"# " + uri(about), *(uri(one.uri) for one in entries), b""]
+    charset = "" if kind == URI_LIST else "; charset=us-ascii"
+    return plain(HTTPStatus.OK, kind + charset, b"\r\n".join(lines), *fields)

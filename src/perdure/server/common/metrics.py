@@ -1,0 +1,144 @@
+"""What is counted, for Prometheus to fetch at `/metrics`.
+
+How it works: one `Metrics` for each worker. Several workers write what they count to mapped files
+in the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
+module is imported), and whichever is asked adds up the files of all. Answers of the fast path are
+counted in plain integers; `gather` takes them over, once a second and before they are shown.
+
+What must stay true: labels come from closed sets, never from a request.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from perdure.model.records import Outcome
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
+DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
+
+
+class FastCounts(Protocol):
+    """What `perdure.server.fast.path` counts in plain integers."""
+
+    redirects: int
+    bodies: int
+    sent: int
+
+
+class MintCounts(Protocol):
+    """What `perdure.server.fast.mint` counts in plain integers."""
+
+    minted: int
+    received: int
+
+
+class Metrics:
+    """The counters of one worker."""
+
+    def __init__(self) -> None:
+        self._fast_path: FastCounts | None = None
+        self._fast_mint: MintCounts | None = None
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "perdure_requests",
+            "Requests answered through ASGI",
+            ("method", "status"),
+            registry=self._registry,
+        )
+        self._fast = Counter(
+            "perdure_fast_answers",
+            "Requests answered without ASGI, by what was given",
+            ("kind",),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "perdure_request_seconds",
+            "Time to the end of an answer through ASGI",
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
+        self._sent = Counter("perdure_sent_bytes", "Bytes of bodies sent", registry=self._registry)
+        self._received = Counter(
+            "perdure_received_bytes", "Bytes of uploads received", registry=self._registry
+        )
+        self._writes = Counter(
+            "perdure_writes",
+            "Writes made durable",
+            ("operation", "outcome"),
+            registry=self._registry,
+        )
+        self._broken = Gauge(
+            "perdure_write_door_broken",
+            "1 where a flush failed and nothing is accepted until a restart",
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
+        # children of the above: finding one costs more than counting
+        self._pairs: dict[tuple[str, int], Counter] = {}
+        self._done: dict[tuple[str, str], Counter] = {}
+
+    def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
+        """One request was answered."""
+        self._count(method, status)
+        self._seconds.observe(seconds)
+        if sent:
+            self._sent.inc(sent)
+
+    def watch(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
+        """Say where answers are counted without ASGI."""
+        self._fast_path = fast_path
+        self._fast_mint = fast_mint
+
+    def gather(self) -> None:
+        """Take over what was counted without ASGI since the last call; on the event loop only."""
+        fast = self._fast_path
+        if fast is None:
+            return
+        self._fast.labels("redirect").inc(fast.redirects)
+        self._fast.labels("bytes").inc(fast.bodies)
+        self._sent.inc(fast.sent)
+        fast.redirects = fast.bodies = fast.sent = 0
+        mint = self._fast_mint
+        if mint is not None and mint.minted:
+            self._fast.labels("mint").inc(mint.minted)
+            self._writes.labels("mint", Outcome.CREATED.value).inc(mint.minted)
+            self._received.inc(mint.received)
+            mint.minted = mint.received = 0
+
+    def _count(self, method: str, status: int) -> None:
+        pair = (method if method in _METHODS else "other", status)
+        counter = self._pairs.get(pair)
+        if counter is None:
+            counter = self._pairs[pair] = self._requests.labels(pair[0], str(status))
+        counter.inc()
+
+    def received(self, length: int) -> None:
+        """An upload of so many bytes came in."""
+        self._received.inc(length)
+
+    def written(self, operation: str, outcome: Outcome) -> None:
+        """A write was made durable."""
+        pair = (operation, outcome.value)
+        counter = self._done.get(pair)
+        if counter is None:
+            counter = self._done[pair] = self._writes.labels(*pair)
+        counter.inc()
+
+    def door(self, *, broken: bool) -> None:
+        """The state of the write door, as far as this worker knows."""
+        self._broken.set(broken)
+
+    def exposition(self) -> bytes:
+        """All of it in Prometheus's text format, of all workers where there are several."""
+        if DIRECTORY not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # it has no types
+        return generate_latest(together)

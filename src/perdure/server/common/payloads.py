@@ -1,0 +1,191 @@
+"""Archived payloads as bodies: whole, or a range of one, like all other bytes that are given here.
+
+How it works: what is short is read at once, so that its length and digest can be said. Of what is
+longer the record may tell the length: unless it is chunked or coded, its head does. Else a request
+for a range makes us read all of it to know how long it is; whoever asks for the whole gets it as it
+is read, without a length. Ranges are counted in what is given, chunks and codings undone; of
+several ranges in one request the whole is given (RFC 9110 section 14.2 lets a server choose).
+
+What must stay true: a digest is that of the whole payload, whatever range of it is sent (RFC 9530
+section 3); what turns out to be damaged never looks complete; memory is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from http import HTTPStatus
+
+import msgspec
+from werkzeug.http import parse_date
+
+from perdure.archives.dates import whole_second
+from perdure.archives.port import ArchivedRecord, Capture
+from perdure.errors import Corrupt, OverBudget
+from perdure.server.common import digests, problems
+from perdure.server.common.answers import Answer, Fields
+from perdure.server.common.bodies import within
+from perdure.server.common.conditions import Span, is_unmodified, ranges
+from perdure.server.common.request import Request
+
+AT_HAND = 256 << 10  # bytes
+
+
+class Archived(msgspec.Struct, frozen=True, kw_only=True):
+    """A capture and the record that has its payload; the latter is open."""
+
+    capture: Capture
+    holder: Capture
+    """That of the record: the capture itself or, of a revisit, its original."""
+    record: ArchivedRecord
+    headers: list[tuple[str, str]]
+    """Of the capture itself, where it has any."""
+    status: int | None
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """A payload as far as it is at hand."""
+
+    start: bytes
+    rest: Iterator[bytes] | None
+    """None where there is no more."""
+    length: int | None
+    sha512: bytes | None = None
+
+
+async def answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
+    """The payload with these fields; of a status other than 200 without ranges and conditions.
+
+    Raises Corrupt, OverBudget and PreconditionFailed; what is found out later ends the stream.
+    """
+    try:
+        return await _answer(request, status, fields, archived)
+    except BaseException:
+        archived.record.close()
+        raise
+
+
+async def _answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
+    record = archived.record
+    if status != HTTPStatus.OK:
+        begun = await asyncio.to_thread(_begin, record)
+        return _whole(request, status, fields, record, begun)
+    tag, modified = entity_tag(archived.holder), _modified(archived)
+    fields = [*fields, (b"etag", tag), (b"accept-ranges", b"bytes")]
+    if is_unmodified(request, tag, modified):
+        record.close()
+        kept = [one for one in fields if not one[0].startswith(b"content-")]
+        return Answer(HTTPStatus.NOT_MODIFIED, kept)
+    begun = await asyncio.to_thread(_begin, record)
+    if request.method != "GET" or b"range" not in request.fields:
+        return _whole(request, status, fields, record, begun)
+    if begun.length is None:
+        begun = await asyncio.to_thread(_measured, record, begun)
+    length = begun.length or 0
+    spans = ranges(request, length, tag, modified)
+    if spans is None or len(spans) > 1:
+        return _whole(request, status, fields, record, begun)
+    if not spans:
+        record.close()
+        return problems.answer(problems.no_such_range(length), request)
+    return _partial(request, fields, record, begun, spans[0])
+
+
+def entity_tag(holder: Capture) -> bytes:
+    """A strong one: a record in an archive file never changes, nor what is read from it."""
+    place = f"{holder.file}\n{holder.offset}\n{holder.length}\n{holder.digest}"
+    return f'"{hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:40]}"'.encode()
+
+
+def _modified(archived: Archived) -> datetime:
+    """When the payload was changed, as its server said; else when it was captured."""
+    named = (value for name, value in archived.headers if name.lower() == "last-modified")
+    said = parse_date(next(named, "")[:64])
+    time = archived.capture.time
+    held = whole_second(time[:12] + min(time[12:], "59"))
+    return said or datetime.fromisoformat(held).astimezone(UTC)
+
+
+def _whole(
+    request: Request, status: int, fields: Fields, record: ArchivedRecord, begun: _Begun
+) -> Answer:
+    fields = [*fields, *_digest(request, begun)]
+    if begun.length is not None:
+        fields.append((b"content-length", b"%d" % begun.length))
+    if begun.rest is None or request.method == "HEAD":
+        record.close()
+        return Answer(status, fields, body=begun.start if begun.rest is None else b"")
+    return Answer(status, fields, stream=_streamed(begun.start, begun.rest, record))
+
+
+def _partial(
+    request: Request, fields: Fields, record: ArchivedRecord, begun: _Begun, span: Span
+) -> Answer:
+    start, stop = span
+    fields = [
+        *fields,
+        *_digest(request, begun),
+        (b"content-range", b"bytes %d-%d/%d" % (start, stop - 1, begun.length or 0)),
+        (b"content-length", b"%d" % (stop - start)),
+    ]
+    if begun.rest is None:
+        record.close()
+        return Answer(HTTPStatus.PARTIAL_CONTENT, fields, body=begun.start[start:stop])
+    cut = within(record.payload(), span)
+    return Answer(HTTPStatus.PARTIAL_CONTENT, fields, stream=_streamed(b"", cut, record))
+
+
+def _digest(request: Request, begun: _Begun) -> Fields:
+    if begun.sha512 is None or not digests.is_wanted(request):
+        return []
+    return [(b"repr-digest", digests.field(begun.sha512))]
+
+
+# reading
+# -------
+
+
+def _begin(record: ArchivedRecord) -> _Begun:
+    """The payload, if it is short; what can be read of a damaged one is given before it fails."""
+    start = bytearray()
+    rest = iter(record.payload())
+    try:
+        for piece in rest:
+            start += piece
+            if len(start) > AT_HAND:
+                return _Begun(bytes(start), rest, record.payload_length)
+    except (Corrupt, OverBudget) as error:
+        if not start:
+            raise
+        return _Begun(bytes(start), _failing(error), record.payload_length)
+    body = bytes(start)
+    return _Begun(body, None, len(body), hashlib.sha512(body).digest())
+
+
+def _failing(error: Corrupt | OverBudget) -> Iterator[bytes]:
+    raise error
+    yield b""
+
+
+def _measured(record: ArchivedRecord, begun: _Begun) -> _Begun:
+    """The same, read to its end, and to be read again from its beginning."""
+    length, sha512 = len(begun.start), hashlib.sha512(begun.start)
+    for piece in begun.rest or ():
+        length += len(piece)
+        sha512.update(piece)
+    return _Begun(b"", iter(record.payload()), length, sha512.digest())
+
+
+async def _streamed(
+    start: bytes, rest: Iterator[bytes], record: ArchivedRecord
+) -> AsyncIterator[bytes]:
+    try:
+        if start:
+            yield start
+        while (piece := await asyncio.to_thread(next, rest, None)) is not None:
+            if piece:
+                yield piece
+    finally:
+        record.close()

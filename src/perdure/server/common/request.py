@@ -1,0 +1,78 @@
+"""One HTTP request as handlers see it: a value made in one pass over the header.
+
+How it works: ASGI's scope is read once. What few handlers need (preferences, the public address)
+is worked out when it is asked for. The body stays where it is; `perdure.server.resource.writing`
+streams it.
+
+What must stay true: nothing taken from a request goes into an answer unless a function here or in
+`perdure.server.common.answers` has checked or escaped it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import cached_property
+from typing import Any
+
+from perdure.model.records import Preference, Token
+from perdure.reading.targets import Target, read_target
+from perdure.server.common.negotiate import preferences
+from perdure.server.protocol.head import joined
+from perdure.server.protocol.http import raw_target
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+# RFC 9110 section 7.2: uri-host [ ":" port ]; registered names as in the DNS
+HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+
+
+class Request:
+    """A request. `fields` has names in lower case; values of a repeated field are joined."""
+
+    def __init__(self, scope: Scope, receive: Receive, base_url: str) -> None:
+        self.method: str = scope["method"]
+        self.version: str = scope["http_version"]
+        self.raw = raw_target(scope)
+        self.target: Target = read_target(self.raw)
+        self.receive = receive
+        self.signer: Token | None = None
+        """Whose key signed this request, where one did."""
+        self.fields = joined(scope["headers"])
+        self._scope = scope
+        self._base_url = base_url
+
+    @property
+    def scope(self) -> Mapping[str, Any]:
+        return self._scope
+
+    def text(self, name: bytes) -> str:
+        """A field as text; empty where it is missing."""
+        return self.fields.get(name, b"").decode("latin-1")
+
+    @cached_property
+    def accept(self) -> tuple[Preference, ...]:
+        return preferences(self.text(b"accept"))
+
+    @cached_property
+    def languages(self) -> tuple[Preference, ...]:
+        return preferences(self.text(b"accept-language"))
+
+    @cached_property
+    def base(self) -> str:
+        """The public address of this resolver, without a slash at the end.
+
+        What the operator set, else what the client called us, where that looks like an address.
+        """
+        if self._base_url:
+            return self._base_url
+        host = self.fields.get(b"host", b"")
+        if not HOST.fullmatch(host):
+            host = self._server()
+        return f"{self._scope['scheme']}://{host.decode('ascii')}"
+
+    def _server(self) -> bytes:
+        name, port = self._scope.get("server") or ("localhost", 80)
+        return f"[{name}]:{port}".encode() if ":" in name else f"{name}:{port}".encode()

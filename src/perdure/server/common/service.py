@@ -1,0 +1,107 @@
+"""What every handler needs: the registry that is served, and where its answers are counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
+from perdure.extractors.port import Part, Source
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Record
+from perdure.parts import Selector
+from perdure.policy.unfolding import Unfolding
+from perdure.reading.resolver import Resolver
+from perdure.registry import Registry
+from perdure.server.common.bearers import Bearers
+from perdure.server.common.metrics import Metrics
+from perdure.server.common.passwords import Passwords
+from perdure.settings import Settings
+from perdure.upkeep.linkcheck.health import Health
+
+AT_ONCE = 2  # captures
+_CUTTERS = 4  # threads
+_MOST_COUNTED = 10_000  # parts
+_FOLLOWERS = 8  # threads, each with a chunk of a body that is made while it is sent
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One worker's view of the registry."""
+
+    registry: Registry
+    bearers: Bearers
+    metrics: Metrics
+    passwords: Passwords = field(default_factory=Passwords)
+    health: Health = field(default_factory=Health)
+    capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    """Held while a page is captured."""
+    counted: dict[bytes, int] = field(default_factory=dict)
+    """How long parts turned out to be that are made while they are sent, by their entity tags."""
+    _cutters: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
+    )
+
+    _followers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_FOLLOWERS, thread_name_prefix="perdure-follow")
+    )
+    _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
+    """Threads that wait for processes, for each extractor its own: whoever asks for what takes
+    long holds up those who ask for the like, and nobody else."""
+
+    @property
+    def settings(self) -> Settings:
+        return self.registry.settings
+
+    @property
+    def resolver(self) -> Resolver:
+        return self.registry.resolver
+
+    @property
+    def unfolding(self) -> Unfolding:
+        return self.registry.unfolding
+
+    def record(self, identifier: Identifier) -> Record | None:
+        return self.registry.records.record(identifier.key)
+
+    def knows(self, identifier: Identifier) -> bool:
+        return self.record(identifier) is not None
+
+    async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """What cutting and hashing give, in a thread that nothing else waits for."""
+        return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
+
+    async def cut_out(
+        self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector
+    ) -> Part:
+        """What `extract` or `outline` gives, in a thread that waits with others of its kind."""
+        place = self.registry.parts.place(source, selector)
+        if not place:
+            found: Part = await self.cut(work, source, selector)
+            return found
+        if place not in self._waiting:
+            self._waiting[place] = ThreadPoolExecutor(AT_ONCE_CUT, thread_name_prefix=place)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._waiting[place], work, source, selector)
+
+    def count(self, tag: bytes, length: int) -> None:
+        """Keep in mind how long a part is: as long as its tag, which never changes."""
+        if len(self.counted) >= _MOST_COUNTED:
+            self.counted.clear()
+        self.counted[tag] = length
+
+    async def follow(self, chunks: Iterator[bytes]) -> bytes:
+        """The next chunk of a body that is made while it is sent; empty at its end only."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
+
+    def knows_series(self, pattern: Pdi) -> bool:
+        """Whether a series is minted here, or at least has identifiers here."""
+        if pattern.series in self.settings.series:
+            return True
+        low, high = Pdi.from_key(f"{pattern.series}/").key_range()
+        return self.registry.records.first_key(low, high) is not None

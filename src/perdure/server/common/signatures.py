@@ -1,0 +1,144 @@
+"""Signed requests: HTTP Message Signatures (RFC 9421) by the Ed25519 key that a token names.
+
+How it works: a token may name a public key instead of a secret. A request that carries
+`Signature-Input` is checked with it before its handler runs: the signature must cover the method
+and the target, and the digest of the body where there is one (which the handler compares with the
+body, so it must be one that we can compute); it must be young; and it must not have been used
+before. For that the write door keeps each signature as long as it would be accepted, so that no two
+processes, and no restart in between, accept it twice. The check itself is made by the library
+http-message-signatures.
+
+What must stay true: what is not covered by the signature decides nothing about who asks; a
+signature that was accepted once is never accepted again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from perdure.errors import Unauthenticated, Unavailable
+from perdure.model.records import Claim, Token
+from perdure.policy.tokens import read_key
+from perdure.server.common import digests
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+SCHEME = b"signature-input"
+YOUNG = timedelta(minutes=5)
+_TARGETS = frozenset(("@target-uri", "@request-target"))
+_MOST = 8192  # bytes of the two fields
+_MEMBER = ";key="  # of a field only the member of this name is signed (RFC 9421 section 2.1.2)
+
+
+async def authenticate(service: Service, request: Request) -> Token:
+    """The token whose key signed a request. Raises Unauthenticated."""
+    token, signed = await asyncio.to_thread(_verify, service, request)
+    await service.registry.door.submit(Claim(by=token.name, what=f"signature {signed}"))
+    return token
+
+
+def _verify(service: Service, request: Request) -> tuple[Token, str]:
+    """The token, and a digest of all that was signed: labels and spaces are not, and may vary."""
+    hms = _library("http_message_signatures")
+    fields = request.text(SCHEME), request.text(b"signature")
+    if sum(map(len, fields)) > _MOST:
+        raise Unauthenticated(reason="the signature is too long")
+    keys = _Keys(service)
+    verifier = hms.HTTPMessageVerifier(
+        signature_algorithm=hms.algorithms.ED25519, key_resolver=keys
+    )
+    try:
+        found = verifier.verify(_Message(request), max_age=YOUNG)
+    except (hms.exceptions.HTTPMessageSignaturesException, ValueError) as error:
+        why = str(error) or "it is of another key, or of other words"
+        raise Unauthenticated(reason=f"the signature does not hold: {why}") from error
+    if len(found) != 1 or keys.token is None:
+        raise Unauthenticated(reason="one signature is needed")
+    _check_covered(request, found[0])
+    signed = "\n".join(f"{name}: {value}" for name, value in found[0].covered_components.items())
+    return keys.token, hashlib.sha256(signed.encode()).hexdigest()
+
+
+def _check_covered(request: Request, found: Any) -> None:
+    """Raises Unauthenticated where the signature leaves open what was asked for."""
+    covered = {
+        name.partition(";")[0].strip('"')
+        for name in found.covered_components
+        if _MEMBER not in name
+    }
+    if "created" not in found.parameters:
+        raise Unauthenticated(reason="the signature does not say when it was made")
+    if "@method" not in covered or covered.isdisjoint(_TARGETS):
+        raise Unauthenticated(reason="the signature must cover @method and @target-uri")
+    has_body = b"content-length" in request.fields or b"transfer-encoding" in request.fields
+    if has_body and request.text(b"content-length") != "0":
+        _check_body_covered(request, found, whole="content-digest" in covered)
+    for name in (b"if-match", b"if-none-match", b"idempotency-key"):
+        if name in request.fields and name.decode() not in covered:
+            raise Unauthenticated(reason=f"the signature must cover {name.decode()}")
+
+
+def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
+    """Raises Unauthenticated where no digest is signed that the body will be compared with. `whole`
+    says whether all of the field is signed."""
+    members = [one for one in found.covered_components if one.startswith('"content-digest"')]
+    for algorithm, _ in digests.promised(request, (b"content-digest",)):
+        if whole or any(f'{_MEMBER}"{algorithm}"' in one for one in members):
+            return
+    known = " or ".join(digests.ALGORITHMS)
+    raise Unauthenticated(
+        reason=f"the signature must cover content-digest, with {known}, where there is a body"
+    )
+
+
+class _Message:
+    """A request as the library reads it."""
+
+    def __init__(self, request: Request) -> None:
+        raw = request.raw.decode("ascii")
+        self.method = request.method
+        self.url = f"{request.base}{raw}" if raw.startswith("/") else raw
+        self.request_target = raw
+        self.headers = {
+            name.decode("latin-1"): value.decode("latin-1")
+            for name, value in request.fields.items()
+        }
+
+
+class _Keys:
+    """The keys of tokens, by the names of those."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self.token: Token | None = None
+
+    def resolve_public_key(self, key_id: str) -> Ed25519PublicKey | None:
+        token = self._service.bearers.named(key_id)
+        if token is None or not token.key:
+            return None
+        self.token = token
+        return _public_key(token.key)
+
+    def resolve_private_key(self, key_id: str) -> None:
+        raise NotImplementedError("nothing is signed here")
+
+
+def _public_key(text: str) -> Ed25519PublicKey:
+    ed25519 = _library("cryptography.hazmat.primitives.asymmetric.ed25519")
+    found: Ed25519PublicKey = ed25519.Ed25519PublicKey.from_public_bytes(read_key(text))
+    return found
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        reason = "install perdure[signatures]"
+        raise Unavailable(what="the check of a signature", reason=reason) from None

@@ -1,0 +1,66 @@
+"""Bytes held here, without ASGI: what is asked for by its full name, whole or one range of it.
+
+How it works: `Ready` is what a target resolved to. Of its header, everything but the length and the
+range is the same each time and written out once; the bytes come from the page cache. Where they are
+not there, or are more than 256 KiB, the plain way streams them.
+
+What must stay true: an answer from here is the same, byte for byte, as the plain way's.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from perdure.errors import Corrupt
+from perdure.model.records import Fetch, Record
+from perdure.server.common.answers import STATUS_LINES, lines
+from perdure.server.common.bodies import at_once
+from perdure.server.common.conditions import Span, last_modified
+from perdure.server.resource.held import about, span_fields, validators
+from perdure.storage.segments.directory import Segments
+
+
+class Ready:
+    """A representation that was named in full, with its header for one public address."""
+
+    def __init__(self, step: Fetch, record: Record, *, fresh: int) -> None:
+        self._step = step
+        self._modified = last_modified(record, step.representation)
+        self._fresh = fresh
+        self._base = ""
+        self._same = b""
+        """The fields that are the same each time, for this public address."""
+
+    def answer(
+        self, segments: Segments, base: str, asked: Span | None, *, with_body: bool
+    ) -> bytes | None:
+        """A whole response; None where the plain way must be taken.
+
+        `asked` is the range, as it stood in the request: it may lie beyond the end.
+        """
+        held = self._step.representation
+        span = (0, held.length)
+        if asked is not None:
+            span = (asked[0], min(asked[1], held.length))
+            if span[0] >= span[1]:
+                return None
+        body = b""
+        if with_body:
+            try:
+                found = at_once(segments, held, span)
+            except Corrupt:
+                return None
+            if found is None:
+                return None
+            body = found
+        if base != self._base or not self._same:
+            self._base, self._same = base, self._header(base)
+        status = HTTPStatus.OK if asked is None else HTTPStatus.PARTIAL_CONTENT
+        changing = lines(span_fields(held, span, partial=asked is not None))
+        return b"".join((STATUS_LINES[status], self._same, changing, b"\r\n", body))
+
+    def _header(self, base: str) -> bytes:
+        step = self._step
+        fields = validators(step, self._modified, base, fresh=self._fresh, chosen=False)
+        fields += about(step.identifier, step.representation, digest=True)
+        return lines(fields)

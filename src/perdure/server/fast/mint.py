@@ -1,0 +1,227 @@
+"""The plain upload, minted inside the protocol class: a small document, put into a series.
+
+How it works: whoever deposits much sends the same header again and again, and a body that comes
+with it in one piece. What such a header means (whose token, what type, what public address) is
+remembered for the whole of it. What is left for each document is to hash it, to ask whether the
+token still holds, and to hand a command to the write door. The receipt becomes the answer by the
+function that makes it on the plain way; where two names differ in nothing but their numbers, the
+answer to one is that to the other with its name in it.
+
+Everything else goes the plain way: conditions, keys, promised digests, types that must be found by
+looking, series that are not minted here, tokens that are not good, and every error but those that
+only the write door knows of.
+
+What must stay true: an answer from here is the same, byte for byte, as the plain way's; no secret
+is remembered, for a header is known by its digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from perdure.errors import PerdureError
+from perdure.model.records import Mint, Receipt, Token
+from perdure.policy import tokens
+from perdure.server.common import auth, problems
+from perdure.server.common.answers import wire
+from perdure.server.common.conditions import CONDITIONS
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.fast.path import public_base
+from perdure.server.protocol.doctor import ECHO
+from perdure.server.protocol.head import header_fields, joined
+from perdure.server.protocol.http import EXTENSION
+from perdure.server.resource.writing import (
+    LARGE,
+    declared_language,
+    declared_type,
+    needs_look,
+    receipt_answer,
+    spelled,
+)
+from perdure.storage.segments.spool import content
+from perdure.writing.registrar import Answer as Outcome
+
+Send = Callable[[bytes], None]
+
+_UNUSUAL = CONDITIONS | {
+    b"content-digest",
+    b"content-encoding",
+    b"content-range",
+    b"expect",
+    b"idempotency-key",
+    b"repr-digest",
+    ECHO.lower().encode(),
+}
+_MOST_HEADERS = 1024
+_SECOND = timedelta(seconds=1)
+
+
+class Usual(msgspec.Struct, frozen=True):
+    """What a header says that asks for nothing but minting."""
+
+    digest: str
+    """Of the token."""
+    base: str
+    """Our public address."""
+    format: str
+    media_type: str
+    charset: str | None
+    language: str | None
+
+
+class _Allowed(NamedTuple):
+    """Who may mint in a series, for the second that begins then and while no token is changed."""
+
+    token: Token
+    digest: str
+    series: str
+    generation: int
+    begin: datetime
+    end: datetime
+
+
+class _Given(NamedTuple):
+    """An answer, and the name that it tells."""
+
+    name: bytes
+    answer: bytes
+
+
+class FastMint:
+    """Takes what is plain; False for all else. See `perdure.server.protocol.http.FastPut`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        settings = service.settings
+        self._series = {f"/pdi://{one}/".encode("ascii"): one for one in settings.series}
+        self._longest = min(LARGE, settings.largest_upload)
+        self._headers: dict[bytes, Usual | None] = {}
+        self._allowed_last: _Allowed | None = None
+        self._given: dict[tuple[bytes, str, str, int], _Given] = {}
+        self.minted = 0
+        """Documents minted since somebody set this to 0."""
+        self.received = 0
+        """Bytes of uploads since then."""
+
+    def __call__(self, target: bytes, fields: bytes, body: bytes, send: Send) -> bool:
+        service = self._service
+        series = self._series.get(target)
+        door = service.registry.door
+        if series is None or len(body) > self._longest or not door.is_open:
+            return False
+        usual = self._judged(fields)
+        if usual is None:
+            return False
+        token = self._allowed(usual.digest, series)
+        if token is None:
+            return False
+        self.received += len(body)
+        document = content(
+            body,
+            format=usual.format,
+            media_type=usual.media_type,
+            charset=usual.charset,
+            language=usual.language,
+        )
+        command = Mint(by=token.name, authority=series, contents=(document,))
+        door.hand_in(command, partial(self._answer, target, fields, usual, send))
+        return True
+
+    def _allowed(self, digest: str, series: str) -> Token | None:
+        """The token, if it may mint in this series; judged once a second, or when it changes."""
+        service = self._service
+        generation, moment = service.bearers.generation, service.registry.clock()
+        last = self._allowed_last
+        if (
+            last is not None
+            and last.digest == digest
+            and last.series == series
+            and last.generation == generation
+            and last.begin <= moment < last.end
+        ):
+            return last.token
+        try:
+            token = auth.known(service, digest)
+            auth.check_minting(service, token, series)
+        except PerdureError:
+            return None
+        begin = moment.replace(microsecond=0)
+        self._allowed_last = _Allowed(token, digest, series, generation, begin, begin + _SECOND)
+        return token
+
+    def _judged(self, fields: bytes) -> Usual | None:
+        key = hashlib.blake2b(fields, digest_size=16).digest()
+        try:
+            return self._headers[key]
+        except KeyError:
+            if len(self._headers) >= _MOST_HEADERS:
+                self._headers.clear()
+            usual = self._headers[key] = self._judge(joined(header_fields(fields)))
+            return usual
+
+    def _judge(self, found: dict[bytes, bytes]) -> Usual | None:
+        """What a header means; None where only the plain way can tell."""
+        base = public_base(found, self._service.settings.base_url)
+        if base is None or not _UNUSUAL.isdisjoint(found):
+            return None
+        text = {name: value.decode("latin-1") for name, value in found.items()}
+        scheme, _, secret = text.get(b"authorization", "").partition(" ")
+        secret = secret.strip()
+        if scheme.lower() != "bearer" or not tokens.is_token(secret):
+            return None
+        try:
+            kind = declared_type(text.get(b"content-type", ""))
+            language = declared_language(text.get(b"content-language", ""))
+        except PerdureError:
+            return None
+        if kind is None or needs_look(kind):
+            return None
+        format, media_type = spelled(kind)
+        return Usual(tokens.digest(secret), base, format, media_type, kind.charset, language)
+
+    def _answer(
+        self, target: bytes, fields: bytes, usual: Usual, send: Send, outcome: Outcome
+    ) -> None:
+        if isinstance(outcome, Receipt):
+            self.minted += 1
+            send(self._told(target, usual, outcome))
+            return
+        request = _request(target, fields, self._service.settings.base_url)
+        answer = problems.answer(problems.noted(outcome, request.method), request)
+        send(wire(answer))
+
+    def _told(self, target: bytes, usual: Usual, receipt: Receipt) -> bytes:
+        """The answer that tells of a document in this series, minted with the next number."""
+        name = receipt.identifier.encode("ascii")
+        like = (target, usual.base, usual.format, len(name))
+        given = self._given.get(like)
+        if given is not None:
+            return given.answer.replace(given.name, name)
+        answer = wire(receipt_answer(usual.base, receipt))
+        if len(self._given) >= _MOST_HEADERS:
+            self._given.clear()
+        self._given[like] = _Given(name, answer)
+        return answer
+
+
+def _request(target: bytes, fields: bytes, base_url: str) -> Request:
+    """What was asked, as the plain way would have it; its body was read."""
+    scope = {
+        "method": "PUT",
+        "http_version": "1.1",
+        "scheme": "http",
+        "headers": header_fields(fields),
+        "extensions": {EXTENSION: {"raw": target}},
+    }
+    return Request(scope, _nothing_more, base_url)
+
+
+async def _nothing_more() -> NoReturn:
+    raise RuntimeError("the body of this request was read")

@@ -1,0 +1,250 @@
+"""What becomes of a request target on its way to a resolver: the probes of `perdure doctor URL`.
+
+How it works: a proxy that rewrites targets does so unseen, and only the resolver knows what it was
+asked. So a request with the header field `Perdure-Echo` is answered with its own method and target
+as they arrived, without any look-up (`echo_answer`, which the application asks first). `probe`
+sends request lines that are known to suffer, byte for byte over a socket, and compares.
+
+What must stay true: the echo discloses nothing but the request's own line, is stored by no cache,
+and is never given for a method that could change something.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import secrets
+import socket
+import ssl
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, Literal
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from perdure.errors import BadSettings, Unavailable
+from perdure.server.protocol.http import raw_target
+
+ECHO = "Perdure-Echo"
+_TRUST = "name the authority that signed its certificate in SSL_CERT_FILE, or renew the certificate"
+_START = "see that the address is right and that the server and what stands before it run"
+
+Severity = Literal["ok", "note", "warning", "error"]
+"""error: identifiers are resolved wrongly. warning: some forms of asking fail. note: a form that
+few clients use, or that no proxy of this kind lets through."""
+
+_ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+_LONGEST_ECHO = 64 * 1024  # bytes
+_ECHOED = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What became of one request line."""
+
+    name: str
+    sent: str
+    """Method and target."""
+    arrived: str | None
+    """Method and target as the resolver saw them; None where something else answered."""
+    ok: bool
+    severity: Severity
+    advice: str
+    """What it means and which line of which configuration mends it; empty if nothing is to do."""
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """The echo."""
+
+    method: str
+    target: str
+
+
+class _Probe(msgspec.Struct, frozen=True):
+    name: str
+    target: str
+    """`{id}` stands for an identifier that nobody has asked for before, `{host}` for the host."""
+    severity: Severity
+    advice: str
+    method: str = "GET"
+    same: str | None = None
+    """Another target that means the same request."""
+
+
+def echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+    """Header fields and body of the 200 that tells a doctor what arrived; None for anybody else."""
+    wanted = ECHO.lower().encode()
+    if scope["method"] not in _ECHOED or all(name != wanted for name, _ in scope["headers"]):
+        return None
+    seen = {"method": scope["method"], "target": raw_target(scope).decode("ascii")}
+    body = msgspec.json.encode(seen)
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"cache-control", b"no-store"),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    return headers, body
+
+
+_RAW = (
+    "pass the request line on as it is: nginx, the map of deploy/nginx.conf with "
+    "'proxy_pass http://perdure$perdure_target;'; Apache, 'AllowEncodedSlashes NoDecode' and "
+    "'ProxyPass / http://127.0.0.1:8080/ nocanon'; Varnish and HAProxy do so by themselves"
+)
+_PLAIN_FORM = (
+    "ask with '/' in front of the identifier instead, with %23 for '#': it arrives anywhere"
+)
+_ABSOLUTE = (
+    f"nginx: the map of deploy/nginx.conf; HAProxy: 'option accept-invalid-http-request'; "
+    f"Varnish passes it on. Otherwise {_PLAIN_FORM}"
+)
+
+PROBES = (
+    _Probe("plain", "/{id}", "error", "is this the address of a perdure resolver?"),
+    _Probe("double-slash", "/pdi://doctor.invalid/{id}", "error", f"slashes are merged: {_RAW}"),
+    _Probe("urn", "/urn:pdi://doctor.invalid/{id}", "error", f"the path is rewritten: {_RAW}"),
+    _Probe("escaped-slash", "/hdl:1/{id}%2Fa%2fb", "error", f"%2F is unescaped: {_RAW}"),
+    _Probe("escaped-hash", "/pdi://doctor.invalid/{id}%23char%3D37,51", "error", f"%23: {_RAW}"),
+    _Probe("escaped-percent", "/hdl:1/{id}%2525%20%3C%3f", "error", f"escapes change: {_RAW}"),
+    _Probe("marks", "/pdi://doctor.invalid/{id}(a),b;c$d!e'f*g@h=i&j+k~l_m", "error", _RAW),
+    _Probe("query", "/ark:/12345/{id}?info", "error", f"the query is lost: {_RAW}"),
+    _Probe("question-mark", "/ark:/12345/{id}?", "warning", f"a lone '?' is lost: {_RAW}"),
+    _Probe("two-question-marks", "/ark:/12345/{id}??", "warning", f"'??' is changed: {_RAW}"),
+    _Probe("dots", "/pwid:x:{id}:page:http://a/b/../c/./d", "warning", f"dots are folded: {_RAW}"),
+    _Probe(
+        "long",
+        "/pdi://doctor.invalid/{id}" + 8192 * "x",
+        "warning",
+        "long targets are refused: nginx, 'large_client_header_buffers 4 32k;'; Varnish, "
+        "'-p http_req_size=64k -p http_req_hdr_len=32k'; Apache, 'LimitRequestLine 32768'",
+    ),
+    _Probe(
+        "raw-hash",
+        "/pdi://doctor.invalid/{id}#char=37,51",
+        "warning",
+        f"a raw '#' does not get through: HAProxy, 'option accept-invalid-http-request'; nginx and "
+        f"Varnish pass it on. Otherwise {_PLAIN_FORM}",
+    ),
+    _Probe(
+        "absolute-http",
+        "http://{host}/pdi://doctor.invalid/{id}",
+        "warning",
+        f"the absolute form of RFC 9112 section 3.2.2 is changed: {_RAW}",
+        same="/pdi://doctor.invalid/{id}",
+    ),
+    _Probe(
+        "absolute-pdi",
+        "pdi://doctor.invalid/{id}",
+        "warning",
+        _ABSOLUTE,
+        same="/pdi://doctor.invalid/{id}",
+    ),
+    _Probe(
+        "absolute-pdi-hash",
+        "pdi://doctor.invalid/{id}#char=37,51",
+        "warning",
+        _ABSOLUTE,
+        same="/pdi://doctor.invalid/{id}#char=37,51",
+    ),
+    _Probe(
+        "absolute-pwid",
+        "pwid:doctor.invalid:{id}",
+        "note",
+        _PLAIN_FORM,
+        same="/pwid:doctor.invalid:{id}",
+    ),
+    _Probe(
+        "absolute-urn",
+        "urn:pdi://doctor.invalid/{id}",
+        "note",
+        _PLAIN_FORM,
+        same="/urn:pdi://doctor.invalid/{id}",
+    ),
+    _Probe("absolute-ark", "ark:/12345/{id}", "note", _PLAIN_FORM, same="/ark:/12345/{id}"),
+    _Probe(
+        "trace",
+        "/{id}",
+        "note",
+        "TRACE is answered on the way; nginx can only refuse it",
+        method="TRACE",
+    ),
+)
+
+
+def probe(
+    url: str, *, timeout: float = 10.0, context: ssl.SSLContext | None = None
+) -> list[Finding]:
+    """Send every probe to the resolver at `url` (http or https, no path) and say what arrived.
+
+    `timeout` is in seconds and for each probe; `context` is what certificates are checked by. Where
+    the first probe finds no resolver, it is the only finding. Raises BadSettings for a URL that
+    cannot be probed, and Unavailable where nothing can be reached.
+    """
+    place = _origin(url)
+    tls = context or ssl.create_default_context() if place.scheme == "https" else None
+    findings = []
+    for each in PROBES:
+        finding = _examine(each, place, timeout, tls)
+        findings.append(finding)
+        if each is PROBES[0] and finding.arrived is None:
+            break
+    return findings
+
+
+def _origin(url: str) -> SplitResult:
+    """The URL of a host taken apart; BadSettings for any other URL."""
+    try:
+        place = urlsplit(url)
+        usable = _ORIGIN.fullmatch(url) and place.hostname and place.port != 0
+    except ValueError:  # an impossible port or address
+        usable = False
+    if not usable:
+        reason = "expected http://host[:port] or https://host[:port]"
+        raise BadSettings(setting="url", value=url, reason=reason)
+    return place
+
+
+def _examine(
+    each: _Probe, place: SplitResult, timeout: float, tls: ssl.SSLContext | None
+) -> Finding:
+    """Send one probe and judge what arrived."""
+    words = {"id": secrets.token_hex(8), "host": place.netloc}
+    target = each.target.format(**words)
+    sent = f"{each.method} {target}"
+    try:
+        status, body = _ask(place, each.method, target, timeout, tls)
+    except (OSError, http.client.HTTPException) as error:
+        if each is PROBES[0]:
+            mend = _TRUST if isinstance(error, ssl.SSLCertVerificationError) else _START
+            raise Unavailable(what=place.geturl(), reason=str(error), mend=mend) from error
+        status, body = 0, b""
+    try:
+        seen = msgspec.json.decode(body, type=_Seen)
+    except msgspec.MsgspecError:
+        what = f"something on the way answered {status}" if status else "no answer came"
+        return Finding(each.name, sent, None, False, each.severity, f"{what}; {each.advice}")
+    arrived = f"{seen.method} {seen.target}"
+    if arrived == sent:
+        return Finding(each.name, sent, arrived, True, "ok", "")
+    if each.same is not None and arrived == f"{each.method} {each.same.format(**words)}":
+        return Finding(each.name, sent, arrived, True, "ok", "another form of the same request")
+    return Finding(each.name, sent, arrived, False, each.severity, each.advice)
+
+
+def _ask(
+    place: SplitResult, method: str, target: str, timeout: float, tls: ssl.SSLContext | None
+) -> tuple[int, bytes]:
+    """Send one request line byte for byte; no HTTP client lets these lines through unchanged."""
+    request = (
+        f"{method} {target} HTTP/1.1\r\nHost: {place.netloc}\r\nUser-Agent: perdure-doctor\r\n"
+        f"Accept: application/json\r\n{ECHO}: 1\r\nConnection: close\r\n\r\n"
+    ).encode("ascii")
+    port = place.port or (443 if tls else 80)
+    with ExitStack() as opened:
+        wire = opened.enter_context(socket.create_connection((place.hostname, port), timeout))
+        if tls is not None:
+            wire = opened.enter_context(tls.wrap_socket(wire, server_hostname=place.hostname))
+        wire.sendall(request)
+        response = http.client.HTTPResponse(wire, method=method)
+        response.begin()
+        return response.status, response.read(_LONGEST_ECHO)

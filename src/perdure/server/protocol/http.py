@@ -1,0 +1,595 @@
+"""HTTP/1.1 connections that hand the request target on byte for byte: the one file that does so.
+
+An identifier is a request target: `GET pdi://…#char=37,51`, `GET pwid:…`, `GET /ark:/1/x?`. Servers
+mangle such targets (they lose the scheme, cut at `#`, fold `?` into nothing) or refuse them. Here
+the application asks `raw_target(scope)` and gets what stood between the two spaces.
+
+How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
+
+1. Between two messages the bytes are held back until one whole head is there, up to its blank line.
+   One regular expression takes the request line apart, strictly.
+2. llhttp is fed the same head under a request line that cannot offend it, `GET / HTTP/1.x`. Method
+   and target play no part in the framing of a request (CONNECT excepted, which is refused), so its
+   judgement of the rest is what it would have been.
+3. llhttp alone decides whether there is a body and where it ends. A body is fed in pieces, cut so
+   that its end is always the end of a piece (with a length: after the last byte; chunked: after
+   each CRLFCRLF, since a chunked message ends with nothing else). Where llhttp begins or ends a
+   message at any other place, that is an error: so no request line ever gets past step 1.
+4. One message at a time: the next head is taken when the answer before it is complete. Pipelined
+   requests wait as bytes.
+5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
+   given to `protocol_class`; a PUT whose body came with its head may be handed to another, which
+   answers later. And llhttp is not asked again about header fields that it has just read on the
+   same connection, since what it is fed is these and a constant; of such a PUT the length may be
+   another.
+6. How a connection ends is in `perdure.server.protocol.ending`.
+
+What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
+checks around it only ever refuse more (a second Host or a bad one, any coding but chunked). A head
+is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
+their turn exceed uvicorn's high-water mark by no more than one read.
+
+This subclasses a semi-private class of uvicorn, as its fallback on h11 does
+(`perdure.server.protocol.http_h11`); so the minor version is pinned, and vectors/targets.json runs
+against both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, cast
+from urllib.parse import unquote
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, service_unavailable
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from perdure.errors import BadSettings
+from perdure.server.protocol.ending import Ending, close_gently
+from perdure.server.protocol.head import (
+    BAD_HOST,
+    EMPTY_LINES,
+    HOST_FIELD,
+    LONGEST_HEAD,
+    REQUEST_LINE,
+    Headers,
+    Refusal,
+    header_fields,
+    why_refused,
+    why_refused_so_far,
+)
+
+Fast = Callable[[bytes, bytes, bytes], bytes | None]
+"""`fast(method, target, fields)`: a complete HTTP/1.1 response, or None where the application is to
+answer. Asked only for GET and HEAD without body on a connection that stays open.
+
+`fields` is what follows the request line as it was received, from its CRLF to the empty line
+inclusive, found well-formed; `header_fields` takes it apart. Clients send the same fields again and
+again, so that what they mean is best remembered by them as a whole.
+
+The header fields that the server adds to every answer (Date, Server) are put in behind the status
+line. `fast` must not block or raise, must leave out the body for HEAD, and must give a
+Content-Length wherever its status allows a body."""
+
+FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
+"""`fast_put(target, fields, body, answer)`: whether the PUT is taken. Then `answer` is called once,
+later, in the event loop, with a complete response as above; if not, the application is to answer.
+Asked only where the whole body has arrived together with the head. The Content-Length among the
+fields may be that of an earlier message, which had the same fields otherwise."""
+
+EXTENSION = "perdure.target"
+"""`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
+
+_UPGRADE_FIELD = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+_LENGTH_FIELD = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)[ \t]*\r\n", re.IGNORECASE)
+_LENGTH = re.compile(rb"[1-9][0-9]{0,8}+")
+_CHUNKED = -1
+_LONGEST_FAMILIAR = 2048  # bytes, kept by each connection
+_SAFE = frozenset((b"GET", b"HEAD"))
+
+
+def raw_target(scope: Mapping[str, Any]) -> bytes:
+    """The request target of an ASGI scope, byte for byte as it was sent: visible ASCII.
+
+    Raises BadSettings under a server that does not hand it on, rather than guess from `path`.
+    """
+    try:
+        return cast("bytes", scope["extensions"][EXTENSION]["raw"])
+    except KeyError:
+        raise BadSettings(
+            setting="http",
+            value=scope.get("type"),
+            reason="this server does not hand on request targets; run 'perdure serve', or uvicorn "
+            "with --http perdure.server.protocol.http:RawTargetProtocol",
+        ) from None
+
+
+def _has_one_length(fields: bytes) -> bool:
+    """Of two that are equal, one must not become another."""
+    return fields.lower().count(b"\ncontent-length") == 1
+
+
+class _Outlet:
+    """The transport as uvicorn's response cycle has it: how it is closed, the protocol decides."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close
+
+
+class _UnexpectedMessage(Exception):
+    """llhttp began a message where none was fed."""
+
+
+# mypy sees that uvicorn's eof_received tells nothing; asyncio's tells whether to stay open.
+class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
+    """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
+
+    fast: ClassVar[Fast | None] = None
+    fast_put: ClassVar[FastPut | None] = None
+    head_seconds: ClassVar[float] = 10.0
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        # uvicorn's own parser is lenient about bytes behind the last message; none are fed here
+        self.parser = httptools.HttpRequestParser(self)
+        self._rest = b""  # received, not yet fed
+        self._deaf = False  # a message was refused, or the connection lost: nothing more is read
+        self._answering = False  # the application owes an answer
+        self._promised = False  # that answer is one to a fast PUT
+        self._last = False  # the connection ends behind it
+        self._head_begun = False  # a part of a head has arrived
+        self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
+        self._fast = type(self).fast
+        self._fast_put = type(self).fast_put
+        # The fields of the last message that had no body and that others could follow. llhttp is
+        # always fed the same request line, and such a message leaves it as it was: where a client
+        # sends the same fields again, as clients do, its judgement is known.
+        self._familiar = b""
+        # The same of the last fast PUT: its fields, and what of them is before and behind its
+        # length, which each body has another of.
+        self._familiar_put = b"", b"", b""
+        # of the message being read
+        self._expected = False  # llhttp is about to begin it
+        self._persistent: bool | None = None  # may others follow it; None until its head is read
+        self._complete = False
+        self._body_left = 0  # bytes of its body still to come, or _CHUNKED, or none
+        self._tail = b""  # of a chunked body: the last three bytes fed
+        self._barren = 0  # of a chunked body: bytes fed since there was content among them
+        # the fields that every answer gets, behind a CRLF, and the list they were written from
+        self._added = b"\r\n"
+        self._added_from: Headers = []
+
+    # bytes in
+    # --------
+
+    def data_received(self, data: bytes) -> None:
+        if self._rest or self._answering or self._body_left or self._deaf or self.flow.write_paused:
+            self._rest = self._rest + data if self._rest else data
+            self._proceed()
+            return
+        # Nearly always this is one whole head, with the same fields as the one before.
+        line = REQUEST_LINE.match(data)
+        if line is not None and line[3] == b"1":
+            if data[line.end() - 2 :] == self._familiar:
+                self._complete = self._persistent = True
+                self._take(line[1], line[2], line[3], self._familiar)
+                return
+            if line[1] == b"PUT" and self._take_familiar_put(data, line):
+                return
+        self._rest = data
+        self._proceed()
+
+    def _proceed(self) -> None:
+        """Feed llhttp as far as it may be fed now."""
+        while self._rest:
+            if self._deaf:
+                self._rest = b""
+            elif self._body_left:
+                self._take_body()
+            elif self._answering or self.flow.write_paused:
+                if len(self._rest) > HIGH_WATER_LIMIT:
+                    self.flow.pause_reading()
+                return
+            elif not self._take_head():
+                return
+
+    def _take_head(self) -> bool:
+        """Take the next message's head from what was received; False where there is none yet."""
+        rest = self._rest
+        line = REQUEST_LINE.match(rest)
+        if line is None:
+            return self._take_no_head()
+        end = rest.find(b"\r\n\r\n", line.end() - 2) + 4
+        if end < 4 or end > LONGEST_HEAD:
+            return self._take_no_head()
+        self._rest = rest[end:]
+        self._head_begun = False
+        method, target, minor = line.groups()
+        fields = rest[line.end() - 2 : end]
+        refusal = self._judge(minor, fields)
+        if refusal is not None:
+            self._refuse(refusal)
+            return False
+        self._take(method, target, minor, fields)
+        return True
+
+    def _take_no_head(self) -> bool:
+        """What is here does not begin with a whole head that could be accepted."""
+        rest = self._rest
+        end = rest.find(b"\r\n\r\n") + 4
+        if rest.startswith(b"\r\n"):
+            self._rest = EMPTY_LINES.sub(b"", rest, count=1)
+            self._head_begun = False
+            return True
+        refusal = why_refused_so_far(rest) if end < 4 else why_refused(rest[:end])
+        if refusal is not None:
+            self._refuse(refusal)
+        elif not self._head_begun:
+            self._head_begun = True
+            self._close_in(self.head_seconds)
+        return False
+
+    def _judge(self, minor: bytes, fields: bytes) -> Refusal | None:
+        """Let llhttp read a head, and say what is wrong with it.
+
+        `fields` is all that follows the request line, its own CRLF and the empty line included.
+        """
+        line = b"GET / HTTP/1." + minor
+        try:
+            try:
+                self._feed_head(line + fields)
+            except httptools.HttpParserUpgrade:
+                # Only HTTP/1.1 is spoken here, and RFC 9110 section 7.8 lets a server ignore the
+                # field. llhttp cannot: it would take a body for the other protocol's bytes.
+                self.parser = httptools.HttpRequestParser(self)
+                self._feed_head(line + _UPGRADE_FIELD.sub(b"", fields))
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            return Refusal(400, f"not HTTP/1.1: {error}")
+        if self._persistent is None:
+            return Refusal(400, "the header does not end where its first empty line is")
+        hosts = fields.lower().count(b"\nhost:")
+        if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
+            return Refusal(400, f"one Host field is needed, there are {hosts}")
+        if hosts and HOST_FIELD.search(fields) is None:
+            return BAD_HOST
+        if minor == b"0":
+            self._persistent = False  # as uvicorn has it, and no loss
+        elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
+            self._familiar = fields
+        return None
+
+    def _feed_head(self, head: bytes) -> None:
+        self._expected, self._persistent, self._complete = True, None, False
+        self.parser.feed_data(head)
+
+    def _take(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
+        """Go on from a head that has been read: to an answer, or the application and the body."""
+        fast = self._fast
+        if fast is not None and self._complete and self._persistent and method in _SAFE:
+            answer = fast(method, target, fields)
+            if answer is not None:
+                self._write(answer)
+                self.server_state.total_requests += 1
+                self._deadline = self.loop.time() + self.timeout_keep_alive  # a timer is running
+                if self.access_log:
+                    self._log(method, target, answer)
+                return
+        headers = header_fields(fields)
+        refusal = None if self._complete else self._expect_body(minor, headers)
+        if refusal is None and self._take_put(method, target, fields):
+            return
+        if refusal is None:
+            self._hand_over(method, target, "1.1" if minor == b"1" else "1.0", headers)
+        else:
+            self._refuse(refusal)
+
+    def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
+        """Have a small upload answered without the application; False where that is to answer."""
+        length = self._body_left
+        whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
+        if self._fast_put is None or method != b"PUT" or not whole:
+            return False
+        if not self._fast_put(target, fields, self._rest[:length], self._answer_put):
+            return False
+        self._take_body()
+        self._answering = self._promised = True
+        told = _LENGTH_FIELD.search(fields)
+        if told is not None and len(fields) <= _LONGEST_FAMILIAR and _has_one_length(fields):
+            self._familiar_put = fields, fields[: told.start(1)], fields[told.end(1) :]
+        return True
+
+    def _take_familiar_put(self, data: bytes, line: re.Match[bytes]) -> bool:
+        """The same for a message like the last one, with a body of any length."""
+        fields, before, behind = self._familiar_put
+        if self._fast_put is None or not before or not data.startswith(before, line.end() - 2):
+            return False
+        length = _LENGTH.match(data, line.end() - 2 + len(before))
+        if length is None or not data.startswith(behind, length.end()):
+            return False
+        body = data[length.end() + len(behind) :]
+        if len(body) != int(length[0]):
+            return False
+        if not self._fast_put(line[2], fields, body, self._answer_put):
+            return False
+        self._complete = self._persistent = True
+        self._answering = self._promised = True
+        return True
+
+    def _answer_put(self, answer: bytes) -> None:
+        self._promised = False
+        if not self._deaf and not self.transport.is_closing():
+            self._write(answer)
+            if self._last:
+                self.transport.close()
+        self.on_response_complete()
+
+    def shutdown(self) -> None:
+        """Called by uvicorn when the server stops: what was begun is finished."""
+        if self._promised:
+            self._last = True
+        else:
+            super().shutdown()
+
+    def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
+        """Note how the body of the message ends, as llhttp has accepted it."""
+        self.expect_100_continue = minor == b"1" and any(  # RFC 9110 section 10.1.1
+            name == b"expect" and value.lower() == b"100-continue" for name, value in headers
+        )
+        for name, value in headers:
+            if name == b"content-length":  # llhttp lets it stand once, and not beside a coding
+                self._body_left = int(value.lstrip(b"0"))
+                return None
+        codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
+        if codings != [b"chunked"]:
+            return Refusal(501, "no transfer coding but chunked is known here")
+        if minor == b"0":  # RFC 9112 section 6.1
+            return Refusal(400, "HTTP/1.0 has no transfer codings")
+        self._body_left, self._tail, self._barren = _CHUNKED, b"", 0
+        return None
+
+    def _take_body(self) -> None:
+        """Feed what is here of a body, never beyond its end."""
+        if not self._answering:
+            self._close_in(self.timeout_keep_alive)  # it was answered before it was sent
+        try:
+            if self._body_left == _CHUNKED:
+                self._take_chunks()
+            else:
+                piece = self._rest[: self._body_left]
+                self._rest = self._rest[len(piece) :]
+                self.parser.feed_data(piece)
+                left = self._body_left - len(piece)
+                if self._complete != (left == 0):
+                    raise httptools.HttpParserError("the body does not end where it should")
+                self._body_left = left
+        except httptools.HttpParserError as error:
+            self._refuse(Refusal(400, f"not HTTP/1.1: {error}"))
+            return
+        if self._barren > LONGEST_HEAD:
+            self._refuse(Refusal(431, f"trailers are longer than {LONGEST_HEAD} bytes"))
+        elif self._complete:
+            self._body_left = 0
+
+    def _take_chunks(self) -> None:
+        """Feed a chunked body up to each CRLFCRLF: only there can it end, be it within a chunk."""
+        received = self._tail + self._rest
+        view = memoryview(received)
+        fed = len(self._tail)
+        while fed < len(received) and not self._complete:
+            found = received.find(b"\r\n\r\n", max(fed - 3, 0))
+            end = found + 4 if found >= 0 else len(received)
+            self._barren += end - fed
+            self.parser.feed_data(view[fed:end])
+            fed = end
+        self._tail = received[max(fed - 3, 0) : fed]
+        self._rest = received[fed:]
+
+    # llhttp's callbacks
+    # ------------------
+
+    # llhttp need not report what is read from the held back head, nor trailers, which nobody reads
+    on_url = None  # type: ignore[assignment]
+    on_header = None  # type: ignore[assignment]
+
+    def on_message_begin(self) -> None:
+        if not self._expected:
+            raise _UnexpectedMessage
+        self._expected = False
+
+    def on_headers_complete(self) -> None:
+        # asked now: llhttp forgets it at the end of the message
+        self._persistent = self.parser.should_keep_alive()
+
+    def on_body(self, body: bytes) -> None:
+        self._barren = 0
+        if self._answering:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._complete = True
+        if self._answering:
+            super().on_message_complete()
+
+    # answers out
+    # -----------
+
+    def _write(self, answer: bytes) -> None:
+        """Send a complete response, with the fields that every answer gets."""
+        if self._added_from is not self.server_state.default_headers:
+            self._write_added_fields()
+        self.transport.write(answer.replace(b"\r\n", self._added, 1))
+
+    def _write_added_fields(self) -> None:
+        """Write out the fields that every answer gets; uvicorn makes a new list each second."""
+        self._added_from = self.server_state.default_headers
+        self._added = b"\r\n" + b"".join(b"%s: %s\r\n" % field for field in self._added_from)
+
+    def _log(self, method: bytes, target: bytes, answer: bytes) -> None:
+        """Log an answer that was given at once as uvicorn logs the application's."""
+        client = ":".join(map(str, self.client or ()))
+        line = b"%s %s HTTP/1.1" % (method, target)
+        self.access_logger.info('%s - "%s" %d', client, line.decode(), int(answer[9:12]))
+
+    def _hand_over(self, method: bytes, target: bytes, version: str, headers: Headers) -> None:
+        """Start the application on a message whose head was read."""
+        self._answering = True
+        raw_path, _, query = target.partition(b"?")
+        path = raw_path.decode()
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "method": method.decode(),
+            "root_path": self.root_path,
+            "path": self.root_path + (unquote(path) if "%" in path else path),
+            "raw_path": self.root_path.encode() + raw_path,
+            "query_string": query,
+            "headers": headers,
+            "state": self.app_state.copy(),
+            "extensions": {EXTENSION: {"raw": target}},
+        }
+        self.cycle = RequestResponseCycle(
+            scope=self.scope,
+            transport=cast("asyncio.Transport", _Outlet(self.transport, self._end)),
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue and not self._complete,
+            keep_alive=bool(self._persistent),
+            on_response=self.on_response_complete,
+        )
+        if self._complete:
+            self.cycle.more_body = False
+            self.cycle.message_event.set()
+        limit = self.limit_concurrency
+        crowded = limit is not None and max(len(self.connections), len(self.tasks)) >= limit
+        self._start_asgi_task(self.cycle, service_unavailable if crowded else self._run)
+
+    def on_response_complete(self) -> None:
+        self._answering = False
+        self.server_state.total_requests += 1
+        if not self._deaf and not self.transport.is_closing():
+            self._close_in(self.timeout_keep_alive)
+            self.flow.resume_reading()
+            self._proceed()
+            self._close_when_done()
+
+    def _close_when_done(self) -> None:
+        if not self._ended:
+            return
+        waiting = self._rest and self.flow.write_paused
+        if self._deaf or not (self._answering or waiting):
+            self.transport.close()
+        elif self._body_left and self.cycle.response_started:
+            self._refuse(Refusal(400, "the body breaks off"))
+        elif self._body_left:
+            self._body_left = 0
+            self._break_off()
+
+    def _end(self) -> None:
+        """End the connection behind an answer, be it to a message that is still being sent."""
+        if not self._body_left:
+            self.transport.close()
+            return
+        self._deaf, self._rest, self._body_left = True, b"", 0
+        self._unset_keepalive_if_required()
+        self.flow.resume_reading()
+        self.timeout_keep_alive_task = close_gently(self.loop, self.transport)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self._answering and not self.transport.is_closing():
+            self.flow.resume_reading()
+            self._proceed()
+            self._close_when_done()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what cannot be read, where an answer is owed, and end the connection."""
+        self.logger.info("refused: %s", refusal.detail)
+        self._deaf, self._rest = True, b""
+        in_body, self._body_left = self._body_left != 0, 0
+        self._unset_keepalive_if_required()
+        owed = not in_body or (self._answering and not self.cycle.response_started)
+        if self._answering:
+            self.cycle.disconnected = True  # the application reads this and writes no more
+            self.cycle.message_event.set()
+        if owed:
+            self.flow.resume_reading()
+            response = refusal.response(self.server_state.default_headers)
+            self.transport.write(response)
+            self.timeout_keep_alive_task = close_gently(self.loop, self.transport)
+        else:
+            self.transport.close()
+
+    # time
+    # ----
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # uvicorn's own deviation from asyncio's signature: of transports it knows one kind only
+        super().connection_made(transport)
+        self._close_in(self.head_seconds)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf, self._rest = True, b""
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def _close_in(self, seconds: float) -> None:
+        """Close when the application owes nothing and the deadline was not moved until then.
+
+        One timer serves a connection's whole life and looks at the deadline when it fires. While
+        nothing is being answered, one is running that fires within `timeout_keep_alive` (or one
+        second, if that is longer), so that a fast answer need only move the deadline.
+        """
+        self._deadline = self.loop.time() + seconds
+        timer = self.timeout_keep_alive_task
+        if timer is None or timer.when() > self._deadline:
+            self._unset_keepalive_if_required()
+            self._start_timer()
+
+    def _start_timer(self) -> None:
+        due = min(self._deadline, self.loop.time() + max(self.timeout_keep_alive, 1))
+        self.timeout_keep_alive_task = self.loop.call_at(due, self.timeout_keep_alive_handler)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self.transport.is_closing() or self._answering:
+            return
+        if self.loop.time() < self._deadline - 0.002:  # uvloop's clock ticks in milliseconds
+            self._start_timer()
+        elif self._head_begun:
+            self._refuse(Refusal(408, f"no whole header came within {self.head_seconds:g} seconds"))
+        else:
+            self.transport.close()
+
+
+def protocol_class(
+    fast: Fast | None, fast_put: FastPut | None = None, *, head_seconds: float = 10.0
+) -> type[RawTargetProtocol]:
+    """The class to give uvicorn as `http=`, with its fast answers and time limit for a head."""
+
+    class Configured(RawTargetProtocol):
+        pass
+
+    Configured.fast = fast
+    Configured.fast_put = fast_put
+    Configured.head_seconds = head_seconds
+    return Configured

@@ -1,0 +1,154 @@
+"""Large bodies from file to socket without a copy: an extension of ASGI that our protocol offers.
+
+How it works: a protocol class made by `offering` puts a `FileSender` into the scope of each
+request. The application starts its response as usual, hands the sender an open file and a span, and
+ends the response. The kernel moves the bytes (`sendfile`), as much at a time as the socket takes;
+the event loop is told when it takes more. What is not in the page cache is first read by a thread,
+so that nobody else waits for the disk.
+
+What must stay true: nothing else is written to the connection meanwhile (one message at a time, see
+`perdure.server.protocol.http`); uvicorn's own account of the length of the body stays right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from perdure.server.protocol.http import RawTargetProtocol
+
+EXTENSION = "perdure.sendfile"
+_PIECE = 8 << 20  # bytes that are looked for in the page cache at a time
+_READ = 1 << 20  # bytes that a thread reads at a time
+_LOOK_EVERY = 1 << 20  # bytes between two pages that are looked for
+
+
+class FileSender:
+    """Sends spans of files as (parts of) the body of one response."""
+
+    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
+        self._transport = transport
+        self._cycle = cycle
+
+    async def __call__(self, file: int, offset: int, count: int) -> int:
+        """Send `count` bytes of an open file; gives how many were sent before the client left.
+
+        Fewer are sent, too, where the file ends before that.
+        """
+        while self._transport.get_write_buffer_size():  # the head of the response
+            if self._transport.is_closing():
+                return 0
+            await asyncio.sleep(0)
+        if self._transport.is_closing():
+            return 0
+        # A descriptor of its own: the event loop keeps that of the transport to itself.
+        socket = os.dup(self._transport.get_extra_info("socket").fileno())
+        try:
+            return await self._send(socket, file, offset, count)
+        finally:
+            os.close(socket)
+
+    async def _send(self, socket: int, file: int, offset: int, count: int) -> int:
+        sent = 0
+        while sent < count:
+            piece = min(_PIECE, count - sent)
+            await _warm(file, offset + sent, piece)
+            pump = _Pump(socket, file, offset + sent, piece)
+            moved = await pump.run()
+            sent += moved
+            self._cycle.expected_content_length -= moved
+            if pump.left_alone:
+                # The transport would find out when it reads or writes: it does not write now, nor
+                # read where the client had closed its sending side before.
+                self._transport.abort()
+            if moved < piece:
+                break
+        return sent
+
+
+class _Pump:
+    """One piece on its way, as much at a time as the socket takes."""
+
+    def __init__(self, socket: int, file: int, offset: int, count: int) -> None:
+        self._socket = socket
+        self._file = file
+        self._offset = offset
+        self._left = count
+        self._count = count
+        self.left_alone = False
+        """Whether the client left."""
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[int] = self._loop.create_future()
+
+    async def run(self) -> int:
+        """Gives the number of bytes sent: all, unless the client left or the file ended."""
+        if self._move():
+            return self._count - self._left
+        self._loop.add_writer(self._socket, self._go_on)
+        try:
+            return await self._done
+        finally:
+            self._loop.remove_writer(self._socket)
+
+    def _go_on(self) -> None:
+        if self._done.done():
+            return
+        try:
+            if self._move():
+                self._done.set_result(self._count - self._left)
+        except OSError as error:
+            self._done.set_exception(error)
+
+    def _move(self) -> bool:
+        """Whether this was all; False where the socket takes no more for now."""
+        try:
+            while self._left:
+                moved = os.sendfile(self._socket, self._file, self._offset, self._left)
+                if not moved:
+                    break
+                self._offset += moved
+                self._left -= moved
+        except BlockingIOError:
+            return False
+        except (ConnectionError, TimeoutError):
+            self.left_alone = True
+        return True
+
+
+async def _warm(file: int, offset: int, count: int) -> None:
+    """Have a span in the page cache, without waiting for the disk in the event loop."""
+    last = offset + count - 1
+    for place in (*range(offset, last, _LOOK_EVERY), last):
+        try:
+            os.preadv(file, (bytearray(1),), place, os.RWF_NOWAIT)
+        except OSError:  # not cached, or a file system that cannot say
+            await asyncio.get_running_loop().run_in_executor(None, _read, file, offset, count)
+            return
+
+
+def _read(file: int, offset: int, count: int) -> None:
+    room = bytearray(_READ)
+    for place in range(offset, offset + count, _READ):
+        os.preadv(file, (room,), place)
+
+
+def sender(scope: Mapping[str, Any]) -> FileSender | None:
+    """The sender of a request, where the server offers one."""
+    found: FileSender | None = scope.get("extensions", {}).get(EXTENSION)
+    return found
+
+
+def offering(protocol: type[RawTargetProtocol]) -> type[RawTargetProtocol]:
+    """A protocol class that offers a sender with each request."""
+
+    class Offering(protocol):  # type: ignore[misc, valid-type]  # a class made at run time
+        def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+            extensions: dict[Any, Any] = cycle.scope["extensions"]
+            extensions[EXTENSION] = FileSender(self.transport, cycle)
+            super()._start_asgi_task(cycle, app)
+
+    return Offering

@@ -1,0 +1,248 @@
+"""The landing page of an identifier, and its linkset: what a thing is, for people and machines.
+
+How it works: `?landing` is the page whatever is accepted, `?info` the page for whoever asks for
+HTML; the identifier by itself goes on to give the thing. The page is made on the server out of the
+record, its description (`perdure.metadata`), its citation and what the last check of links found.
+It has no script and is whole without its style. The same links stand in its header
+(`perdure.server.resource.signposting`).
+
+What must stay true: a template gets values only. The one piece of markup, the JSON-LD, has no `<`
+in it, so nothing in it can end its element.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from http import HTTPStatus
+from typing import Any
+
+from markupsafe import Markup
+
+from perdure import metadata
+from perdure.errors import Unavailable
+from perdure.ids import Identifier
+from perdure.ids.ark import Ark
+from perdure.metadata.citing import cite
+from perdure.metadata.port import Described
+from perdure.model.records import Description, Query, Record, Want
+from perdure.policy.decide import decide
+from perdure.reading.targets import path_of
+from perdure.server import pages
+from perdure.server.common import asking
+from perdure.server.common.answers import Answer, empty, link, links, plain
+from perdure.server.common.conditions import has_already
+from perdure.server.common.negotiate import choose
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import describing, quoting, signposting
+from perdure.server.resource.describing import etag, public
+from perdure.upkeep.linkcheck.verdict import Finding
+
+_FORMS = ("application/json", "text/html")
+_TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_LONGEST = 200  # locations and versions that are shown; the record has all
+
+
+async def answer(service: Service, request: Request, identifier: Identifier) -> Answer:
+    """The landing page. Raises NotFound."""
+    record = _record(service, identifier)
+    findings = service.health.findings(one.uri for one in record.locations)
+    tag = _tag(record, findings)
+    fields = [
+        (b"etag", tag),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept"),
+    ]
+    if has_already(request, tag):
+        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    passage = await quoting.passage(service, identifier, record)
+    what, about = await service.cut(_described, service, request, identifier, record)
+    citation = await service.cut(_citation, what)
+    rows = signposting.signposts(record, what, request.base, _kind(about))
+    shown = public(record, identifier, request.base)
+    body = pages.render(
+        "landing.html",
+        record=shown,
+        title=_straight(what.about.title) or shown["identifier"],
+        named=bool(what.about.title),
+        facts=_facts(what),
+        abstract=_abstract(what),
+        derived=what.about.derived,
+        citation=_straight(citation),
+        passage=passage,
+        quotable=_quotable(shown, record) if passage is None else "",
+        versions=shown["versions"][-_LONGEST:][::-1],
+        more_versions=max(0, len(shown["versions"]) - _LONGEST),
+        locations=_locations(shown["locations"][:_LONGEST], findings),
+        more_locations=max(0, len(shown["locations"]) - _LONGEST),
+        formats=[(one.title, one.name) for one in metadata.FORMATS.values()],
+        head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
+        jsonld=Markup(_harmless(about)),  # noqa: S704  (no "<" is left in it)
+    )
+    return pages.page(HTTPStatus.OK, body, *fields, *links(signposting.of_header(rows)))
+
+
+async def linkset(service: Service, request: Request, identifier: Identifier) -> Answer:
+    """All links of an identifier (RFC 9264), as JSON or as text. Raises NotFound."""
+    record = _record(service, identifier)
+    what, about = await service.cut(_described, service, request, identifier, record)
+    rows = signposting.signposts(record, what, request.base, _kind(about))
+    kind = choose(request.accept, signposting.TYPES) or signposting.JSON
+    body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
+    return plain(
+        HTTPStatus.OK,
+        kind,
+        body,
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept"),
+    )
+
+
+def wanted(request: Request) -> bool:
+    """Whether `?info` asks for the page: HTML is named, and is what is accepted most."""
+    named = any(one.range.partition(";")[0].strip() == "text/html" for one in request.accept)
+    others = (*_FORMS, "application/xml", "text/xml", "text/plain")
+    return named and choose(request.accept, others) == "text/html"
+
+
+def erc(service: Service, request: Request, identifier: Ark, *, full: bool) -> Answer:
+    """What `?` and, in full, `??` behind an ARK give: an ERC (draft-kunze-ark, kernel ERC in ANVL).
+
+    The full one says, besides what the thing is, what is promised about it. Raises NotFound.
+    """
+    record = _record(service, identifier)
+    shown = public(record, identifier, request.base)
+    if record.about is not None:
+        about = record.about
+        said = {
+            "who": "; ".join(_agent(one.name, one.given, one.family) for one in about.creators),
+            "what": about.title,
+            "when": about.year or about.date("Issued", "Created"),
+        }
+        shown["metadata"] = shown["metadata"] | {name: text for name, text in said.items() if text}
+    body = describing.erc(shown)
+    if full:
+        body += _support(request, identifier, record)
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    name = link(f"{request.base}/{path_of(identifier)}", "describes")
+    return plain(HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *links((name,)))
+
+
+def _record(service: Service, identifier: Identifier) -> Record:
+    step = decide(Query(identifier=identifier, want=Want.DESCRIPTION), service.record(identifier))
+    if not isinstance(step, Description):
+        raise TypeError(f"no description: {step}")
+    return step.record
+
+
+def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
+    """The entity tag of the page: that of the revision, and of what is known of its locations."""
+    plain_tag = etag(record, "text/html")
+    if not findings:
+        return plain_tag
+    known = json.dumps(sorted((one.uri, one.verdict) for one in findings.values()))
+    return plain_tag[:-1] + f"-{hashlib.sha256(known.encode()).hexdigest()[:8]}".encode() + b'"'
+
+
+def _described(
+    service: Service, request: Request, identifier: Identifier, record: Record
+) -> tuple[Described, dict[str, Any]]:
+    """The description, and the same as JSON-LD."""
+    url = f"{request.base}/{path_of(identifier)}"
+    what = service.registry.described(identifier, record, url)
+    return what, json.loads(metadata.write(what, "jsonld"))
+
+
+def _citation(what: Described) -> str:
+    """A citation; empty where perdure[metadata] is not installed: the page is whole without."""
+    try:
+        return cite(what, "apa", "en").strip()
+    except Unavailable:
+        return ""
+
+
+def _straight(text: str) -> str:
+    """A text without what turns the direction of all that follows: the name stands behind it."""
+    return text.translate(_TURNING)
+
+
+def _kind(about: dict[str, Any]) -> str:
+    kind = about.get("@type", "CreativeWork")
+    return str(kind[0] if isinstance(kind, list) else kind)
+
+
+def _harmless(about: dict[str, Any]) -> str:
+    text = json.dumps(about, ensure_ascii=False, indent=1)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _facts(what: Described) -> list[tuple[str, list[str]]]:
+    """What is said about the thing: a name, and its values."""
+    about = what.about
+    rows = [
+        ("Creator", [_agent(one.name, one.given, one.family) for one in about.creators]),
+        ("Contributor", [_agent(one.name, one.given, one.family) for one in about.contributors]),
+        ("Publisher", [about.publisher.name] if about.publisher else []),
+        ("Year", [about.year] if about.year else []),
+        ("Date", [f"{one.value} ({one.kind.lower()})" for one in about.dates]),
+        ("Kind", [one for one in (about.resource_type, about.resource_kind) if one]),
+        ("Language", [about.language] if about.language else []),
+        ("Subject", [one.value for one in about.subjects]),
+        ("Edition", [one for one in (about.version, about.edition) if one]),
+        ("Rights", [one.value or one.uri for one in about.rights]),
+        ("Also known as", [f"{one.value} ({one.scheme})" for one in about.codes]),
+        ("Related", [f"{one.relation}: {one.value}" for one in about.relations]),
+        ("Funding", [" ".join((one.funder, one.award)).strip() for one in about.fundings]),
+    ]
+    return [(name, values) for name, values in rows if values]
+
+
+def _agent(name: str, given: str, family: str) -> str:
+    return name or " ".join(one for one in (given, family) if one)
+
+
+def _abstract(what: Described) -> list[str]:
+    return [one.value for one in what.about.descriptions if one.kind in ("", "Abstract")]
+
+
+def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> list[dict[str, Any]]:
+    """Locations with what is known of their health and whether they are valid today."""
+    today = asking.today()
+    found = []
+    for one in shown:
+        finding = findings.get(one["uri"])
+        first, last = one["valid_from"] or "", one["valid_until"] or "9999-12-31"
+        health = f"{finding.verdict} on {finding.checked[:10]}" if finding else ""
+        found.append(one | {"health": health, "is_valid": first <= today <= last})
+    return found
+
+
+def _quotable(shown: dict[str, Any], record: Record) -> str:
+    """The address of the text that a reader would quote from; empty where there is none."""
+    found = quoting.quotable(record)
+    if found is None:
+        return ""
+    version, one = found
+    told = next(held for held in shown["versions"] if held["number"] == version.number)
+    return next(
+        str(held["url"]) for held in told["representations"] if held["format"] == one.format
+    )
+
+
+def _support(request: Request, identifier: Identifier, record: Record) -> bytes:
+    """The `erc-support` part: who promises what about the thing, since when."""
+    if record.tombstone is not None:
+        promise = "(:gone) withdrawn; the name and this statement stay"
+    elif record.newest is not None:
+        promise = "(:permanent) the name is never given to anything else; no version ever changes"
+    else:
+        promise = "(:permanent) the name is never given to anything else; what it leads to may move"
+    since = record.versions[0].at if record.versions else record.at
+    rows = (
+        ("who", request.base.partition("//")[2]),
+        ("what", promise),
+        ("when", since[:10].replace("-", "") or "(:unkn)"),
+        ("where", f"{request.base}/{path_of(identifier)}?history"),
+    )
+    return "".join(["erc-support:\n", *(f"{name}: {value}\n" for name, value in rows)]).encode()

@@ -1,0 +1,58 @@
+"""Patterns and intervals: what lies in a series, a year, a month, on a day, or behind a wildcard.
+
+How it works: a series, year or month lists the years, months or days in it that hold identifiers;
+a day and every pattern with a wildcard list identifiers, page by page. The look-ups run in a
+thread, for a sparse pattern may look at many records.
+
+What must stay true: following `next` from page to page meets every identifier once, whatever is
+minted meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import quote as escape
+
+from perdure.errors import InvalidRequest, NotFound, PartNotSupported, quote
+from perdure.ids.pdi import Pdi
+from perdure.reading.targets import Question, path_of, uri_of
+from perdure.server.common import lists
+from perdure.server.common.answers import Answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+
+async def listing(service: Service, request: Request, pattern: Pdi, question: Question) -> Answer:
+    """The answer to GET of a pattern or an interval.
+
+    Raises NotFound for a series that is neither minted here nor known, InvalidRequest for a cursor
+    that is none of this listing.
+    """
+    if pattern.whole is not pattern:
+        raise PartNotSupported(
+            media_type="a listing", selector=str(pattern.fragment or pattern.citation), install=None
+        )
+    if not service.knows_series(pattern):
+        raise NotFound(identifier=str(pattern))
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    resolver = service.resolver
+    if pattern.is_interval and pattern.day is None and "*" not in (pattern.date or ""):
+        if question.cursor:
+            raise InvalidRequest(
+                what=f"cursor {quote(question.cursor)}",
+                reason="this list comes as a whole",
+                rule="docs/reference/http.md",
+            )
+        interval = await asyncio.to_thread(resolver.interval, pattern)
+        return lists.answer(request, str(pattern), _entries(request, interval.members), fresh)
+    limit = min(question.limit or service.settings.page_size, service.settings.page_size)
+    page = await asyncio.to_thread(resolver.listing, pattern, cursor=question.cursor, limit=limit)
+    following = None
+    if page.cursor is not None:
+        following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
+    found = tuple(one for one in page.identifiers if isinstance(one, Pdi))
+    return lists.answer(request, str(pattern), _entries(request, found), fresh, following=following)
+
+
+def _entries(request: Request, found: tuple[Pdi, ...]) -> list[lists.Entry]:
+    return [lists.Entry(uri_of(one), f"{request.base}/{path_of(one)}") for one in found]

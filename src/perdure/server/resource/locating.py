@@ -1,0 +1,155 @@
+"""Where a thing can be had: the URLs of a resource, our own for bytes held here among them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from perdure.errors import MalformedIdentifier, NotFound, UnknownScheme
+from perdure.ids import Identifier
+from perdure.model.records import Choices, Gone, Record, Want
+from perdure.policy.decide import decide
+from perdure.policy.unfolding import Unfolded
+from perdure.reading.targets import identify, part_path, path_of
+from perdure.server.common import asking, lists, problems
+from perdure.server.common.answers import Answer, plain
+from perdure.server.common.negotiate import choose, prefers
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import signposting
+from perdure.server.resource.pointing import is_elsewhere, pointed
+from perdure.upkeep.linkcheck.verdict import Finding
+
+
+def locations(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    *more: tuple[bytes, bytes],
+    about: str | None = None,
+    part: str | None = None,
+) -> Answer:
+    """The list of URLs of an identifier (`N2Ls`, `?locations`), empty where there are none.
+
+    `about` is what was asked for, as it was spelled, `part` what stood beside the identifier.
+    Raises NotFound or NoSuchVersion.
+    """
+    record = service.record(identifier.whole)
+    found = urls(service, request, identifier, part)
+    if isinstance(found, Gone):
+        return problems.answer(problems.of_tombstone(found), request)
+    inside = pointed(service, identifier, part)
+    fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
+    if record is not None and prefers(request.accept, signposting.TYPES):
+        path = path_of(identifier) if inside is None else part_path(inside.whole, inside.part)
+        return _linkset(request, path, record, found, fresh, *more)
+    entries = [lists.Entry(one) for one in found]
+    told = {}
+    if record is not None and inside is None and _is_json(request):
+        told = {"locations": _told(service, record)}
+    return lists.answer(request, about or str(identifier), entries, fresh, *more, told=told)
+
+
+def _is_json(request: Request) -> bool:
+    return any(one.range.startswith("application/") for one in request.accept)
+
+
+def _told(service: Service, record: Record) -> list[dict[str, object]]:
+    """All locations with all their fields, whether they are valid now, and how they were found."""
+    findings = service.health.findings(one.uri for one in record.locations)
+    today = asking.today()
+    return [
+        {name: getattr(one, name) for name in one.__struct_fields__}
+        | {"is_valid": one.is_valid(today), "health": _health(findings.get(one.uri))}
+        for one in record.locations
+    ]
+
+
+def _health(finding: Finding | None) -> dict[str, object] | None:
+    if finding is None:
+        return None
+    return {
+        "verdict": finding.verdict,
+        "reason": finding.reason,
+        "moved_to": finding.moved_to,
+        "checked": finding.checked,
+    }
+
+
+def _linkset(
+    request: Request,
+    path: str,
+    record: Record,
+    found: list[str],
+    *fields: tuple[bytes, bytes],
+) -> Answer:
+    """The same list as a linkset (RFC 9264): each URL is an `alternate` of what the path names."""
+    anchor = f"{request.base}/{path}"
+    kinds = {one.uri: one for one in record.locations}
+    rows = tuple(
+        signposting.of_location(anchor, kinds[one])
+        if one in kinds
+        else signposting.Signpost(anchor, "alternate", one)
+        for one in found
+    )
+    kind = choose(request.accept, signposting.TYPES) or signposting.JSON
+    body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
+    return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
+
+
+def urls(
+    service: Service, request: Request, identifier: Identifier, part: str | None = None
+) -> list[str] | Gone:
+    """URLs where the resource can be had, best first; its tombstone where it was withdrawn.
+
+    Of a part, those of the part, and none where it cannot be had by itself. `part` is one that
+    stood beside the identifier. Raises NotFound.
+    """
+    inside = pointed(service, identifier, part)
+    whole = identifier.whole if inside is None else inside.whole
+    query = asking.query(service, request, whole, Want.LOCATIONS)
+    step = decide(query, service.record(whole))
+    if isinstance(step, Gone):
+        return step
+    if not isinstance(step, Choices):
+        return []
+    if inside is not None:
+        return _urls_of_part(service, request, identifier, inside, step)
+    ours = [f"{request.base}/{path_of(fetch.identifier)}" for fetch in step.fetches]
+    return list(dict.fromkeys((*(one.uri for one in step.locations), *ours)))
+
+
+def _urls_of_part(
+    service: Service, request: Request, identifier: Identifier, inside: Unfolded, step: Choices
+) -> list[str]:
+    """Never those of the whole. Where no version is named, our own says which there are to choose
+    from  # ruling: part-version"""
+    whole, record, before, part = inside.whole, inside.record, inside.delimiter, inside.part
+    locate = service.unfolding.part_location
+    places = (locate(whole, record, before, part, one.uri) for one in step.locations)
+    found = [one for one in places if one is not None]
+    if is_elsewhere(inside):
+        if not found:
+            raise NotFound(identifier=str(identifier))
+        return found
+    named = (fetch.identifier if fetch.pinned else whole for fetch in step.fetches)
+    found += (f"{request.base}/{part_path(one, part)}" for one in named)
+    return list(dict.fromkeys(found))
+
+
+def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
+    """The identifiers of the resource at a URL: those bound to it, or the one that it resolves."""
+    bound = service.resolver.named(url)
+    ours = own(service, request, url)
+    return bound if ours is None else (ours, *(one for one in bound if one.key != ours.key))
+
+
+def own(service: Service, request: Request, url: str) -> Identifier | None:
+    """The identifier that stands in a URL of our own, where it is known here."""
+    ours = f"{request.base}/"  # scheme and host are the same in any case of letters
+    if url[: len(ours)].lower() != ours.lower():
+        return None
+    try:
+        identifier = identify(url[len(ours) :])
+    except (MalformedIdentifier, UnknownScheme):
+        return None
+    return identifier if service.record(identifier) is not None else None

@@ -1,0 +1,297 @@
+"""Collections over HTTP: `#member=7` leads to the member, `?members` lists them all.
+
+    GET /pdi://…/1.json.1%23member=7       302 to where the member is resolved
+    GET /pdi://…/1.json.1?members          all of them, page by page
+    GET /pdi://…/1   Accept: text/html     the same list, for people
+
+How it works: the collection is resolved like any other resource and read from the bytes held here.
+A member whose identifier is one of ours, or of a scheme that is resolved here, is looked for here;
+others go to the public resolver of their scheme. Whoever asks for JSON before all else gets the
+entry instead, as it stands in the document. In lists in JSON and HTML every member has its own
+identifier and an address at this resolver, made of the collection's identifier and `member=`: both
+persist. Text, CSV and Turtle are those that `perdure collection make` reads.
+
+What must stay true: only identifiers that parse are led to, and only at this resolver or at those
+in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from urllib.parse import quote as escape
+
+import msgspec
+
+from perdure.errors import InvalidMetadata, InvalidRequest, NotAcceptable, PartNotFound, Undecodable
+from perdure.extractors.members import read
+from perdure.extractors.port import Source
+from perdure.ids import Identifier, parse
+from perdure.ids.ark import Ark
+from perdure.ids.handle import Handle
+from perdure.ids.urn import Urn
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+from perdure.model.records import Fetch, Gone, Location, Preference, Query, Redirect
+from perdure.parts import Member as MemberSelector
+from perdure.policy.decide import decide
+from perdure.policy.naming import wanted
+from perdure.reading.targets import Question, part_path, part_uri, path_of
+from perdure.server import pages
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, Fields, empty, link, links, plain, uri
+from perdure.server.common.conditions import has_already
+from perdure.server.common.negotiate import choose, prefers
+from perdure.server.common.redirects import redirect
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import held
+from perdure.upkeep.collection import forms
+
+LINKSET = "application/linkset+json"
+OFFERS = ("application/json", "text/html", "text/uri-list", "text/plain", LINKSET, "text/csv",
+          "text/turtle")  # fmt: skip
+_FORMS = {"text/plain": "text", "text/csv": "csv", "text/turtle": "turtle"}
+_JSON = ("application/json", members.MEDIA_TYPE)
+_HTML = ("text/html", "application/xhtml+xml")
+_MOST = 10_000
+PUBLIC = {
+    "doi": "https://doi.org/",
+    "hdl": "https://hdl.handle.net/",
+    "ark": "https://n2t.net/ark:",
+}
+"""Where identifiers of others are resolved, by their prefix."""
+
+
+async def member(
+    service: Service, request: Request, step: Fetch, source: Source, selector: MemberSelector
+) -> Answer | None:
+    """The way to a member; None where the client would rather have its entry.
+
+    Raises PartNotFound, Undecodable, and MalformedIdentifier for a member that no identifier is.
+    """
+    if prefers(request.accept, _JSON):
+        return None
+    count, number, entry = await service.cut(_entry, source, selector)
+    if entry is None:
+        raise PartNotFound(
+            identifier=source.name, selector=str(selector), extent=f"{count} members"
+        )
+    found = members.read_entry(entry)
+    identifier = parse(found.identifier)
+    step_on = Redirect(
+        identifier=identifier,
+        location=Location(uri=address(service, request.base, identifier)),
+    )
+    answer = redirect(step_on, fresh=service.settings.fresh_seconds)
+    written = f"{request.base}/{part_path(step.identifier, f'member={number}')}"
+    answer.fields = [
+        *(field for field in answer.fields if field[0] != b"link"),
+        *links(
+            (
+                link(written, "canonical"),
+                link(f"{request.base}/{path_of(step.identifier)}", "collection"),
+            )
+        ),
+    ]
+    return answer
+
+
+def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | None]:
+    try:
+        return members.entry(read(source), selector.name or selector.number)
+    except InvalidMetadata as error:
+        raise source.undecodable(error.reason) from error
+
+
+def address(service: Service, base: str, identifier: Identifier) -> str:
+    """Where a member is resolved: here, or at the public resolver of its scheme."""
+    text = str(identifier)
+    prefix = text.partition(":")[0]
+    elsewhere = isinstance(identifier, Handle | Ark) and prefix in PUBLIC
+    if elsewhere and service.record(identifier.whole) is None:
+        return PUBLIC[prefix] + path_of(identifier).partition(":")[2]
+    if isinstance(identifier, Urn) and identifier.f_component:
+        return f"{base}/{part_path(identifier.whole, identifier.f_component)}"
+    return f"{base}/{path_of(identifier)}"
+
+
+# lists
+# -----
+
+
+def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
+    """Whether a person asks for a collection without saying in which format.
+
+    `media_types`: what is held, or would be given.
+    """
+    return (
+        members.MEDIA_TYPE in media_types
+        and wanted(identifier)[1] is None
+        and prefers(request.accept, _HTML)
+    )
+
+
+async def listing(
+    service: Service, request: Request, identifier: Identifier, question: Question
+) -> Answer:
+    """The answer to `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
+    kind = choose(request.accept, OFFERS)
+    if kind is None:
+        asked = ", ".join(one.range for one in request.accept)
+        raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
+    record = service.record(identifier)
+    query = Query(identifier=identifier, accept=(Preference(members.MEDIA_TYPE),))
+    step = decide(query, record)
+    if isinstance(step, Gone):
+        return problems.answer(problems.of_tombstone(step), request)
+    if not isinstance(step, Fetch) or step.representation.media_type != members.MEDIA_TYPE:
+        raise NotAcceptable(
+            identifier=str(identifier), asked=members.MEDIA_TYPE, offered=("no collection",)
+        )
+    most = service.settings.page_size if kind in {"text/html", "text/turtle"} else _MOST
+    limit = min(question.limit or service.settings.page_size, most)
+    start = _start(question.cursor)
+    tag = f'"{step.representation.sha512[:40]}-{start}-{limit}-{kind.partition("/")[2]}"'.encode()
+    fields: Fields = [
+        (b"etag", tag),
+        (b"content-location", uri(f"{path_of(step.identifier)}?members&{_page(start, limit)}")),
+        (b"vary", b"accept"),
+        (
+            b"cache-control",
+            held.FOR_EVER
+            if step.pinned
+            else b"public, max-age=%d" % service.settings.fresh_seconds,
+        ),
+    ]
+    if has_already(request, tag):
+        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    source = service.registry.source(step.identifier, step.representation)
+    body, following = await service.cut(_rendered, source, step.identifier, request.base, kind,
+                                        start, limit)  # fmt: skip
+    if following is not None:
+        fields += links((b'<%s>; rel="next"' % uri(following),))
+    if kind == "text/html":
+        return pages.page(HTTPStatus.OK, body, *fields)
+    charset = "; charset=utf-8" if kind in _FORMS else ""
+    return plain(HTTPStatus.OK, kind + charset, body, *fields)
+
+
+def _start(cursor: str | None) -> int:
+    if cursor is None:
+        return 1
+    if not (cursor.isascii() and cursor.isdecimal() and 0 < int(cursor[:10]) <= 10**9):
+        raise InvalidRequest(
+            what="cursor", reason="the number of a member is needed", rule="docs/reference/http.md"
+        )
+    return int(cursor[:10])
+
+
+def _page(start: int, limit: int) -> str:
+    return f"cursor={start}&limit={limit}"
+
+
+def _rendered(
+    source: Source, whole: Identifier, base: str, kind: str, start: int, limit: int
+) -> tuple[bytes, str | None]:
+    """A page of the list as it is sent, and the address of the next one."""
+    try:
+        if kind == "application/json":
+            return _json(read(source), whole, base, start, limit)
+        collection = members.load(read(source))
+    except InvalidMetadata as error:
+        raise Undecodable(
+            identifier=source.name, media_type=source.media_type, reason=error.reason
+        ) from error
+    shown = collection.members[start - 1 : start - 1 + limit]
+    here = _prefix(whole, base)
+    rows = [(number, f"{here}{number}", one) for number, one in enumerate(shown, start)]
+    following = _following(whole, base, start + limit, limit, len(collection.members))
+    match kind:
+        case "text/html":
+            body = pages.render(
+                "members.html",
+                collection=collection,
+                identifier=str(whole),
+                rows=[(number, href, one.title or one.name, one) for number, href, one in rows],
+                following=following,
+            )
+        case "application/linkset+json":
+            body = _linkset(whole, base, rows)
+        case "text/plain" | "text/csv" | "text/turtle":
+            body = _form(_FORMS[kind], source, whole, collection, shown, start)
+        case _:
+            uris = [b"# " + uri(str(whole)), *(uri(one.identifier) for _, _, one in rows), b""]
+            body = b"\r\n".join(uris)
+    return body, following
+
+
+def _form(
+    form: str,
+    source: Source,
+    whole: Identifier,
+    collection: Collection,
+    shown: tuple[Member, ...],
+    start: int,
+) -> bytes:
+    """A page in a form that is read again, so of members that were judged first."""
+    page = msgspec.structs.replace(collection, members=shown)
+    try:
+        members.check(page)
+    except InvalidMetadata as error:
+        raise source.undecodable(error.reason) from error
+    return forms.write(page, form, identifier=str(whole), first=start)
+
+
+_Rows = list[tuple[int, str, Member]]
+
+
+def _prefix(whole: Identifier, base: str) -> str:
+    """The address of a member, without its number."""
+    return f"{base}/{part_path(whole, 'member=1').removesuffix('1')}"
+
+
+def _following(whole: Identifier, base: str, start: int, limit: int, size: int) -> str | None:
+    """The address of the page that begins with a member; None where there is none."""
+    return f"{base}/{path_of(whole)}?members&{_page(start, limit)}" if start <= size else None
+
+
+def _json(
+    document: bytes, whole: Identifier, base: str, start: int, limit: int
+) -> tuple[bytes, str | None]:
+    """A page of entries as they are written, each with what leads to it behind."""
+    about, entries = members.entries(document)
+    encode = msgspec.json.encode
+    url = encode(_prefix(whole, base)).removesuffix(b'"')
+    part = encode(part_uri(whole, "member=1")).removesuffix(b'1"')
+    shown = b",\n".join(
+        b'%b,"number":%d,"url":%b%d","part":%b%d"}' % (entry[:-1], n, url, n, part, n)
+        for n, entry in enumerate(entries[start - 1 : start - 1 + limit], start)
+    )
+    following = _following(whole, base, start + limit, limit, len(entries))
+    head = encode(
+        {
+            "identifier": str(whole),
+            "url": f"{base}/{path_of(whole)}",
+            "title": about.title,
+            "creators": about.creators,
+            "purpose": about.purpose,
+            "date": about.date,
+            "size": len(entries),
+            "next": following,
+        }
+    )
+    return b'%b,"members":[\n%b\n]}\n' % (head[:-1], shown), following
+
+
+def _linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
+    """RFC 9264: the collection with an `item` link to each member (RFC 6573)."""
+    items = [{"href": href} | ({"title": one.title} if one.title else {}) for _, href, one in rows]
+    each = [
+        {"anchor": href, "cite-as": [{"href": _as_uri(one.identifier)}]} for _, href, one in rows
+    ]
+    anchor = f"{base}/{path_of(whole)}"
+    return msgspec.json.encode({"linkset": [{"anchor": anchor, "item": items}, *each]})
+
+
+def _as_uri(identifier: str) -> str:
+    return escape(identifier, safe="/:;,@!$&'()*+=-._~?#[]%")

@@ -1,0 +1,357 @@
+"""Metadata and citations over HTTP: `?metadata`, `?cite`, and the media types of both in Accept.
+
+How it works: `?metadata=datacite` and `?cite=apa&locale=fr` are for people; programs send Accept.
+There a format of metadata is one more representation: it is given where its own name has a higher
+quality than whatever the thing itself could be given as. A wildcard never asks for metadata. The
+same address takes metadata with PUT or POST, from whoever may `describe`.
+
+What must stay true: a name that says its format means the thing and never its metadata, for that
+answer never changes; what is invalid changes nothing; no script that somebody put into a record
+ever runs.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from http import HTTPStatus
+
+import msgspec
+
+from perdure import metadata
+from perdure.errors import InvalidRequest, NotAcceptable, NotFound, quote
+from perdure.formats import media_type
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.metadata import cmdi
+from perdure.metadata.citing import cite
+from perdure.metadata.port import LARGEST, Described
+from perdure.model.records import Describe, Preference, Record
+from perdure.policy.decide import media_quality
+from perdure.policy.naming import wanted
+from perdure.reading.targets import Question, identify, part_path, path_of, read_question
+from perdure.server.common import auth
+from perdure.server.common.answers import Answer, empty, link, links, plain
+from perdure.server.common.conditions import has_already
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import operating, writing
+
+BIBLIOGRAPHY = "text/x-bibliography"
+"""One citation as text; `style` and `locale` are its parameters (as DOI resolvers have it)."""
+_TYPES = {
+    **{kind: one.name for one in metadata.FORMATS.values() for kind in one.media_types},
+    **dict.fromkeys(cmdi.MEDIA_TYPES, cmdi.NAME),
+    BIBLIOGRAPHY: "",
+}
+_MANY = 100  # values
+_LONG = 20_000  # characters
+_TEXT = frozenset(("bibtex", "ris", "turtle"))
+"""Formats whose charset must be said."""
+
+
+# Asking
+# ------
+
+
+def asked(question: Question) -> bool:
+    """Whether metadata or a citation are asked for by the address."""
+    return question.metadata is not None or question.cite is not None
+
+
+async def answer(
+    service: Service, request: Request, identifier: Identifier, question: Question
+) -> Answer:
+    """The answer to `?metadata`, `?metadata=<format>` and `?cite=<style>`.
+
+    Raises NotFound, NotAcceptable for an attached record that there is not, InvalidRequest for
+    a format, a style or a language that is not known.
+    """
+    record = _known(service, identifier)
+    if question.metadata is not None:
+        name = question.metadata or _TYPES.get(_best(request.accept) or "") or "datacite"
+        return await _metadata(service, request, identifier, record, name, question.part)
+    style = question.cite or "apa"
+    return await _citation(
+        service, request, identifier, record, style, question.locale or "", question.part
+    )
+
+
+async def negotiated(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    record: Record | None,
+    part: str | None,
+) -> Answer | None:
+    """What Accept asks for, where that is metadata or a citation; None where it is the thing."""
+    kind = _best(request.accept)
+    if kind is None or record is None or wanted(identifier)[1] is not None:
+        return None
+    if part is None and _quality(request.accept, kind) <= _of_the_thing(
+        request.accept, identifier, record
+    ):
+        return None
+    if kind == BIBLIOGRAPHY:
+        style, locale = _parameters(request.accept)
+        found = await _citation(service, request, identifier, record, style, locale, part)
+    else:
+        found = await _metadata(service, request, identifier, record, _TYPES[kind], part)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _best(accept: tuple[Preference, ...]) -> str | None:
+    """The media type of ours that is named with the highest quality; None where none is named."""
+    named = [(one.quality, _essence(one)) for one in accept if one.quality > 0]
+    ours = [(quality, kind) for quality, kind in named if kind in _TYPES]
+    return max(ours, key=lambda pair: pair[0])[1] if ours else None
+
+
+def wishes(accept: tuple[Preference, ...]) -> bool:
+    """Whether any form of metadata is named in Accept, so that the usual answer may be wrong."""
+    return _best(accept) is not None
+
+
+def _essence(one: Preference) -> str:
+    return one.range.partition(";")[0].strip().lower()
+
+
+def _quality(accept: tuple[Preference, ...], kind: str) -> float:
+    return max(one.quality for one in accept if _essence(one) == kind)
+
+
+def _of_the_thing(accept: tuple[Preference, ...], identifier: Identifier, record: Record) -> float:
+    """The highest quality that the thing itself could be given with."""
+    number, _ = wanted(identifier)
+    version = record.version(number) if number is not None else record.newest
+    kinds = {one.media_type for one in version.representations} if version else set()
+    for location in record.locations:
+        known = media_type(location.format) if location.format else None
+        kinds.add(known.essence if known else "application/octet-stream")
+    return max((media_quality(accept, kind) for kind in kinds), default=0.0)
+
+
+def _parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
+    """Style and locale of the citation that is asked for."""
+    range_ = next(one.range for one in accept if _essence(one) == BIBLIOGRAPHY)
+    pairs = (piece.partition("=") for piece in range_.split(";")[1:])
+    found = {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
+    return found.get("style", "apa"), found.get("locale", "")
+
+
+# Giving
+# ------
+
+
+def _known(service: Service, identifier: Identifier) -> Record:
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        raise InvalidRequest(
+            what=str(identifier)[:200], reason="a pattern names many resources", rule="pdi-wildcard"
+        )
+    record = service.record(identifier)
+    if record is None and isinstance(identifier, Pwid):
+        return Record()  # what it says by itself is enough to cite it
+    if record is None:
+        raise NotFound(identifier=str(identifier))
+    return record
+
+
+async def _metadata(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    record: Record,
+    name: str,
+    part: str | None,
+) -> Answer:
+    attached = next((one for one in record.attached if one.format == name.lower()), None)
+    if attached is not None:
+        return _given(
+            service, request, identifier, record, name, attached.media_type, attached.content
+        )
+    if name.lower() == cmdi.NAME:
+        offered = tuple(metadata.FORMATS)
+        raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
+    form = metadata.find(name)
+    what = await _described(service, request, identifier, record, part)
+    asked = _accepted(request)
+    kind = next((one for one in form.media_types if one in asked), form.media_types[0])
+    if form.name in _TEXT:
+        kind += "; charset=utf-8"
+    body: bytes
+    if form.name == "turtle" or _is_long(what):
+        body = await service.cut(form.write, what)
+    else:
+        body = form.write(what)
+    return _given(service, request, identifier, record, form.name, kind, body)
+
+
+async def _citation(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    record: Record,
+    style: str,
+    locale: str,
+    part: str | None,
+) -> Answer:
+    if style.lower() in ("bibtex", "ris", "csl", "csl-json"):
+        return await _metadata(service, request, identifier, record, style, part)
+    what = await _described(service, request, identifier, record, part)
+    language = locale or _language(request)
+    text: str
+    if _is_long(what):
+        text = await service.cut(cite, what, style, language)
+    else:
+        text = cite(what, style, language)
+    kind = f"{BIBLIOGRAPHY}; charset=utf-8"
+    name = f"{style}-{language}"
+    found = _given(service, request, identifier, record, name, kind, f"{text}\n".encode())
+    found.fields.append((b"content-language", language.encode("ascii", "replace")))
+    return found
+
+
+def _is_long(what: Described) -> bool:
+    """Whether writing it would hold up the others."""
+    about = what.about
+    lists = (about.creators, about.contributors, about.subjects, about.relations, about.titles)
+    texts = (*about.titles, *about.descriptions)
+    return sum(map(len, lists)) > _MANY or sum(len(one.value) for one in texts) > _LONG
+
+
+def _language(request: Request) -> str:
+    """English, French or German, as Accept-Language has it."""
+    for one in request.languages:
+        language = one.range.partition("-")[0].lower()
+        if one.quality > 0 and language in ("en", "fr", "de"):
+            return language
+    return "en"
+
+
+def _given(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    record: Record,
+    name: str,
+    kind: str,
+    body: bytes,
+) -> Answer:
+    tag = f'"r{record.revision}-{_word(name)}"'.encode()
+    asked = _accepted(request)
+    if "text/html" in asked and kind.partition(";")[0] not in asked:
+        kind = _for_people(kind)
+    fields = [
+        (b"etag", tag),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"vary", b"accept, accept-language"),
+        (b"content-security-policy", b"default-src 'none'; sandbox"),
+        (b"x-content-type-options", b"nosniff"),
+        *links((link(f"{request.base}/{path_of(identifier)}", "describes"),)),
+    ]
+    if has_already(request, tag):
+        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    return plain(HTTPStatus.OK, kind, body, *fields)
+
+
+def _accepted(request: Request) -> frozenset[str]:
+    """The media types that a request names as welcome."""
+    return frozenset(_essence(one) for one in request.accept if one.quality > 0)
+
+
+def _for_people(kind: str) -> str:
+    """The media type under which a browser shows what it would else put into a file."""
+    essence = kind.partition(";")[0]
+    if essence.endswith("xml"):
+        return "application/xml"
+    return "application/json" if essence.endswith("json") else "text/plain; charset=utf-8"
+
+
+def _word(name: str) -> str:
+    return "".join(one for one in name if one.isascii() and (one.isalnum() or one == "-"))
+
+
+async def _described(
+    service: Service, request: Request, identifier: Identifier, record: Record, part: str | None
+) -> Described:
+    """The resource as it is described, or the part of it that is asked about."""
+    url = f"{request.base}/{path_of(identifier)}"
+    if part is not None:
+        url = f"{request.base}/{part_path(identifier, part)}"
+    registry = service.registry
+    if record.about is not None and identifier.whole is identifier and part is None:
+        return registry.described(identifier, record, url)
+    found: Described = await service.cut(registry.described, identifier, record, url, part)
+    return found
+
+
+# Taking
+# ------
+
+
+async def put(service: Service, request: Request) -> Answer:
+    """PUT of `?metadata` describes what the address names; any other PUT brings bytes."""
+    if _describes(request):
+        return await _describe(service, request)
+    return await writing.put(service, request)
+
+
+async def post(service: Service, request: Request) -> Answer:
+    """The same for POST, whose other operations are `perdure.server.resource.operating`'s."""
+    if _describes(request):
+        return await _describe(service, request)
+    return await operating.post(service, request)
+
+
+def _describes(request: Request) -> bool:
+    first = (request.target.question or "").partition("&")[0]
+    return first.partition("=")[0] == "metadata"
+
+
+async def _describe(service: Service, request: Request) -> Answer:
+    """Takes a record in a format, or an attached one.
+
+    Raises NotFound, Unauthenticated, Forbidden, PreconditionFailed, TooLarge, InvalidMetadata
+    with line and reason, InvalidRequest for a format that cannot be read.
+    """
+    question = read_question(request.target.question, verbs=("metadata",))
+    identifier = identify(request.target.text)
+    record = _known(service, identifier)
+    token = auth.bearer(service, request)
+    auth.check(service, token, "describe", identifier)
+    expect = writing.unless_repeated(
+        request, lambda: writing.expected_revision(request, str(identifier), record)
+    )
+    name = _declared(request, question)
+    data = await operating.whole_body(request, LARGEST)
+    url = f"{request.base}/{path_of(identifier)}"
+    command = await service.cut(_command, identifier, record, name, data, url)
+    command = msgspec.structs.replace(
+        command, by=token.name, expect=expect, once=writing.once(request)
+    )
+    return await operating.submit(service, request, "describe", command)
+
+
+def _declared(request: Request, question: Question) -> str:
+    """The format that is sent: what the address says, else Content-Type."""
+    if question.metadata:
+        return question.metadata
+    kind = request.text(b"content-type")
+    essence = kind.partition(";")[0].strip().lower()
+    name = _TYPES.get(essence)
+    if not name:
+        known = ", ".join(one for one in _TYPES if one != BIBLIOGRAPHY)
+        raise InvalidRequest(
+            what=f"content-type {quote(kind)}",
+            reason=f"it is no format of metadata; known are {known}",
+            rule="docs/reference/metadata.md",
+        )
+    return name
+
+
+def _command(identifier: Identifier, record: Record, name: str, data: bytes, url: str) -> Describe:
+    if name.lower() == cmdi.NAME:
+        return Describe(identifier=identifier, attached=cmdi.attached(record.attached, data))
+    about = metadata.adopted(metadata.read(data, name), identifier, url)
+    return Describe(identifier=identifier, about=about)

@@ -1,0 +1,75 @@
+"""OPTIONS, TRACE and DELETE, and which methods are allowed on what (section 3.8.2 of the draft).
+
+What must stay true: "When an HTTP method is applied to an unknown PDI, the server MUST return 404"
+(ruling: http-405; DELETE alone is 405 in any case).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from http import HTTPStatus
+
+from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Query
+from perdure.policy.decide import decide
+from perdure.reading.targets import identify
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, empty, plain
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.writing import minting_authority
+
+PAGE = b"GET, HEAD, OPTIONS, TRACE"
+_READ_ONLY = PAGE
+_WRITABLE = b"GET, HEAD, OPTIONS, TRACE, PUT, POST"
+_SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
+
+
+def allowed(service: Service, request: Request) -> bytes:
+    """The methods that the thing named supports. Raises NotFound where there is none."""
+    if request.target.is_page:
+        return PAGE
+    text = request.target.text
+    if minting_authority(text, service.settings) is not None:
+        return _WRITABLE if text[:4].lower() in ("pdi:", "urn:") else b"OPTIONS, TRACE, PUT, POST"
+    identifier = identify(text)
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        if not service.knows_series(identifier):
+            raise NotFound(identifier=str(identifier))
+        return _READ_ONLY
+    with contextlib.suppress(NotAcceptable):  # known, in other formats
+        decide(Query(identifier=identifier.whole), service.record(identifier))
+    return _WRITABLE if identifier.whole is identifier else _READ_ONLY
+
+
+async def options(service: Service, request: Request) -> Answer:
+    """Which methods there are, of the thing named or of the server (`*`)."""
+    allow = _WRITABLE if request.raw == b"*" else allowed(service, request)
+    return empty(HTTPStatus.NO_CONTENT, (b"allow", allow))
+
+
+async def trace(service: Service, request: Request) -> Answer:
+    """The request as it arrived, but for what is secret in it (RFC 9110 section 9.3.8)."""
+    allowed(service, request)
+    lines = [b"TRACE %s HTTP/%s" % (request.raw, request.version.encode())]
+    lines += [
+        b"%s: %s" % (name, value) for name, value in request.scope["headers"] if name not in _SECRET
+    ]
+    body = b"\r\n".join([*lines, b"", b""])
+    return plain(HTTPStatus.OK, "message/http", body, (b"cache-control", b"no-store"))
+
+
+async def delete(service: Service, request: Request) -> Answer:
+    """Never: "long-lived, persistent identifiers"  # ruling: http-405"""
+    try:
+        allow = allowed(service, request)
+    except (NotFound, UnknownAuthority):
+        allow = _READ_ONLY
+    return problems.answer(problems.not_allowed("DELETE", allow), request)
+
+
+async def undefined(service: Service, request: Request) -> Answer:
+    """Any other method: 404 for what is unknown, 405 for what is known."""
+    allow = allowed(service, request)
+    return problems.answer(problems.not_allowed(request.method, allow), request)

@@ -1,0 +1,275 @@
+"""POST: the operations on an identifier that come without bytes of its own.
+
+How it works: `POST /<identifier>?<operation>` with a JSON body, one of `mint` (on a series,
+shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdraw`. Each is one
+entry of a table: the shape of its body, and how that becomes a command for the write door. The
+shape is checked by msgspec, what it means by `perdure.policy.rules`.
+
+What must stay true: the operation that a token must cover is the one in the URL, and it must cover
+every name of ours that the operation says something about; an unknown identifier is 404 before the
+token is looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import TypeGuard, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import (
+    Alias,
+    Bind,
+    Break,
+    Command,
+    Location,
+    Mint,
+    Query,
+    Record,
+    Register,
+    Token,
+    Want,
+    Withdraw,
+)
+from perdure.policy import naming
+from perdure.policy.decide import decide
+from perdure.policy.handles.names import home
+from perdure.policy.rights import about, covers
+from perdure.reading.targets import identify, read_question
+from perdure.server.common import auth, problems
+from perdure.server.common.answers import Answer
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource.writing import (
+    ALLOW_PATTERN,
+    announced_length,
+    check_new,
+    expected_absence,
+    expected_revision,
+    minting_authority,
+    once,
+    promised_digests,
+    receipt_answer,
+    unless_repeated,
+)
+from perdure.upkeep.transfer.lines import Place, in_words
+
+_T = TypeVar("_T")
+_LONGEST_BODY = 1 << 20  # bytes
+
+
+class _MintBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    uid: str | None = None
+    format: str = "text"
+    locations: tuple[str | Place, ...] = ()
+    metadata: dict[str, str] = {}
+
+
+class _RegisterBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    locations: tuple[str | Place, ...] = ()
+    metadata: dict[str, str] = {}
+
+
+class _BindBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    locations: tuple[str | Place, ...]
+
+
+class _BreakBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    uri: str
+
+
+class _AliasBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    other: str
+
+
+class _WithdrawBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    reason: str
+    version: int | None = None
+
+
+_Body = _BindBody | _BreakBody | _AliasBody | _WithdrawBody
+
+
+def _bind(by: str, identifier: Identifier, body: _BindBody, expect: int | None) -> Command:
+    places = _locations(body.locations)
+    return Bind(by=by, identifier=identifier, locations=places, expect=expect)
+
+
+def _break(by: str, identifier: Identifier, body: _BreakBody, expect: int | None) -> Command:
+    return Break(by=by, identifier=identifier, uri=body.uri, expect=expect)
+
+
+def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None) -> Command:
+    return Alias(by=by, identifier=identifier, other=identify(body.other), expect=expect)
+
+
+def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
+    _check_version(body.version)
+    named, _ = naming.wanted(identifier)
+    if None not in (named, body.version) and named != body.version:  # it cannot be taken back
+        raise InvalidRequest(
+            what=f"version {body.version}", reason=f"the name says version {named}", rule=None
+        )
+    return Withdraw(
+        by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
+    )
+
+
+_KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
+    "bind": (_BindBody, _bind),
+    "break": (_BreakBody, _break),
+    "alias": (_AliasBody, _alias),
+    "withdraw": (_WithdrawBody, _withdraw),
+}
+"""Operations on an identifier that is known."""
+
+VERBS = ("mint", "register", *_KNOWN)
+
+
+async def post(service: Service, request: Request) -> Answer:
+    """The answer to POST of what is no page."""
+    verb = read_question(request.target.question, verbs=VERBS).verb
+    text = request.target.text
+    authority = minting_authority(text, service.settings)
+    if authority is not None:
+        if verb != "mint":
+            return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+        return await _mint(service, request, authority)
+    identifier = identify(text)
+    if verb == "register":
+        return await _register(service, request, identifier)
+    record = service.record(identifier)
+    known = _is_pattern(identifier) and service.knows_series(identifier)
+    if not known:
+        decide(Query(identifier=identifier, want=Want.DESCRIPTION), record)  # 404 before all else
+    if verb not in _KNOWN or record is None:
+        return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+    return await _operate(service, request, verb, identifier, record)
+
+
+def _is_pattern(identifier: Identifier) -> TypeGuard[Pdi]:
+    return isinstance(identifier, Pdi) and identifier.is_pattern
+
+
+async def _operate(
+    service: Service, request: Request, verb: str, identifier: Identifier, record: Record
+) -> Answer:
+    token = auth.bearer(service, request)
+    auth.check(service, token, verb, identifier)
+    expect = _expected(request, identifier, record)
+    shape, make = _KNOWN[verb]
+    body = _read(await whole_body(request), shape)
+    command = make(token.name, identifier, body, expect)
+    if isinstance(command, Alias) and _is_ours(service, command.other):
+        auth.check(service, token, verb, command.other)  # both names are told of each other
+    return await submit(service, request, verb, replace(command, once=once(request)))
+
+
+def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+    return unless_repeated(request, lambda: expected_revision(request, str(identifier), record))
+
+
+def _is_ours(service: Service, identifier: Identifier) -> bool:
+    """Whether an identifier is registered here, or lies where names are given out from here."""
+    settings, what = service.settings, about(identifier)
+    given_out = (*settings.series, *settings.shoulders, *settings.naming_authorities)
+    return (
+        any(covers(authority, what) for authority in given_out)
+        or home(identifier) in settings.handle_prefixes
+        or service.record(identifier) is not None
+    )
+
+
+async def _mint(service: Service, request: Request, authority: str) -> Answer:
+    token = auth.bearer(service, request)
+    auth.check_minting(service, token, authority)
+    check_new(request)
+    body = _read(await whole_body(request), _MintBody)
+    command = Mint(
+        by=token.name,
+        authority=authority,
+        uid=body.uid,
+        format=body.format,
+        locations=_locations(body.locations),
+        metadata=body.metadata,
+        once=once(request),
+    )
+    return await submit(service, request, "mint", command)
+
+
+async def _register(service: Service, request: Request, identifier: Identifier) -> Answer:
+    token: Token = auth.bearer(service, request)
+    auth.check(service, token, "register", identifier)
+    record = service.record(identifier)
+    if record is None:
+        check_new(request)
+        expect = expected_absence(request)
+    else:
+        expect = _expected(request, identifier, record)
+    body = _read(await whole_body(request), _RegisterBody)
+    command = Register(
+        by=token.name,
+        identifier=identifier,
+        locations=_locations(body.locations),
+        metadata=body.metadata,
+        expect=expect,
+        once=once(request),
+    )
+    return await submit(service, request, "register", command)
+
+
+async def submit(service: Service, request: Request, verb: str, command: Command) -> Answer:
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written(verb, receipt.outcome)
+    return receipt_answer(request.base, receipt)
+
+
+# bodies
+# ------
+
+
+async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
+    """The whole body. Raises TooLarge, DigestMismatch, or Incomplete: what is cut off may well be
+    JSON, or empty where everything may be left out."""
+    found = bytearray()
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            expected = announced_length(request) or len(found) + 1
+            raise Incomplete(expected=expected, received=len(found))
+        found += message["body"]
+        more = message["more_body"]
+        if len(found) > limit:
+            raise TooLarge(what="the body", limit=limit)
+    for algorithm, promised in promised_digests(request):
+        received = hashlib.new(algorithm.replace("-", ""), found).digest()
+        if received != promised:
+            raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=received.hex())
+    return bytes(found)
+
+
+def _read(body: bytes, shape: type[_T]) -> _T:
+    try:
+        return msgspec.json.decode(body or b"{}", type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise InvalidRequest(
+            what="the body", reason=in_words(error), rule="docs/reference/http.md"
+        ) from error
+
+
+def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
+    return tuple(Location(uri=one) if isinstance(one, str) else one.location() for one in places)
+
+
+def _check_version(version: int | None) -> None:
+    """Raises InvalidRequest for a version that none can have: 0 does not mean "none named"."""
+    if version is not None and version < 1:
+        raise InvalidRequest(
+            what=f"version {version}", reason="versions count from 1", rule="pdi-version"
+        )

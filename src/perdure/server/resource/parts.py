@@ -1,0 +1,229 @@
+"""Parts over HTTP: what was cut out, what exactly it is, and that it is what it was.
+
+How it works: the identifier's whole is resolved like any other; the part is cut out of the bytes
+held here in a thread of its own pool, by `perdure.reading.extraction`, and its bytes are sent by
+`perdure.server.common.part_bodies`. All four ways to write a part (ruling: fragment-transport) have
+become the same value by then.
+
+Beside the fields that a whole representation has, a part has `Perdure-Part`: the reading that was
+applied, and the bytes of the document that it is made of or, of a part that was decoded, the form
+and digest of what it was decoded to (ruling: part-digest).
+
+What must stay true: a request for a part is never answered with the whole document; the entity tag
+is made of the digest of the whole and of the part's canonical text, so it never changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from http import HTTPStatus
+
+import http_sf
+from http_sf.types import BareItemType
+from werkzeug.http import parse_etags
+
+from perdure.errors import NotFound, PartNotSupported
+from perdure.extractors.port import Part
+from perdure.formats import token
+from perdure.ids import Identifier
+from perdure.model.records import Choices, Fetch, Gone, Record, Redirect, Representation, Want
+from perdure.parts import Member, Selector, pdi
+from perdure.policy.decide import decide, decide_part
+from perdure.policy.unfolding import Unfolded
+from perdure.reading.targets import part_path, part_uri, path_of
+from perdure.server.common import asking, lists, part_bodies, problems
+from perdure.server.common.answers import Answer, Fields, link, links, uri
+from perdure.server.common.conditions import is_unmodified, last_modified
+from perdure.server.common.part_bodies import Cut
+from perdure.server.common.redirects import described_by, redirect
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.resource import held, members
+from perdure.server.resource.pointing import is_elsewhere, written
+
+
+async def part(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    text: str | None,
+    delimiter: str,
+) -> Answer:
+    """The answer to GET or HEAD of a part: the identifier's own, or the one that `text` says.
+
+    `delimiter` is what stood in front of it. Raises what resolving and cutting raise.
+    """
+    record = service.record(identifier)
+    step = decide_part(asking.query(service, request, identifier.whole), record)
+    match step:
+        case Fetch():
+            return await _answer(service, request, identifier, text, step, record or Record())
+        case Gone():
+            return problems.answer(problems.of_tombstone(step), request)
+        case Choices():
+            return _choices(request, identifier, text, step)
+        case Redirect(location=location):
+            meant = written(identifier, text)
+            there = service.unfolding.part_location(
+                identifier.whole, record or Record(), delimiter, meant, location.uri
+            )
+            if there is not None:
+                return _redirect(service, step, there)
+            raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=meant)
+    return problems.answer(problems.no_location(identifier), request)
+
+
+async def unfolded(
+    service: Service, request: Request, identifier: Identifier, found: Unfolded
+) -> Answer:
+    """The answer to a name that is not registered, as a part of one that is.
+
+    Raises NotFound besides what `part` raises.
+    """
+    if is_elsewhere(found):
+        query = asking.query(service, request, found.whole, Want.LOCATION)
+        step = decide(query, found.record)
+        if isinstance(step, Gone):
+            return problems.answer(problems.of_tombstone(step), request)
+        if not isinstance(step, Redirect):
+            raise NotFound(identifier=str(identifier))
+        there = service.unfolding.part_location(
+            found.whole, found.record, found.delimiter, found.part, step.location.uri
+        )
+        return _redirect(service, step, str(there))
+    return await part(service, request, found.whole, found.part, found.delimiter)
+
+
+def _redirect(service: Service, step: Redirect, there: str) -> Answer:
+    """To where the part lies of what lies where the step leads."""
+    fresh = service.settings.fresh_seconds
+    return redirect(step.to(there), fresh=fresh, vary=asking.varies(service))
+
+
+def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:
+    """The part of each version: which of them is meant, nobody can tell  # ruling: part-version"""
+    meant = written(identifier, text)
+    entries = [
+        lists.Entry(part_uri(one.identifier, meant), f"{request.base}/{path}")
+        for one in step.fetches
+        for path in (part_path(one.identifier, meant),)
+    ]
+    answer = lists.answer(request, str(identifier), entries)
+    answer.status = HTTPStatus.MULTIPLE_CHOICES
+    return answer
+
+
+async def _answer(
+    service: Service,
+    request: Request,
+    identifier: Identifier,
+    text: str | None,
+    step: Fetch,
+    record: Record,
+) -> Answer:
+    registry, one = service.registry, step.representation
+    source = registry.source(step.identifier, one)
+    selector = registry.selector(identifier, source, text)
+    if isinstance(selector, Member):
+        onward = await members.member(service, request, step, source, selector)
+        if onward is not None:
+            return onward
+    if isinstance(selector, tuple(pdi.SCHEMES)):
+        tag = _etag(one, selector)
+        if _is_known(request, tag):  # who has the tag has had the part: it need not be cut again
+            return Answer(
+                HTTPStatus.NOT_MODIFIED, _validators(service, request, step, selector, tag)
+            )
+    outlined = request.method == "HEAD" and b"want-repr-digest" not in request.fields
+    extract = registry.parts.outline if outlined else registry.parts.extract
+    found = await service.cut_out(extract, source, selector)
+    tag = _etag(one, found.selector)
+    modified = last_modified(record, one)
+    fields = _validators(service, request, step, found.selector, tag)
+    if is_unmodified(request, tag, modified):
+        return Answer(HTTPStatus.NOT_MODIFIED, fields)
+    cut = Cut(
+        found=found,
+        tag=tag,
+        source=source,
+        selector=selector,
+        representation=one,
+        modified=modified,
+        kind=held.content_type(_as_representation(one, found)),
+    )
+    return await part_bodies.answer(service, request, cut, [*fields, *_about(step, found)])
+
+
+# header fields
+# -------------
+
+
+def _etag(one: Representation, selector: Selector) -> bytes:
+    named = hashlib.sha512(f"{one.sha512} {one.format} {selector}".encode()).hexdigest()
+    return f'"{named[:40]}-part"'.encode()
+
+
+def _is_known(request: Request, tag: bytes) -> bool:
+    """Whether the client names this very tag; `*` asks whether there is such a part at all."""
+    if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
+        return False
+    asked = parse_etags(request.text(b"if-none-match"))
+    return not asked.star_tag and asked.contains_weak(tag.decode()[1:-1])
+
+
+def _validators(
+    service: Service, request: Request, step: Fetch, selector: Selector, tag: bytes
+) -> Fields:
+    fresh = b"public, max-age=%d" % service.settings.fresh_seconds
+    canonical = f"{request.base}/{part_path(step.identifier, str(selector))}"
+    return [
+        (b"etag", tag),
+        (b"content-location", uri(part_uri(step.identifier, str(selector)))),
+        (b"cache-control", held.FOR_EVER if step.pinned else fresh),
+        *links(
+            (
+                link(canonical, "canonical"),
+                link(canonical, "cite-as"),
+                link(f"{request.base}/{path_of(step.identifier)}", "up"),
+                described_by(step.identifier),
+            )
+        ),
+        (b"vary", b"accept, accept-language"),
+    ]
+
+
+def _about(step: Fetch, found: Part) -> Fields:
+    shown = _as_representation(step.representation, found)
+    return [
+        *held.about(step.identifier, shown, digest=False),
+        (b"perdure-part", _reading(found)),
+    ]
+
+
+def _as_representation(one: Representation, found: Part) -> Representation:
+    """What the header of an answer needs to know of the part, said as of a document."""
+    same = found.media_type == one.media_type
+    return Representation(
+        format=one.format if same else token(found.media_type),
+        media_type=found.media_type,
+        charset=found.charset,
+        language=one.language,
+        length=found.length or 0,
+        sha512="",
+        segment=one.segment,
+        offset=one.offset,
+    )
+
+
+def _reading(found: Part) -> bytes:
+    """`pdi-char; slices="120-134"`: a token and its parameters (RFC 9651 section 3.3)."""
+    parameters: dict[str, BareItemType] = {}
+    if found.slices:
+        parameters["slices"] = ",".join(f"{one.start}-{one.stop}" for one in found.slices)
+    if found.decoded is not None:
+        parameters["decoded"] = found.decoded.form
+        parameters["decoded-digest"] = bytes.fromhex(found.decoded.sha512)
+    for name, fact in found.facts.items():
+        parameters[name.lower()] = "".join(one if " " <= one <= "~" else "_" for one in fact)
+    item = (http_sf.Token(found.selector.reading), parameters)
+    return http_sf.ser(item).encode("ascii")

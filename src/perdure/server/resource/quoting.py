@@ -1,0 +1,132 @@
+"""From a sentence that somebody read to the identifier of exactly that sentence.
+
+How it works: `?quote=<text>` is looked for in the text of the newest version, as a quotation of the
+Web Annotation Data Model (section 4.2.4); `before` and `after` say what stands around it where it
+occurs more than once. Of a PDI the place becomes a range of characters (PDI section 3.4), counted
+by the same index that cuts such ranges. The answer leads to the landing page of that part, which
+shows the passage and cites it. The form on every landing page of a text asks this, without script.
+
+What must stay true: what the identifier leads to is what was quoted; a quotation that occurs twice
+is no reference, and refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from http import HTTPStatus
+
+import msgspec
+from markupsafe import Markup
+
+from perdure.errors import NotFound, PartNotSupported
+from perdure.extractors.indexes import NoIndexes
+from perdure.extractors.port import Part, Source, Span, body_chunks
+from perdure.extractors.text.coding import coding
+from perdure.extractors.text.index import Unit, open_index
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Fetch, Gone, Query, Record, Representation, Version
+from perdure.parts import CharRange, TextQuote
+from perdure.policy.decide import decide
+from perdure.reading.targets import Question, part_path
+from perdure.server.common import problems
+from perdure.server.common.answers import Answer, empty, uri
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+
+_SHOWN = 4000  # bytes of a passage that a landing page shows
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """What a part of a text says."""
+
+    text: str
+    is_whole: bool
+    """Not only the beginning of it."""
+
+
+async def answer(
+    service: Service, request: Request, identifier: Identifier, question: Question
+) -> Answer:
+    """The way to the part that is quoted: 303 to its landing page.
+
+    Raises PartNotFound where the text has no such passage, or several, NotFound, and
+    PartNotSupported for what is no text or not held here.
+    """
+    quote = TextQuote(
+        exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
+    )
+    record = service.record(identifier)
+    query = Query(identifier=identifier.whole, accept=request.accept, languages=request.languages)
+    step = decide(query, record)
+    if isinstance(step, Gone):
+        return problems.answer(problems.of_tombstone(step), request)
+    if not isinstance(step, Fetch):
+        raise PartNotSupported(media_type="what is not held here", selector=str(quote))
+    source = service.registry.source(step.identifier, step.representation)
+    found = await service.cut_out(service.registry.parts.extract, source, quote)
+    selector = found.selector
+    if isinstance(step.identifier, Pdi):
+        selector = await service.cut(characters, source, found.slices[0])
+    there = f"{request.base}/{part_path(step.identifier, str(selector))}"
+    there += "?landing" if isinstance(step.identifier, Pdi) else "&landing"
+    return empty(HTTPStatus.SEE_OTHER, (b"location", uri(there)), (b"cache-control", b"no-store"))
+
+
+def characters(source: Source, span: Span) -> CharRange:
+    """The characters of canonical text that are written at these bytes of a text."""
+    index = open_index(source, coding(source), NoIndexes())
+    every = range(index.size(Unit.CANONICAL) + 1)
+
+    def place(position: int) -> tuple[int, int]:
+        mark = index.find(Unit.CANONICAL, position)
+        return mark.byte, mark.skip
+
+    # Behind a CR that stands alone two positions have the same place: the LF, which is not written,
+    # belongs to what comes before.
+    start, end = (bisect_right(every, (at, 0), key=place) - 1 for at in (span.start, span.stop))
+    return CharRange(start=start, end=end)
+
+
+def quotable(record: Record) -> tuple[Version, Representation] | None:
+    """The text of the newest version that a reader would quote from; None where it has none."""
+    newest = record.newest
+    if newest is None or record.tombstone is not None:
+        return None
+    texts = [one for one in newest.representations if one.media_type.startswith("text/")]
+    texts.sort(key=lambda one: one.media_type != "text/plain")
+    return (newest, texts[0]) if texts else None
+
+
+async def passage(service: Service, identifier: Identifier, record: Record) -> Passage | None:
+    """What the part says that an identifier names; None where it names none, or no text held here.
+
+    Raises what cutting it raises: a page never tells of a part that is not there.
+    """
+    if identifier.whole is identifier:
+        return None
+    try:
+        step = decide(Query(identifier=identifier.whole), record)
+    except NotFound:
+        return None
+    if not isinstance(step, Fetch) or not step.representation.media_type.startswith("text/"):
+        return None
+    source = service.registry.source(step.identifier, step.representation)
+    selector = service.registry.selector(identifier, source, None)
+    found = await service.cut_out(service.registry.parts.extract, source, selector)
+    shown: Passage | None = await service.cut(_read, found, source)
+    return shown
+
+
+def _read(found: Part, source: Source) -> Passage | None:
+    if not isinstance(found.body, tuple) or not found.media_type.startswith("text/"):
+        return None
+    data = bytearray()
+    for chunk in body_chunks(found.body, source):
+        data += chunk
+        if len(data) > _SHOWN:
+            break
+    text = data[:_SHOWN].decode(coding(source).codec, "ignore")
+    if found.media_type != "text/plain":
+        text = Markup(text).striptags()  # noqa: S704  (what comes out is text, and escaped)
+    return Passage(text, is_whole=len(data) <= _SHOWN)

@@ -1,0 +1,208 @@
+"""FAIR Signposting: what a machine must know to get from a page about a thing to the thing. Pure.
+
+How it works: `signposts` makes rows out of a record and its description: an anchor, a relation, a
+target. Those whose anchor is the landing page are its Link field (level 1); all of them, with the
+rows of the items and of the metadata, are its linkset (level 2), as JSON or in the form of a Link
+field. Where there are many, only the linkset has them.
+
+Specifications: FAIR Signposting Profile (signposting.org), RFC 8288, RFC 9264 sections 4.1 and 4.2.
+
+What must stay true: a target is a URI in ASCII whatever was said; only http(s) URIs are targets
+that others said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from perdure import formats, metadata
+from perdure.errors import PerdureError
+from perdure.ids import parse
+from perdure.metadata.port import Described
+from perdure.model.about import About, Code, Relation
+from perdure.model.records import Location, Record
+from perdure.policy.naming import qualified
+from perdure.reading.targets import path_of
+from perdure.server.common.answers import link, uri
+
+JSON = "application/linkset+json"
+TEXT = "application/linkset"
+TYPES = (JSON, TEXT)
+_HTML = "text/html"
+_MOST = 16  # links of one relation in a header
+_HOMES = {"ORCID": "https://orcid.org/", "ISNI": "https://isni.org/", "ROR": "https://ror.org/"}
+_SCHEMA = "https://schema.org/"
+
+
+class Signpost(msgspec.Struct, frozen=True):
+    """One link."""
+
+    anchor: str
+    rel: str
+    href: str
+    type: str = ""
+    language: str = ""
+    profile: str = ""
+
+
+def landing_page(base: str, path: str) -> str:
+    """The address of the landing page of what a path names."""
+    return f"{base}/{path}?landing"
+
+
+def signposts(record: Record, what: Described, base: str, kind: str) -> tuple[Signpost, ...]:
+    """All links of a resource. `kind` is its type in the words of schema.org."""
+    path = path_of(what.identifier)
+    page, name = landing_page(base, path), f"{base}/{path}"
+    of_page = [
+        Signpost(page, "cite-as", name),
+        Signpost(page, "type", f"{_SCHEMA}AboutPage"),
+        Signpost(page, "type", f"{_SCHEMA}{kind}"),
+        *(Signpost(page, "author", one) for one in _authors(what.about)),
+        *(Signpost(page, "license", one) for one in _licences(what.about)),
+        *(Signpost(page, "collection", one) for one in _collections(what.about, base)),
+        *_described_by(page, name),
+        Signpost(page, "linkset", f"{name}?linkset", JSON),
+    ]
+    items = tuple(_items(record, what, base, page))
+    of_items = [
+        row
+        for item in items
+        for row in (
+            Signpost(item.href, "collection", page, _HTML),
+            Signpost(item.href, "cite-as", name),
+        )
+    ]
+    of_metadata = [
+        Signpost(row.href, "describes", page, _HTML) for row in of_page if row.rel == "describedby"
+    ]
+    return (*of_page, *items, *of_items, *of_metadata)
+
+
+def _described_by(page: str, name: str) -> Iterable[Signpost]:
+    for one in metadata.FORMATS.values():
+        yield Signpost(
+            page,
+            "describedby",
+            f"{name}?metadata={one.name}",
+            one.media_types[0],
+            profile=one.schema if one.schema.startswith("http") else "",
+        )
+
+
+def _items(record: Record, what: Described, base: str, page: str) -> Iterable[Signpost]:
+    """The bytes of the newest version, and where else they lie."""
+    newest = record.newest
+    if record.tombstone is not None:
+        return
+    for held in newest.representations if newest else ():
+        exact = qualified(what.identifier, newest.number, held.format) if newest else None
+        if exact is not None:
+            href = f"{base}/{path_of(exact)}"
+            yield Signpost(page, "item", href, held.media_type, held.language or "")
+    for one in record.locations:
+        if _is_web(one.uri):
+            known = formats.media_type(one.format) if one.format else None
+            kind = known.essence if known else ""
+            yield Signpost(page, "item", one.uri, kind, one.language or "")
+
+
+def of_location(anchor: str, one: Location) -> Signpost:
+    """A location as an `alternate` of what it is a location of."""
+    known = formats.media_type(one.format) if one.format else None
+    return Signpost(
+        anchor, "alternate", one.uri, known.essence if known else "", one.language or ""
+    )
+
+
+def _authors(about: About) -> Iterable[str]:
+    return _webs(
+        address for one in about.creators for code in one.codes if (address := _home(code))
+    )
+
+
+def _home(code: Code) -> str:
+    """The address that a code of a person or an organisation has on the web; empty: none known."""
+    if _is_web(code.value):
+        return code.value
+    home = _HOMES.get(code.scheme.upper())
+    return f"{home}{code.value}" if home else ""
+
+
+def _licences(about: About) -> Iterable[str]:
+    return _webs(one.uri for one in about.rights)
+
+
+def _collections(about: About, base: str) -> Iterable[str]:
+    found = (_address(one, base) for one in about.relations if one.relation == "IsPartOf")
+    return _webs(found)
+
+
+def _address(relation: Relation, base: str) -> str:
+    """Where a related resource is on the web: by itself, or by way of this resolver."""
+    if _is_web(relation.value):
+        return relation.value
+    text = relation.value
+    if relation.scheme.upper() in ("DOI", "HANDLE", "ARK") and ":" not in text.partition("/")[0]:
+        text = f"{'hdl' if relation.scheme.upper() == 'HANDLE' else relation.scheme.lower()}:{text}"
+    try:
+        return f"{base}/{path_of(parse(text))}"
+    except PerdureError:
+        return ""
+
+
+def _webs(found: Iterable[str]) -> list[str]:
+    return [one for one in dict.fromkeys(found) if _is_web(one)]
+
+
+def _is_web(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+# Written
+# -------
+
+
+def of_header(rows: tuple[Signpost, ...]) -> list[bytes]:
+    """The links of the landing page itself, without those of which there are too many."""
+    page = rows[0].anchor
+    own = [row for row in rows if row.anchor == page]
+    number = {row.rel: sum(one.rel == row.rel for one in own) for row in own}
+    return [
+        link(row.href, row.rel, **_attributes(row))
+        for row in own
+        if number[row.rel] <= _MOST or row.rel == "describedby"
+    ]
+
+
+def as_text(rows: tuple[Signpost, ...]) -> bytes:
+    """A linkset in the form of a Link field (RFC 9264 section 4.1)."""
+    written = (
+        link(row.href, row.rel, **_attributes(row), anchor=uri(row.anchor).decode()) for row in rows
+    )
+    return b",\n".join(written) + b"\n"
+
+
+def as_json(rows: tuple[Signpost, ...]) -> bytes:
+    """A linkset as JSON (RFC 9264 section 4.2)."""
+    contexts: dict[str, dict[str, list[dict[str, str | list[str]]]]] = {}
+    for row in rows:
+        target: dict[str, str | list[str]] = {"href": uri(row.href).decode()}
+        if row.type:
+            target["type"] = row.type
+        if row.language:
+            target["hreflang"] = [row.language]
+        if row.profile:
+            target["profile"] = row.profile
+        of_context = contexts.setdefault(uri(row.anchor).decode(), {})
+        of_context.setdefault(row.rel, []).append(target)
+    return msgspec.json.encode(
+        {"linkset": [{"anchor": anchor} | rows for anchor, rows in contexts.items()]}
+    )
+
+
+def _attributes(row: Signpost) -> dict[str, str]:
+    found = {"type": row.type, "hreflang": row.language, "profile": row.profile}
+    return {name: value for name, value in found.items() if value}

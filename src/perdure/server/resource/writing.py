@@ -1,0 +1,454 @@
+"""PUT: bytes that come in, and the identifier that they become  # ruling: http-put
+
+How it works: the order of the checks is the order of the code. What is unknown is 404 before
+anything else, for names are no secret; then the token, before a byte of the body is asked for (a
+client that sent `Expect: 100-continue` keeps its upload to itself); then type, length and digests
+of the bytes, which pass through a spool. What is left goes to the write door as one command.
+
+What must stay true: memory is bounded whatever is sent; an upload that is cut off, or that is not
+what its digests promise, leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Set
+from contextlib import suppress
+from functools import lru_cache, partial
+from http import HTTPStatus
+
+import msgspec
+from werkzeug.http import parse_etags
+
+from perdure import formats
+from perdure.errors import (
+    Incomplete,
+    InvalidRequest,
+    MalformedIdentifier,
+    NoSuchVersion,
+    NotAcceptable,
+    PreconditionFailed,
+    TooLarge,
+    UnknownAuthority,
+    quote,
+)
+from perdure.formats import OCTETS, MediaType, detect
+from perdure.formats.detect import Sampler
+from perdure.ids import Identifier, parse, urn1993
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Commit, Content, Mint, Outcome, Query, Receipt, Record, Token
+from perdure.policy import naming, rules
+from perdure.policy.decide import decide
+from perdure.reading.targets import Question, identify, path_of, read_question, uri_of
+from perdure.server.common import auth, digests, problems
+from perdure.server.common.answers import Answer, plain, uri
+from perdure.server.common.conditions import etag
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.settings import Settings
+from perdure.storage.segments.spool import Spool
+
+LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 5646, its shape
+_KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
+_STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
+_NO_REVISION = 0
+"""No record ever has it, so a command that expects it is refused unless it was carried out."""
+_REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
+_SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
+_UNTOLD = "application/x-www-form-urlencoded"  # what curl says of any --data
+
+ALLOW_PATTERN = b"GET, HEAD, OPTIONS, TRACE"
+
+
+async def put(service: Service, request: Request) -> Answer:
+    """The answer to PUT of what is no page."""
+    question = read_question(request.target.question, verbs=("metadata",))
+    authority = minting_authority(request.target.text, service.settings)
+    if authority is not None:
+        if question != Question():
+            return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
+        token = auth.bearer(service, request)
+        auth.check_minting(service, token, authority)
+        check_new(request)
+        content = await _content(service, request, None)
+        return await _mint(service, request, token, authority, content)
+    identifier = identify(request.target.text)
+    record = existing(service, identifier)
+    if record is None or question != Question():  # of a part, or a view, there are no versions
+        return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
+    token = auth.bearer(service, request)
+    auth.check(service, token, "commit", identifier)
+    expect = unless_repeated(request, lambda: _expected(request, identifier, record))
+    content = await _content(service, request, naming.wanted(identifier)[1])
+    return await _commit(service, request, token, identifier, record, content, expect)
+
+
+def minting_authority(text: str, settings: Settings) -> str | None:
+    """The authority under which a new name is asked for, or None where a name was given.
+
+    `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
+    a series or a naming authority that nothing is minted under here.
+    """
+    if text[:6] == "pdi://" and text[6:-1] in settings.series and text[-1:] == "/":
+        return text[6:-1]
+    scheme, _, rest = text.partition(":")
+    scheme = scheme.lower()
+    if scheme == "ark" and rest.lstrip("/") in settings.shoulders:
+        return rest.lstrip("/")
+    if scheme == "urn" and text.endswith("::"):
+        with suppress(MalformedIdentifier):  # it may be a URN of RFC 8141
+            found = urn1993.parse(f"{text}x:::").authority
+            if found not in settings.naming_authorities:
+                raise UnknownAuthority(authority=found, known=settings.naming_authorities)
+            return found
+    if text.endswith("/") and scheme in ("pdi", "urn"):
+        identifier = identify(text)
+        if isinstance(identifier, Pdi) and identifier.is_interval and identifier.date is None:
+            if identifier.series not in settings.series:
+                raise UnknownAuthority(authority=identifier.series, known=settings.series)
+            return identifier.series
+    return None
+
+
+def existing(service: Service, identifier: Identifier) -> Record | None:
+    """The record that a write is about; None for a pattern or a part, on which none is defined.
+
+    Raises NotFound, or NoSuchVersion for a version that is neither there nor the next one.
+    """
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        if not service.knows_series(identifier):
+            decide(Query(identifier=identifier), None)
+        return None
+    record = service.record(identifier)
+    try:
+        decide(Query(identifier=identifier.whole), record)
+    except NoSuchVersion as error:
+        if error.version != max(error.versions, default=0) + 1:
+            raise
+    except NotAcceptable:
+        pass  # a format that is to be added
+    return record if identifier.whole is identifier else None
+
+
+# carrying out
+# ------------
+
+
+async def _mint(
+    service: Service, request: Request, token: Token, authority: str, content: Content
+) -> Answer:
+    command = Mint(by=token.name, authority=authority, contents=(content,), once=once(request))
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written("mint", receipt.outcome)
+    return receipt_answer(request.base, receipt)
+
+
+async def _commit(
+    service: Service,
+    request: Request,
+    token: Token,
+    identifier: Identifier,
+    record: Record,
+    content: Content,
+    expect: int | None,
+) -> Answer:
+    number, _ = naming.wanted(identifier)
+    command = Commit(
+        by=token.name,
+        identifier=identifier,
+        contents=(content,),
+        version=rules.version_meant(record, number, (content,)),
+        expect=expect,
+        once=once(request),
+    )
+    receipt = await service.registry.door.submit(command)
+    service.metrics.written("commit", receipt.outcome)
+    return receipt_answer(request.base, receipt)
+
+
+def receipt_answer(base: str, receipt: Receipt) -> Answer:
+    """201 for what was made, with its address and its name; 202 for what somebody else must ask
+    for, too; 200 where there was nothing to make.
+
+    `base` is our public address.
+    """
+    path, named = _spelled_in_answers(receipt.identifier)
+    url = f"{base}/{path}"
+    body = msgspec.json.encode(
+        {
+            "outcome": receipt.outcome,
+            "identifier": receipt.identifier,
+            "url": url,
+            "revision": receipt.revision,
+            "replayed": receipt.replayed,
+        }
+    )
+    return plain(
+        _STATUS.get(receipt.outcome, HTTPStatus.OK),
+        "application/json",
+        body,
+        (b"location", uri(url)),
+        (b"content-location", uri(named)),
+        (b"cache-control", b"no-store"),
+    )
+
+
+def _spelled_in_answers(name: str) -> tuple[str, str]:
+    """An identifier as `path_of` and as `uri_of` give it."""
+    if _SPELLED_ALIKE.fullmatch(name):  # without the cost of reading it
+        return name, name
+    identifier = parse(name)
+    return path_of(identifier), uri_of(identifier)
+
+
+# conditions
+# ----------
+
+
+def once(request: Request) -> str | None:
+    """The idempotency key, a structured string or plain text. Raises InvalidRequest."""
+    field = request.text(b"idempotency-key")
+    if not field:
+        return None
+    if len(field) > 1 and field[0] == field[-1] == '"':
+        field = field[1:-1]
+    if not _KEY.fullmatch(field):
+        raise InvalidRequest(
+            what=f"idempotency key {quote(field)}",
+            reason="1 to 255 printable ASCII characters are needed",
+            rule=None,
+        )
+    return field
+
+
+def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int | None:
+    """The revision that a condition asks for.
+
+    Raises PreconditionFailed, unless this may be a repetition of the very request that brought the
+    record into another state: whether its key was used is known behind the write door only.
+    """
+    try:
+        return expected()
+    except PreconditionFailed:
+        if once(request) is None:
+            raise
+        return _NO_REVISION
+
+
+def check_new(request: Request) -> None:
+    """Raises PreconditionFailed where a state is asked for of what is to be made: there is none
+    yet (RFC 9110 section 13.1.1)."""
+    if b"if-match" in request.fields:
+        raise PreconditionFailed(
+            identifier=request.target.text,
+            reason="If-Match asks for a state, and what is minted has none yet",
+            current=None,
+        )
+
+
+def expected_absence(request: Request) -> int | None:
+    """The revision to expect of what is not there: none, if `If-None-Match: *` says so."""
+    star = parse_etags(request.text(b"if-none-match")).star_tag
+    return _NO_REVISION if star else None
+
+
+def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
+    """The revision that must still be the current one when the command is carried out.
+
+    Raises PreconditionFailed where a condition of the request does not even hold now.
+    """
+    number, format = naming.wanted(identifier)
+    version = record.version(number) if number is not None else None
+    absent = number is not None and not (version and version.find(str(format)))
+    return expected_revision(request, str(identifier), record, absent=absent)
+
+
+def expected_revision(
+    request: Request, name: str, record: Record, *, absent: bool = False
+) -> int | None:
+    """The same for all writes: `If-Match` is `"r7"`, or the entity tag of what is known or held.
+
+    `absent` says that of a record that is there, the bytes that are meant are not.
+    """
+    expect = None
+    if b"if-match" in request.fields:
+        asked = parse_etags(request.text(b"if-match"))
+        if not asked.star_tag:
+            if not _names_current(asked.as_set(include_weak=False), record):
+                raise _not_so(name, record, "If-Match names another state")
+            expect = record.revision
+    if b"if-none-match" in request.fields:  # the order is that of RFC 9110 section 13.2.2
+        asked = parse_etags(request.text(b"if-none-match"))
+        if asked.star_tag:
+            if not absent:
+                raise _not_so(name, record, "it exists")
+            expect = record.revision
+        elif _names_current(asked.as_set(include_weak=True), record):
+            raise _not_so(name, record, "it exists")
+    return expect
+
+
+def _not_so(name: str, record: Record, reason: str) -> PreconditionFailed:
+    return PreconditionFailed(identifier=name, reason=reason, current=f"revision {record.revision}")
+
+
+def _names_current(tags: Set[str | None], record: Record) -> bool:
+    """Whether one of these entity tags is that of the record as it is, or of its newest bytes.
+
+    werkzeug gives None for the tag that is empty (`""`), which is never ours.
+    """
+    newest = record.newest
+    current = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
+    revisions = (_REVISION.fullmatch(tag) for tag in tags if tag)
+    return not current.isdisjoint(tags) or any(
+        found is not None and int(found[1]) == record.revision for found in revisions
+    )
+
+
+# the bytes
+# ---------
+
+
+async def _content(service: Service, request: Request, named: str | None) -> Content:
+    """The body of a request, as content of the format that is named or declared."""
+    declared = declared_type(request.text(b"content-type"))
+    language = declared_language(request.text(b"content-language"))
+    announced = _length(request, service.settings)
+    promised = promised_digests(request)
+    sampler = None if declared is not None and not needs_look(declared) else Sampler()
+    with service.registry.spool() as spool:
+        await _fill(request, spool, sampler, announced)
+        for algorithm, digest in promised:
+            spool.expect_digest(algorithm, digest)
+        service.metrics.received(spool.length)
+        kind = _kind(declared, named, spool, sampler)
+        format, media_type = spelled(kind)
+        finish = partial(
+            spool.finish,
+            format=_agreed(format, named),
+            media_type=media_type,
+            charset=kind.charset,
+            language=language,
+        )
+        return await asyncio.to_thread(finish) if spool.length > LARGE else finish()
+
+
+@lru_cache(maxsize=1024)
+def spelled(kind: MediaType) -> tuple[str, str]:
+    """The format of a media type, and its text without the charset."""
+    return formats.token(kind), str(kind.with_charset(None))
+
+
+async def _fill(
+    request: Request, spool: Spool, sampler: Sampler | None, announced: int | None
+) -> None:
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise Incomplete(expected=announced or spool.length + 1, received=spool.length)
+        piece, more = message["body"], message["more_body"]
+        if len(piece) > LARGE:
+            await asyncio.to_thread(_take, spool, sampler, piece)
+        elif piece:
+            _take(spool, sampler, piece)
+    if announced is not None:
+        spool.expect_length(announced)
+
+
+def _take(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
+    spool.write(piece)
+    if sampler is not None:
+        sampler.feed(piece)
+
+
+def _length(request: Request, settings: Settings) -> int | None:
+    """The announced length in bytes. Raises TooLarge, or InvalidRequest for a part or a coding."""
+    for name in (b"content-encoding", b"content-range"):
+        value = request.text(name)
+        if value and value.lower() != "identity":
+            raise InvalidRequest(
+                what=f"{name.decode()} {quote(value)}",
+                reason="bytes are kept exactly as they are sent, and as a whole",
+                rule="ruling bytes-verbatim",
+            )
+    length = announced_length(request)
+    if length is not None and length > settings.largest_upload:
+        raise TooLarge(what="the upload", limit=settings.largest_upload)
+    return length
+
+
+def promised_digests(request: Request) -> list[tuple[str, bytes]]:
+    """What `Content-Digest` and `Repr-Digest` promise. Raises InvalidRequest, also where one of
+    them is to follow the body: trailers are not read, and a promise is never passed over."""
+    if announced_length(request) is None:  # chunked: nothing else has trailers
+        for name in request.text(b"trailer").lower().split(","):
+            if name.strip() in ("content-digest", "repr-digest"):
+                raise InvalidRequest(
+                    what=f"trailer {name.strip()}",
+                    reason="trailers are not read: send it in the header",
+                    rule="RFC 9110 section 6.5.1",
+                )
+    return digests.promised(request)
+
+
+def announced_length(request: Request) -> int | None:
+    """Content-Length in bytes; None where a body is chunked."""
+    field = request.text(b"content-length")
+    return int(field.lstrip("0") or "0") if field.isdigit() else None  # int() counts the zeros
+
+
+def declared_language(field: str) -> str | None:
+    """The language of Content-Language. Raises InvalidRequest where there are several."""
+    if not field:
+        return None
+    if not _LANGUAGE.fullmatch(field):
+        raise InvalidRequest(
+            what=f"content-language {quote(field)}", reason="one language tag is needed", rule=None
+        )
+    return field
+
+
+# type and format
+# ---------------
+
+
+def declared_type(field: str) -> MediaType | None:
+    """The media type of Content-Type; None where the sender was not asked."""
+    declared = _read_type(field) if field else None
+    return None if declared is None or declared.essence == _UNTOLD else declared
+
+
+@lru_cache(maxsize=256)
+def _read_type(field: str) -> MediaType:
+    return MediaType.parse(field)
+
+
+def needs_look(kind: MediaType) -> bool:
+    """Whether the bytes must say in which charset they are."""
+    return kind.major == "text" and kind.charset is None
+
+
+def _kind(
+    declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
+) -> MediaType:
+    """The media type to keep: as declared, else as the name says, else as the bytes look."""
+    said = declared
+    if said is None and named is not None:
+        said = formats.media_type(named) or OCTETS
+    if said is not None and not needs_look(said):
+        return said
+    if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
+        return said.with_charset("us-ascii")  # found without the cost of finding
+    detected = detect.detect(sampler.sample() if sampler else spool.head)
+    return detect.resolve_type(said, detected)
+
+
+def _agreed(format: str, named: str | None) -> str:
+    """The format, which the name must not contradict. Raises InvalidRequest."""
+    if named and formats.media_type(named) is None and format == formats.token(OCTETS):
+        return named  # a format of its own, which no registry knows
+    rules.check_format_named(named, [format])
+    return format

@@ -1,0 +1,221 @@
+"""The writer's side of segments: append records, make them durable, take back what was not.
+
+How it works: records of a batch collect in memory, are written with one call (of a large batch, one
+for every 8 MiB) and flushed with one `fdatasync`. The disk begins with what is written at once, so
+that the flush finds little left to wait for. Content that came as a file becomes a segment of
+its own: its head is written into the room kept in front, the file is flushed and renamed into
+place. There is one appender per registry, in the process that holds the write lock.
+
+What must stay true: `end` grows only through `committed`, which the registrar calls after its
+transaction is durable; `rewind` takes back everything else; a flush that failed is never repeated.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from perdure.errors import Corrupt
+from perdure.storage.segments import warc
+from perdure.storage.segments.directory import segment_path
+from perdure.storage.segments.durable import sync_directory
+from perdure.storage.segments.spool import HEAD_ROOM
+
+_MOST_BUFFERED = 8 * 1024 * 1024
+
+
+class FlushFailed(OSError):
+    """A flush to the disk failed: what was written before it may be lost, and nobody can tell."""
+
+
+class _Adopted(NamedTuple):
+    """A spooled file that became a segment: where it was, and how long."""
+
+    source: Path
+    end: int
+
+
+class Appender:
+    """Appends to the open segment `number`, whose committed length is `end`.
+
+    Raises Corrupt where the file is shorter than the registry remembers.
+    """
+
+    def __init__(self, root: Path, *, number: int, end: int, next_number: int) -> None:
+        self._root = root
+        self.number = number
+        self.end = end
+        self._next = next_number
+        self._adopted: dict[int, _Adopted] = {}
+        self._buffer: list[bytes] = []
+        self._written = end
+        self._position = end
+        self._ids = warc.record_ids()
+        self._fd = -1
+        if number:
+            self._open(number, end)
+
+    def _open(self, number: int, end: int) -> None:
+        path = segment_path(self._root, number)
+        size = path.stat().st_size
+        if size < end:
+            raise Corrupt(
+                identifier=path.name,
+                where="segments/",
+                promised=f"{end} bytes",
+                found=f"{size} bytes",
+            )
+        self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        if size > end:
+            self._set_aside(path, end, size)
+
+    def _set_aside(self, path: Path, end: int, size: int) -> None:
+        """What an interrupted batch left behind is kept for a look, but never served."""
+        aside = self._root / "aside"
+        aside.mkdir(exist_ok=True)
+        with (aside / f"{path.stem}-{end}-{size}.tail").open("wb") as file:
+            offset = end
+            while piece := os.pread(self._fd, 1 << 20, offset):
+                file.write(piece)
+                offset += len(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.ftruncate(self._fd, end)
+        os.fsync(self._fd)
+
+    def start_segment(self) -> int:
+        """Closes the open segment and opens a new one; gives its number.
+
+        Raises OSError, and then the open segment is still the one that it was.
+        """
+        number = self._take_number()
+        path = segment_path(self._root, number)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            with _flushing():
+                sync_directory(path.parent)
+        except FlushFailed:
+            os.close(fd)
+            raise
+        self.close()
+        self._fd = fd
+        self.number, self.end, self._written, self._position = number, 0, 0, 0
+        return number
+
+    def retire(self) -> None:
+        """Closes the open segment; the next record needs another. Between batches only."""
+        self.close()
+        self.number = self.end = self._written = self._position = 0
+
+    def record_id(self) -> str:
+        """For the head of the next record."""
+        return next(self._ids)
+
+    def append(self, head: bytes, data: bytes) -> tuple[int, int]:
+        """Queues a record; gives the segment and the offset of its first content byte.
+
+        Raises OSError where a large batch cannot be written.
+        """
+        offset = self._position + len(head)
+        self._buffer += (head, data, warc.TRAILER)
+        self._position = offset + len(data) + len(warc.TRAILER)
+        if self._position - self._written > _MOST_BUFFERED:
+            self._write()
+        return self.number, offset
+
+    def adopt(self, block: warc.Block, source: Path) -> tuple[int, int]:
+        """Makes a spooled file a segment of its own, durable at once. Raises OSError."""
+        number = self._take_number()
+        target = segment_path(self._root, number)
+        fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            _write_all(fd, warc.head(block, id=self.record_id(), size=HEAD_ROOM), 0)
+            _write_all(fd, warc.TRAILER, HEAD_ROOM + block.length)
+            with _flushing():
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        source.replace(target)
+        with _flushing():
+            sync_directory(target.parent)
+        self._adopted[number] = _Adopted(source, HEAD_ROOM + block.length)
+        return number, HEAD_ROOM
+
+    def send(self) -> None:
+        """Has the disk begin with all queued records, and does not wait for it.
+
+        Raises OSError where they cannot be written (then `rewind` and go on).
+        """
+        if self._buffer:
+            self._write()
+
+    def flush(self) -> None:
+        """Makes all queued records durable.
+
+        Raises OSError where they cannot be written, FlushFailed where they may be lost (then stop).
+        """
+        self.send()
+        if self._position > self.end:
+            with _flushing():
+                os.fdatasync(self._fd)
+
+    def _write(self) -> None:
+        data = b"".join(self._buffer)
+        self._buffer.clear()
+        _write_all(self._fd, data, self._written)
+        # Linux begins to write dirty pages that are not needed, and drops only clean ones
+        # (mm/fadvise.c). What goes wrong meanwhile is told by the flush.
+        os.posix_fadvise(self._fd, self._written, len(data), os.POSIX_FADV_DONTNEED)
+        self._written += len(data)
+
+    def lengths(self) -> list[tuple[int, int]]:
+        """Number and new length of every segment that this batch adds to."""
+        grown = [(number, one.end + len(warc.TRAILER)) for number, one in self._adopted.items()]
+        return [*grown, (self.number, self._position)] if self._position > self.end else grown
+
+    def committed(self) -> None:
+        """The registry remembers the new end: it holds."""
+        self.end = self._position
+        self._adopted.clear()
+
+    def rewind(self) -> None:
+        """Forgets what was queued or written since the last commit; spooled files are again what
+        and where they were."""
+        self._buffer.clear()
+        self._written = self._position = self.end
+        for number, one in self._adopted.items():
+            path = segment_path(self._root, number)
+            os.truncate(path, one.end)
+            path.replace(one.source)
+        self._adopted.clear()
+        if self._fd >= 0:
+            os.ftruncate(self._fd, self.end)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _take_number(self) -> int:
+        number = self._next
+        self._next += 1
+        return number
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view = view[written:]
+        offset += written
+
+
+@contextmanager
+def _flushing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FlushFailed(error.errno, error.strerror) from error

@@ -1,0 +1,118 @@
+"""Where the bytes lie: a directory of numbered WARC segments, read by offset.
+
+How it works: `segments/000001.warc` is open or freshly sealed; a sealed segment moves into an OCFL
+object below `archive/` (see `perdure.storage.segments.ocfl`) at a path that its number determines.
+A reader keeps a bounded number of files open and finds a segment that moved meanwhile at its new
+place.
+
+What must stay true: a number names the same bytes for ever; a read that meets the end of the file
+raises Corrupt and never returns fewer bytes than asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+
+from perdure.errors import Corrupt
+from perdure.storage.segments import ocfl
+
+CHUNK = 256 * 1024  # bytes; the size at which pread was measured to keep up with sendfile
+_MOST_OPEN = 128
+
+
+def segment_path(root: Path, number: int) -> Path:
+    """Where an open or freshly sealed segment lies."""
+    return root / "segments" / f"{number:06d}.warc"
+
+
+def numbers(root: Path) -> list[int]:
+    """The numbers of all segments, wherever they lie, in order."""
+    loose = (int(path.stem) for path in (root / "segments").glob("[0-9]*.warc"))
+    return sorted({*loose, *ocfl.numbers(root)})
+
+
+class Segments:
+    """Reads segments of a registry directory. Safe to use from several threads."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._open: OrderedDict[int, _File] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def path(self, number: int) -> Path:
+        """The file of a segment. Raises Corrupt where there is none."""
+        for path in self._paths(number):
+            if path.exists():
+                return path
+        raise _missing(number)
+
+    def file(self, number: int) -> _File:
+        """The open file of a segment; hold it while reading, so that it is not closed."""
+        with self._lock:
+            held = self._open.get(number)
+            if held is None:
+                held = self._open[number] = self._opened(number)
+                if len(self._open) > _MOST_OPEN:
+                    self._open.popitem(last=False)
+            else:
+                self._open.move_to_end(number)
+            return held
+
+    def _opened(self, number: int) -> _File:
+        # One after the other: it may be sealed between a look at a path and its opening.
+        for path in self._paths(number):
+            with contextlib.suppress(FileNotFoundError):
+                return _File(path)
+        raise _missing(number)
+
+    def _paths(self, number: int) -> tuple[Path, Path]:
+        return segment_path(self._root, number), ocfl.content_path(self._root, number)
+
+    def read(self, number: int, offset: int, length: int) -> bytes:
+        """Exactly `length` bytes from `offset`. Raises Corrupt where the file is shorter."""
+        return b"".join(self.chunks(number, offset, length))
+
+    def chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]:
+        """The same in pieces of at most 256 KiB, so that memory stays flat."""
+        file = self.file(number)
+        end = offset + length
+        while offset < end:
+            piece = file.read(min(CHUNK, end - offset), offset)
+            if not piece:
+                raise Corrupt(
+                    identifier=f"segment {number}",
+                    where=f"offset {offset}",
+                    promised=f"{end - offset} more bytes",
+                    found="the end of the file",
+                )
+            offset += len(piece)
+            yield piece
+
+    def close(self) -> None:
+        with self._lock:
+            self._open.clear()
+
+
+class _File:
+    """An open file that closes itself when the last reader lets go of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def read(self, length: int, offset: int) -> bytes:
+        return os.pread(self.fd, length, offset)
+
+    def __del__(self) -> None:
+        if hasattr(self, "fd"):
+            os.close(self.fd)
+
+
+def _missing(number: int) -> Corrupt:
+    return Corrupt(
+        identifier=f"segment {number}", where="segments/", promised="a file", found="none"
+    )

@@ -1,0 +1,169 @@
+"""Bytes on their way in: hashed as they stream, in memory while few, in a file when many.
+
+How it works: up to 8 MiB stay in memory and will be appended to the open segment. More go to a file
+in `incoming/`, 16 KiB behind its start, so that the finished file needs only its WARC head written
+in front to be a segment of its own.
+
+What must stay true: memory is bounded whatever the length; a spool that is not finished leaves no
+file behind; what is promised (length, digests) is checked before anything is handed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import blake3
+
+from perdure.errors import DigestMismatch, Incomplete, StorageFailed, TooLarge
+from perdure.model.records import Content
+
+IN_MEMORY = 8 * 1024 * 1024
+HEAD_ROOM = 16 * 1024
+_LONGEST_PAUSE = 24 * 3600  # seconds
+
+
+class Spool:
+    """Collects one upload. Use as a context manager; without `finish` nothing remains."""
+
+    def __init__(self, incoming: Path, *, limit: int | None = None) -> None:
+        self._incoming = incoming
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._path: Path | None = None
+        self._fd = -1
+        self.length = 0
+        self._sha512 = hashlib.sha512()
+        self._blake3 = blake3.blake3()
+        self._sha256 = hashlib.sha256()
+        self._finished = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        if self._path and not self._finished:
+            self._path.unlink(missing_ok=True)
+
+    def write(self, piece: bytes) -> None:
+        """Raises TooLarge beyond the limit, StorageFailed where the disk is full."""
+        self.length += len(piece)
+        if self._limit is not None and self.length > self._limit:
+            raise TooLarge(what="the upload", limit=self._limit)
+        self._sha512.update(piece)
+        self._sha256.update(piece)
+        self._blake3.update(piece)
+        if self._fd < 0 and self.length <= IN_MEMORY:
+            self._pieces.append(piece)
+            return
+        try:
+            if self._fd < 0:
+                self._open()
+            _write_all(self._fd, piece)
+        except OSError as error:
+            raise StorageFailed(what="the upload", reason=error.strerror or str(error)) from error
+
+    @property
+    def head(self) -> bytes:
+        """The first 64 KiB at least, or all there is, for the detection of type and charset."""
+        if self._fd >= 0:
+            return os.pread(self._fd, 64 * 1024, HEAD_ROOM)
+        return b"".join(self._pieces)[: 64 * 1024]
+
+    def expect_length(self, expected: int) -> None:
+        """Raises Incomplete where another number of bytes arrived."""
+        if expected != self.length:
+            raise Incomplete(expected=expected, received=self.length)
+
+    def expect_digest(self, algorithm: str, promised: bytes) -> None:
+        """Raises DigestMismatch. `algorithm` is `sha-256` or `sha-512` (RFC 9530)."""
+        found = {"sha-512": self._sha512, "sha-256": self._sha256}[algorithm].digest()
+        if found != promised:
+            raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=found.hex())
+
+    def finish(
+        self,
+        *,
+        format: str,
+        media_type: str,
+        charset: str | None = None,
+        language: str | None = None,
+    ) -> Content:
+        """The content, ready for a command. A file in `incoming` is durable when this returns."""
+        if self._fd >= 0:
+            try:
+                os.fsync(self._fd)
+            except OSError as error:
+                raise StorageFailed(what="the upload", reason=str(error)) from error
+        self._finished = True
+        return Content(
+            format=format,
+            media_type=media_type,
+            charset=charset,
+            language=language,
+            length=self.length,
+            sha512=self._sha512.hexdigest(),
+            blake3=self._blake3.hexdigest(),
+            data=None if self._path else b"".join(self._pieces),
+            spooled=self._path.name if self._path else None,
+        )
+
+    def _open(self) -> None:
+        self._path = self._incoming / f"{os.getpid()}-{uuid.uuid4().hex}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._fd = os.open(self._path, flags, 0o644)  # as other segments, which it may become
+        os.lseek(self._fd, HEAD_ROOM, os.SEEK_SET)
+        for piece in self._pieces:
+            _write_all(self._fd, piece)
+        self._pieces.clear()
+
+
+def clear_away(incoming: Path) -> None:
+    """Removes what was begun and not touched for a day: whoever wrote it is gone."""
+    for path in incoming.glob("*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody else has just removed it
+            if path.is_file() and path.stat().st_mtime < time.time() - _LONGEST_PAUSE:
+                path.unlink()
+
+
+def content(
+    data: bytes,
+    *,
+    format: str,
+    media_type: str,
+    charset: str | None = None,
+    language: str | None = None,
+) -> Content:
+    """Content from bytes that are in memory anyway (at most 8 MiB)."""
+    if len(data) > IN_MEMORY:
+        raise TooLarge(what="content in memory", limit=IN_MEMORY)
+    return Content(
+        format=format,
+        media_type=media_type,
+        charset=charset,
+        language=language,
+        length=len(data),
+        sha512=hashlib.sha512(data).hexdigest(),
+        blake3=blake3.blake3(data).digest().hex(),  # faster than its own hexdigest
+        data=data,
+    )
+
+
+def _write_all(fd: int, piece: bytes) -> None:
+    view = memoryview(piece)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,191 @@
+"""Audit: what was promised, compared with what lies on the disk.
+
+How it works: `verify` re-hashes representations, a page of records at a time and in the order in
+which they lie in the segments; `rebuild` reads the segments from the first to the last and makes
+the registry's identifier-to-bytes part anew, without looking at the old one.
+
+What must stay true: nothing here changes a segment; a finding names the identifier and the place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import Corrupt
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Finding, Record, Representation, Tombstone, Version
+from perdure.policy.naming import identify, qualified, references, spelled
+from perdure.policy.rules import buried, with_representations
+from perdure.storage.ports import Records
+from perdure.storage.segments import directory as segment
+from perdure.storage.segments import warc
+from perdure.storage.segments.directory import Segments
+from perdure.storage.sqlite.records import SqliteWriter
+from perdure.storage.sqlite.references import reference_hash
+
+_PAGE = 1000
+_LAST = "\U0010ffff"
+
+
+class Kept(NamedTuple):
+    """A representation, by its fully qualified name."""
+
+    identifier: Identifier
+    version: Version
+    representation: Representation
+
+
+def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> Iterator[Finding]:
+    """Re-hashes every representation, or those of one interval or pattern; one finding for each.
+
+    What was withdrawn is checked too: it is kept, though it is not served.
+    """
+    for one in kept(records, within=within):
+        yield one if isinstance(one, Finding) else _check(held, one.identifier, one.representation)
+
+
+def kept(records: Records, *, within: Pdi | None = None) -> Iterator[Kept | Finding]:
+    """Every representation, or those of one interval or pattern, a page of records at a time and
+    of each page in the order in which they lie; a finding for each record that cannot be read.
+    """
+    low, high = within.key_range() if within else ("", _LAST)
+    for batch in _pages(records, low, high):
+        if isinstance(batch, Finding):
+            yield batch
+            continue
+        found = [
+            Kept(qualified(identify(key, record), version.number, one.format), version, one)
+            for key, record in batch
+            if within is None or _covers(within, Pdi.from_key(key))
+            for version in record.versions
+            for one in version.representations
+        ]
+        yield from sorted(found, key=_place)
+
+
+def _place(one: Kept) -> tuple[int, int]:
+    return one.representation.segment, one.representation.offset
+
+
+def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Record]] | Finding]:
+    """All records, so many at a time; a finding for each that cannot be read."""
+    while True:
+        try:
+            batch = records.scan(low, high, limit=_PAGE)
+        except Corrupt as error:  # what comes before it can be read
+            yield from _pages(records, low, error.identifier)
+            yield Finding(
+                identifier=error.identifier, segment=0, offset=0, length=0, problem=str(error)
+            )
+            low = error.identifier + "\0"
+            continue
+        if not batch:
+            return
+        yield batch
+        low = batch[-1][0] + "\0"
+
+
+def _covers(pattern: Pdi, name: Pdi) -> bool:
+    return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
+
+
+def _check(held: Segments, identifier: Identifier, one: Representation) -> Finding:
+    problem = None
+    try:
+        digest = hashlib.sha512()
+        for piece in held.chunks(one.segment, one.offset, one.length):
+            digest.update(piece)
+        if digest.hexdigest() != one.sha512:
+            problem = f"digest {digest.hexdigest()}, promised {one.sha512}"
+    except (OSError, Corrupt) as error:
+        problem = str(error)
+    return Finding(
+        identifier=str(identifier),
+        segment=one.segment,
+        offset=one.offset,
+        length=one.length,
+        problem=problem,
+    )
+
+
+class Rebuilt(msgspec.Struct, frozen=True):
+    """Progress of a rebuild: one for each segment."""
+
+    segment: int
+    records: int
+    problem: str | None = None
+    """Where reading stopped early, and why."""
+
+
+def rebuild(root: Path, target: Path, *, now: str) -> Iterator[Rebuilt]:
+    """Fills the empty registry in `target` from the segments of `root`.
+
+    Identifiers without bytes, locations, aliases, metadata and tokens are in no segment: they come
+    from a backup. Serial numbers go on where those found end. A segment that breaks off is read up
+    to its last whole record.
+    """
+    writer = SqliteWriter(target)
+    try:
+        for number in segment.numbers(root):
+            yield _rebuild_segment(root, writer, number, now)
+    finally:
+        writer.close()
+
+
+def _rebuild_segment(root: Path, writer: SqliteWriter, number: int, now: str) -> Rebuilt:
+    path = Segments(root).path(number)
+    count, end, problem = 0, 0, None
+    writer.begin()
+    with path.open("rb") as file:
+        try:
+            for found in warc.read(file, where=path.name):
+                _replay(writer, number, found, file.fileno())
+                count, end = count + 1, found.end
+        except Corrupt as error:
+            problem = str(error)
+    writer.save_segment(number, end, now, grows=False)
+    writer.commit()
+    writer.tidy()
+    return Rebuilt(number, count, problem)
+
+
+def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> None:
+    block = found.block
+    identifier = parse(block.uri)
+    known = writer.record(identifier.key)
+    record = known or Record(name=spelled(identifier), at=block.at, by="rebuild")
+    if found.type == "metadata":
+        text = os.pread(fd, block.length, found.offset)
+        changed = _buried(record, msgspec.json.decode(text, type=Tombstone), block.version)
+    else:
+        media_type, _, charset = block.media_type.partition(";charset=")
+        one = Representation(
+            format=block.format,
+            media_type=media_type,
+            charset=charset or None,
+            language=block.language,
+            length=block.length,
+            sha512=block.sha512,
+            segment=number,
+            offset=found.offset,
+        )
+        held = record.version(block.version)
+        if held is not None and held.find(block.format):
+            return
+        changed = with_representations(record, block.version, (one,), block.at)
+    writer.put(identifier.key, changed)
+    writer.refer((reference_hash(one), identifier.key) for one in references(changed))
+
+
+def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
+    """A withdrawal may be met before the bytes, which can lie in a segment of their own."""
+    if not version:
+        return msgspec.structs.replace(record, tombstone=tombstone)
+    return buried(record, version, tombstone)

@@ -1,0 +1,273 @@
+"""What became of one member: held here, in an archive, elsewhere, or gone.
+
+How it works: a member that is held here is read, parts are cut, and the digest of what comes out is
+compared with what the registry promised and with what the collection says. A PWID is looked up in
+the web archive kept here; where that has an exact capture, its payload is read (that of a revisit
+from its original), and of a page it is told which of its pieces are kept. Else the registry of
+archives says what is known of the archive that it names. Nothing is fetched from anywhere, unless
+the archives are to be asked: then the TimeGate of each says what it has, and what is exact is read
+there.
+
+What must stay true: no member keeps another from being checked: what goes wrong with one is its
+state; bytes are read in pieces, whatever their length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+
+import msgspec
+
+from perdure.archives.capture import pages
+from perdure.archives.capture.wholes import whole
+from perdure.archives.files import heads
+from perdure.archives.files.records import WarcRecord
+from perdure.archives.index.revisits import original
+from perdure.archives.port import Capture
+from perdure.archives.pwid import known, verdict
+from perdure.archives.pwid.answering import is_ours
+from perdure.archives.pwid.asking import Inquirer
+from perdure.archives.pwid.verdict import Asked, Judgement, Verdict, asked, delta, judge, look_up
+from perdure.errors import (
+    Corrupt,
+    MalformedPart,
+    NotAcceptable,
+    NotFound,
+    PartNotFound,
+    PartNotSupported,
+    PerdureError,
+)
+from perdure.extractors.port import body_chunks
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.ids.urn import Urn
+from perdure.model.collection import Member
+from perdure.model.records import Fetch, Gone, Query, Redirect, Representation
+from perdure.registry import Registry
+from perdure.storage.segments.directory import Segments
+from perdure.upkeep.collection.digests import Measured, agrees, measure
+from perdure.upkeep.collection.status import MOST_NAMED, Checked, State
+
+_STATES = {
+    Verdict.EXACT: State.EXACT,
+    Verdict.OTHER_URI: State.OTHER_URI,
+    Verdict.NEAREST: State.NEAREST,
+    Verdict.ABSENT: State.ABSENT,
+    Verdict.CLOSED: State.CLOSED,
+    Verdict.MOVED: State.MOVED,
+    Verdict.UNVERIFIED: State.UNVERIFIED,
+}
+
+
+class Checker:
+    """Looks at members, one after the other."""
+
+    def __init__(self, registry: Registry, *, ask: bool = False, pieces: bool = True) -> None:
+        """`ask`: whether other archives are asked, too; `pieces`: whether those of pages are looked
+        for."""
+        self._registry = registry
+        self._looks_for_pieces = pieces
+        self._archives = known.load(registry.settings, registry.root)
+        networks = registry.settings.private_networks
+        self._inquirer = Inquirer(self._archives, networks=networks) if ask else None
+
+    def check(self, number: int, member: Member) -> Checked:
+        """What became of a member. Raises nothing of our tree."""
+        blank = Checked(
+            number=number,
+            identifier=member.identifier,
+            name=member.name,
+            promised=member.digest,
+            state=State.UNREADABLE,
+        )
+        try:
+            identifier = parse(member.identifier)
+            if isinstance(identifier, Pwid):
+                return self._archived(blank, identifier)
+            return self._registered(blank, identifier)
+        except Corrupt as error:
+            return _with(blank, State.DAMAGED, detail=error.problem())
+        except (PartNotFound, NotAcceptable) as error:
+            return _with(blank, State.ABSENT, detail=error.problem())
+        except (PartNotSupported, MalformedPart) as error:
+            return _with(blank, State.UNREADABLE, detail=error.problem())
+        except PerdureError as error:
+            return _with(blank, State.UNREADABLE, detail=str(error))
+
+    # what is registered
+    # ------------------
+
+    def _registered(self, blank: Checked, identifier: Identifier) -> Checked:
+        try:
+            step = self._registry.resolver.resolve(Query(identifier=identifier.whole))
+        except NotFound as error:
+            return self._unknown(blank, identifier, error)
+        match step:
+            case Fetch():
+                return self._held(blank, identifier, step)
+            case Gone(tombstone=tombstone):
+                detail = f"withdrawn {tombstone.at}: {tombstone.reason}"
+                return _with(blank, State.GONE, detail=detail)
+            case Redirect(location=location):
+                return _with(blank, State.LOCATED, where=location.uri)
+        return _with(blank, State.KNOWN)
+
+    def _unknown(self, blank: Checked, identifier: Identifier, error: NotFound) -> Checked:
+        ours = isinstance(identifier, Pdi) and identifier.series in self._registry.settings.series
+        version_is_missing = type(error) is not NotFound
+        state = State.ABSENT if ours or version_is_missing else State.FOREIGN
+        return _with(blank, state, detail=error.problem() if state is State.ABSENT else "")
+
+    def _held(self, blank: Checked, identifier: Identifier, step: Fetch) -> Checked:
+        one = step.representation
+        media_type, pieces = one.media_type, chunks(self._registry.segments, one)
+        if identifier.whole is not identifier:
+            source = self._registry.source(step.identifier, one)
+            text = identifier.f_component if isinstance(identifier, Urn) else None
+            part = self._registry.parts.extract(
+                source, self._registry.selector(identifier, source, text)
+            )
+            media_type, pieces = part.media_type, body_chunks(part.body, source)
+        found = measure(pieces, blank.promised)
+        is_whole = identifier.whole is identifier
+        if is_whole and found.values["sha512"].hex() != one.sha512:
+            detail = f"the registry promised sha512:{one.sha512}"
+            return _found(blank, State.DAMAGED, found, media_type, detail=detail)
+        return _judged(blank, State.HELD, found, media_type)
+
+    # what is archived
+    # ----------------
+
+    def _archived(self, blank: Checked, pwid: Pwid) -> Checked:
+        here = self.judge(pwid)
+        if here.verdict is Verdict.EXACT and here.capture is not None:
+            return self._captured(blank, pwid, here.capture)
+        if is_ours(self._registry.settings, pwid):
+            found = _with(blank, State.ABSENT, where=pwid.archive)
+            return _at_best(found, _STATES[here.verdict], asked(pwid), here)
+        archive = self._archives.find(pwid.archive)
+        if archive is None:
+            detail = "an archive that is not in the registry of archives"
+            return _with(blank, State.UNVERIFIED, where=pwid.archive, detail=detail)
+        judged = verdict.judge_elsewhere(access=archive.access, moved=bool(archive.moved_to))
+        where = self._archives.playback(pwid) or archive.id
+        if self._inquirer is not None and judged.verdict is not Verdict.CLOSED:
+            there = self._inquirer.ask(pwid)
+            if there is not None:
+                return self._answered(_with(blank, State.UNVERIFIED, where=where), pwid, there)
+        detail = f"now kept by {archive.moved_to}" if judged.verdict is Verdict.MOVED else ""
+        return _with(blank, _STATES[judged.verdict], where=where, detail=detail)
+
+    def _answered(self, blank: Checked, pwid: Pwid, there: Judgement) -> Checked:
+        """What its own archive says of a PWID."""
+        if there.verdict is not Verdict.EXACT or self._inquirer is None:
+            return _at_best(blank, _STATES[there.verdict], asked(pwid), there)
+        data = self._inquirer.read(pwid)
+        if data is None:
+            return _with(blank, State.CONFIRMED)
+        return _judged(blank, State.EXACT, measure(iter((data,)), blank.promised), "")
+
+    def judge(self, pwid: Pwid) -> Judgement:
+        """What the web archive kept here has of a PWID, whichever archive it names."""
+        wanted = asked(pwid)
+        return judge(wanted, look_up(self._registry.archive.captures, wanted))
+
+    def _captured(self, blank: Checked, pwid: Pwid, capture: Capture) -> Checked:
+        archive = self._registry.archive
+        found = original(archive.captures, capture)
+        if found.capture is None:
+            detail = f"{found.how}: {found.wanted}"
+            return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
+        with closing(archive.files.open(found.capture)) as record:
+            if heads.value_of(record.fields, "WARC-Segment-Number"):
+                detail = "recorded in segments, of which only the first is read"
+                return _with(blank, State.UNREADABLE, where=pwid.archive, detail=detail)
+            measured = measure(record.payload(), blank.promised)
+            wrong = fault(record)
+        if wrong:
+            return _found(blank, State.DAMAGED, measured, capture.media_type, detail=wrong)
+        recorded = capture.digest == blank.promised != ""
+        checked = _judged(blank, State.EXACT, measured, capture.media_type)
+        if recorded and checked.state is State.CHANGED:  # of the payload as it was transferred
+            checked = _found(blank, State.EXACT, measured, capture.media_type)
+        checked = _with(checked, checked.state, where=f"{pwid.archive}, {capture.file}")
+        is_page = pwid.coverage == "page" and pages.is_html(capture.media_type)
+        return self._with_pieces(checked, capture) if is_page else checked
+
+    def _with_pieces(self, checked: Checked, page: Capture) -> Checked:
+        """A page with what is kept of all that it consists of."""
+        if not self._looks_for_pieces:
+            return checked
+        found = whole(self._registry.archive.captures, self._registry.archive.files, page)
+        kept, lost = len(found.captures) - 1, len(found.missing)
+        told = [checked.detail] if checked.detail else []
+        if lost:
+            told.append(f"{lost} of {kept + lost} pieces of the page are not kept here")
+        if found.unread or not found.complete:
+            told.append("not all that it consists of could be told")
+        return msgspec.structs.replace(
+            checked, pieces=kept, missing=found.missing[:MOST_NAMED], detail="; ".join(told)
+        )
+
+
+def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
+    """The bytes of a representation, in pieces."""
+    return segments.chunks(one.segment, one.offset, one.length)
+
+
+def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> Checked:
+    """What is not there exactly, with what comes nearest to it."""
+    offered = found.offered[0] if found.offered else found.capture
+    if offered is None:
+        return _with(blank, state)
+    away = delta(wanted, offered)
+    state = State.NEAREST if state is State.ABSENT else state
+    return _with(blank, state, delta=away, detail=f"{offered.uri} {verdict.distance(away)}")
+
+
+def fault(record: WarcRecord) -> str:
+    """What a record has not of the digests that were recorded with it; empty where it has them.
+
+    Some writers digest the payload with the chunks of the transfer, some without; that of a revisit
+    is not in it, that of a segmented record is of all segments. Raises Corrupt.
+    """
+    kind, block, payload, segment = (
+        heads.value_of(record.fields, f"WARC-{name}")
+        for name in ("Type", "Block-Digest", "Payload-Digest", "Segment-Number")
+    )
+    wrong = _unlike(block, (record.block,))
+    if wrong or kind == "revisit" or segment:
+        return wrong
+    return _unlike(payload, (record.entity, record.unchunked))
+
+
+def _unlike(promised: str, several: Iterable[Callable[[], Iterator[bytes]]]) -> str:
+    """That bytes have another digest, read in any of several ways; empty where one has it."""
+    found = None
+    for pieces in several if promised else ():
+        found = measure(pieces(), promised)
+        if agrees(promised, found) is not False:
+            return ""
+    return f"{promised} was recorded with it, it has {found.digest}" if found else ""
+
+
+def _judged(blank: Checked, state: State, found: Measured, media_type: str) -> Checked:
+    if blank.promised and agrees(blank.promised, found) is False:
+        detail = f"the collection says {blank.promised}"
+        return _found(blank, State.CHANGED, found, media_type, detail=detail)
+    return _found(blank, state, found, media_type)
+
+
+def _found(
+    blank: Checked, state: State, found: Measured, media_type: str, *, detail: str = ""
+) -> Checked:
+    return _with(
+        blank, state, digest=found.digest, length=found.length, media_type=media_type, detail=detail
+    )
+
+
+def _with(checked: Checked, state: State, **fields: object) -> Checked:
+    """The same member in another state."""
+    return msgspec.structs.replace(checked, state=state, **fields)

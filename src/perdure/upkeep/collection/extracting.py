@@ -1,0 +1,333 @@
+"""The members of a collection in one WARC file: what is archived, and what is held.
+
+How it works: a PWID that is captured here becomes its records: response or resource, and with it
+what was recorded with it (`companions`); of a revisit the original as well; of a page all that it
+consists of, and where its redirects led; of a site all that is in scope. What is held becomes a
+`resource` record under its identifier; so does the document of the collection. Each record is a
+gzip member of its own. After every member the `Log` says how far the file goes, so that a run that
+was killed goes on from there.
+
+What must stay true: records are copied as they lie in their files; one whose head other readers
+would refuse (of an ARC file, with bare line feeds, without an identifier) gets a new head with the
+same fields. No record is written twice. What is damaged (it ends early, or has not the digest that
+was recorded with it) or missing is told, and left out whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from perdure.archives.capture import pages
+from perdure.archives.capture.wholes import whole
+from perdure.archives.files.records import WarcRecord
+from perdure.archives.index.revisits import original
+from perdure.archives.port import Capture
+from perdure.archives.pwid.verdict import Verdict, asked, judge, look_up
+from perdure.errors import PerdureError, Unavailable
+from perdure.extractors.port import body_chunks
+from perdure.ids import parse
+from perdure.ids.pwid import Pwid
+from perdure.ids.urn import Urn
+from perdure.model.collection import Member
+from perdure.model.records import Fetch, Query
+from perdure.registry import Registry
+from perdure.upkeep.collection.checking import chunks, fault
+from perdure.upkeep.collection.companions import Companions
+from perdure.upkeep.collection.making import Held
+from perdure.upkeep.collection.resuming import Log
+
+MOST_OF_SITE = 100_000
+"""URLs of one site or subsite."""
+_NEEDED = (b"warc-type:", b"warc-record-id:", b"warc-date:", b"content-length:")
+_SITES = ("subsite", "site")
+_IN_MEMORY = 64 << 20  # bytes whose digest is put in front of them
+
+Watch = Callable[[int], None]
+"""Told how many members were done."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A member that was done."""
+
+    number: int
+    end: int
+    """Bytes of the WARC file behind it."""
+    written: tuple[str, ...] = ()
+    """What was written for it: `file@offset` of records, identifiers of what is held."""
+    page: str = ""
+    """Where a replay begins: the recorded URI …"""
+    time: str = ""
+    """… and the date."""
+    problems: tuple[str, ...] = ()
+    """What could not be written, and why."""
+
+
+class Extraction:
+    """Writes members behind one another. `log` says what an earlier run has done."""
+
+    def __init__(self, registry: Registry, seen: Held, into: BinaryIO, log: Log[Step]) -> None:
+        self._registry = registry
+        self._seen = seen
+        self._into = into
+        self._log = log
+        log.first = self._sync
+        self._companions = Companions(registry.archive)
+        self._written: set[str] = set()
+        self._copied_whole: set[tuple[str, int]] = set()
+        self._begun = log.about.begun
+
+    def run(self, *, watch: Watch = lambda _: None) -> list[Step]:
+        """All members in order. Raises OSError where the file cannot be written."""
+        size = self._into.seek(0, os.SEEK_END)
+        while self._log.steps and self._log.steps[-1].end > size:
+            self._log.steps.pop()  # what was noted and did not reach the disk
+        done = list(self._log.steps)
+        self._written = {key for step in done for key in step.written}
+        self._into.seek(done[-1].end if done else 0)
+        self._into.truncate()
+        if not done:
+            self._write_opening()
+        for number, member in enumerate(self._seen.collection.members, 1):
+            if number > len(done):
+                self._log.add(self._member(number, member))
+            watch(number)
+        self._sync()
+        return self._log.steps
+
+    def _sync(self) -> None:
+        self._into.flush()
+        os.fsync(self._into.fileno())
+
+    def _write_opening(self) -> None:
+        collection = self._seen.collection
+        info = "".join(
+            f"{name}: {' '.join(value.split())}\r\n"
+            for name, value in (
+                ("software", "perdure"),
+                ("format", "WARC File Format 1.1"),
+                ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"),
+                ("isPartOf", str(self._seen.identifier)),
+                ("description", collection.title),
+                ("operator", "; ".join(collection.creators)),
+            )
+            if value
+        ).encode()  # fmt: skip
+        self._record("warcinfo", "", "application/warc-fields", self._begun, [info], len(info))
+        self._held(str(self._seen.identifier), [])
+
+    # one member
+    # ----------
+
+    def _member(self, number: int, member: Member) -> Step:
+        start = self._into.tell()
+        written: list[str] = []
+        problems: list[str] = []
+        page = time = ""
+        try:
+            identifier = parse(member.identifier)
+            if isinstance(identifier, Pwid):
+                captures, problems = self._captures(identifier)
+                for capture in captures:
+                    problems += self._copy(capture, written)
+                if captures and pages.is_html(captures[0].media_type):
+                    page, time = captures[0].uri, captures[0].date
+            else:
+                self._held(member.identifier, written)
+        except PerdureError as error:
+            self._into.seek(start)
+            self._into.truncate()
+            self._written -= set(written)
+            written, problems = [], [str(error)]
+        self._into.flush()
+        return Step(
+            number=number,
+            end=self._into.tell(),
+            written=tuple(written),
+            page=page,
+            time=time,
+            problems=tuple(problems),
+        )
+
+    def _captures(self, pwid: Pwid) -> tuple[list[Capture], list[str]]:
+        """The captures that a PWID stands for, the one it names first, and what is missing."""
+        archive = self._registry.archive
+        wanted = asked(pwid)
+        if pwid.coverage in _SITES:
+            found, more = pages.members(archive.captures, wanted, limit=MOST_OF_SITE)
+            left = [f"of {pwid} only the first {MOST_OF_SITE} URLs"] if more else []
+            return [one.capture for one in found], left or ([] if found else [f"{pwid}: absent"])
+        judged = judge(wanted, look_up(archive.captures, wanted))
+        if judged.verdict is not Verdict.EXACT or judged.capture is None:
+            return [], [f"{pwid}: {judged.sentence} here"]
+        if pwid.coverage != "page":
+            return [judged.capture], []
+        return self._page(pwid, judged.capture)
+
+    def _page(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
+        """A page with all that it consists of, and what cannot be told of that."""
+        archive = self._registry.archive
+        found = whole(archive.captures, archive.files, page)
+        problems = [f"{uri} could not be read" for uri in found.unread]
+        if not found.complete:
+            problems.append(f"{pwid}: it consists of more than is looked for")
+        return list(found.captures), problems
+
+    def _copy(self, capture: Capture, written: list[str]) -> list[str]:
+        """Copies a capture with all that belongs to it; gives what is wrong."""
+        archive = self._registry.archive
+        found = original(archive.captures, capture)
+        belonging = [capture]
+        if found.capture is not None and found.capture != capture:
+            belonging.append(found.capture)
+        problems = [] if found.capture else [f"{capture.uri} {capture.date}: {found.how}"]
+        for one in belonging:
+            place = one.file, one.offset
+            if place in self._copied_whole:
+                continue
+            company = self._companions.of(one)
+            copied = [
+                self._copied(record, written) for record in (*company.before, one, *company.after)
+            ]
+            if not company.complete:
+                copied.append(f"{one.uri} {one.date}: more belongs to it than is looked for")
+            if any(copied):
+                problems += filter(None, copied)
+            else:
+                self._copied_whole.add(place)
+        return problems
+
+    def _copied(self, record: Capture, written: list[str]) -> str:
+        """Copies one record, unless it was copied already; gives what is wrong."""
+        archive = self._registry.archive
+        key = f"{record.file}@{record.offset}"
+        if key in self._written:
+            return ""
+        start = self._into.tell()
+        try:
+            with closing(archive.files.open(record)) as opened:
+                wrong = fault(opened)
+                if wrong:
+                    return f"{record.uri or record.kind} in {key}: {wrong}"
+                self._pack(_as_warc(opened, key))
+        except PerdureError as error:
+            self._into.seek(start)
+            self._into.truncate()
+            return str(error)
+        self._written.add(key)
+        written.append(key)
+        return ""
+
+    def _held(self, name: str, written: list[str]) -> None:
+        """What is held, as a `resource` record. Raises what resolving and cutting raise."""
+        identifier = parse(name)
+        step = self._registry.resolver.resolve(Query(identifier=identifier.whole))
+        if not isinstance(step, Fetch):
+            raise Unavailable(what=name, reason="no bytes of it are held here")
+        if name in self._written:
+            return
+        one = step.representation
+        record = self._registry.resolver.record(identifier)
+        version = next(
+            (v for v in (record.versions if record else ()) if one in v.representations), None
+        )
+        date = one.at or (version.at if version else self._begun)
+        kind = one.media_type + (f"; charset={one.charset}" if one.charset else "")
+        if identifier.whole is identifier:
+            pieces = chunks(self._registry.segments, one)
+            self._record("resource", str(step.identifier), kind, date, pieces, one.length)
+        else:
+            source = self._registry.source(step.identifier, one)
+            text = identifier.f_component if isinstance(identifier, Urn) else None
+            part = self._registry.parts.extract(
+                source, self._registry.selector(identifier, source, text)
+            )
+            data = b"".join(body_chunks(part.body, source))
+            self._record("resource", name, part.media_type, date, [data], len(data))
+        self._written.add(name)
+        written.append(name)
+
+    # records
+    # -------
+
+    def _record(
+        self, kind: str, uri: str, media_type: str, date: str, pieces: Iterable[bytes], length: int
+    ) -> None:
+        """Writes a record of our own. The digest follows from what is known of the bytes."""
+        data = b"".join(pieces) if length <= _IN_MEMORY else None
+        digest = (
+            base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()) if data else b""
+        )
+        identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._seen.sha512} {kind} {uri}")
+        head = [
+            ("WARC-Type", kind),
+            ("WARC-Record-ID", f"<{identity.urn}>"),
+            ("WARC-Date", date),
+            ("WARC-Target-URI", uri),
+            ("WARC-Block-Digest", f"sha1:{digest.decode()}" if digest else ""),
+            ("WARC-Payload-Digest", f"sha1:{digest.decode()}" if digest and uri else ""),
+            ("Content-Type", media_type),
+            ("Content-Length", str(length)),
+        ]
+        body = [data] if data is not None else pieces
+        self._pack(_chain(_head(b"WARC/1.1", head), body))
+
+    def _pack(self, pieces: Iterable[bytes]) -> None:
+        """Writes a record as a gzip member."""
+        packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+        for piece in pieces:
+            self._into.write(packer.compress(piece))
+        self._into.write(packer.compress(b"\r\n\r\n") + packer.flush())
+
+
+def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
+    """A record as it lies there, with a head that every reader takes."""
+    raw = record.raw()
+    head = next(raw)
+    if _is_sound(head):
+        yield head
+        yield from raw
+        return
+    fields = dict.fromkeys(name.lower() for name, _ in record.fields)
+    added = []
+    if "warc-record-id" not in fields:
+        identity = uuid.uuid5(uuid.NAMESPACE_URL, key)
+        added.append(("WARC-Record-ID", f"<{identity.urn}>"))
+    if "content-length" not in fields:
+        added.append(("Content-Length", str(sum(map(len, record.block())))))
+    yield _head(b"WARC/1.0", [*record.fields, *added])
+    yield from record.block()
+
+
+def _is_sound(head: bytes) -> bool:
+    lower = head.lower()
+    return (
+        head.startswith((b"WARC/1.0\r\n", b"WARC/1.1\r\n"))
+        and head.endswith(b"\r\n\r\n")
+        and head.count(b"\n") == head.count(b"\r\n")
+        and all(b"\n" + name in lower for name in _NEEDED)
+    )
+
+
+def _head(version: bytes, fields: Iterable[tuple[str, str]]) -> bytes:
+    lines = [version, *(f"{name}: {value}".encode() for name, value in fields if value), b"", b""]
+    return b"\r\n".join(lines)
+
+
+def _chain(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
+    yield head
+    yield from body
+
+
+def start(path: Path) -> BinaryIO:
+    """The file that is being written, new or as an earlier run has left it."""
+    return path.open("r+b" if path.exists() else "x+b")

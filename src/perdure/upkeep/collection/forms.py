@@ -1,0 +1,269 @@
+"""The forms in which collections come and go: JSON (the canonical one), text, CSV and Turtle.
+
+    text      # title: A corpus                      CSV    #title,A corpus
+              # creator: Ada                                #creator,Ada
+              pdi://…/1.text.1                              identifier,name,title,digest,…
+              pwid:…⇥name=front⇥title=Front page            pdi://…/1.text.1,,,,
+
+How it works: text has an identifier on each line, with tabs and `field=value` behind it where more
+is said; a backslash in front of n, t, r or a backslash stands for a line break, a tab, a carriage
+return, itself. CSV (RFC 4180, or with semicolons or tabs as spreadsheets write it) has a column for
+each field, in any order, unknown ones refused. A list of bare identifiers is a collection in both,
+and in JSON an array of them. Which form bytes have, their first characters say.
+
+What must stay true: reading what was written in any form gives the collection again; what cannot be
+read is refused with the line that it stands on.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from perdure.errors import InvalidMetadata, quote
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+from perdure.upkeep.collection import turtle
+
+FORMS = ("json", "text", "csv", "turtle")
+_FIELDS = ("name", "title", "digest", "length", "media_type", "note")
+_COLUMNS = ("identifier", *_FIELDS)
+_DELIMITERS = ",;\t"
+_ABOUT = ("title", "creator", "purpose", "date")
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_UNESCAPES = {escaped: plain for plain, escaped in _ESCAPES.items()}
+_COMMENT = re.compile(r"#[ \t]*(title|creator|purpose|date):[ \t]?(.*)", re.DOTALL)
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_LIKE_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
+_array = msgspec.json.Decoder(list[str | Member])
+_TURTLE = re.compile(r"\s*(?:@prefix|@base|prefix\s|base\s|<)", re.IGNORECASE)
+
+Spell = Callable[[str], str]
+"""What to do with an identifier before it is read: an address that stands for one becomes it."""
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> Collection:
+    """A collection in one of `FORMS`; where that is not said, it is told from the bytes.
+
+    Raises InvalidMetadata; Unavailable for Turtle where rdflib is not installed.
+    """
+    if form == "json" or (form is None and _LIKE_JSON.match(data)):
+        return _settled(_json(data.removeprefix(codecs.BOM_UTF8)), spell)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidMetadata(format="collection", line=line, reason="no UTF-8") from error
+    match form or _form_of(text):
+        case "turtle":
+            return _settled(turtle.read(text), spell)
+        case "csv":
+            return _judged(*_read_csv(text), spell)
+    return _judged(*_read_text(text), spell)
+
+
+def write(collection: Collection, form: str, *, identifier: str = "", first: int = 1) -> bytes:
+    """A collection in one of `FORMS`. Raises Unavailable where rdflib is not installed.
+
+    `first` is the number of its first member, where it is a page of a longer one.
+    """
+    match form:
+        case "json":
+            return members.write(collection)
+        case "csv":
+            return _csv(collection).encode()
+        case "turtle":
+            return turtle.write(collection, identifier, first=first)
+    return _text(collection).encode()
+
+
+def _form_of(text: str) -> str:
+    if _TURTLE.match(text):
+        return "turtle"
+    return "csv" if _delimiter(text) else "text"
+
+
+def _delimiter(text: str) -> str:
+    """What parts the cells of CSV, as RFC 4180 or a spreadsheet has it; empty where it is none."""
+    about = re.match("#(?:title|creator|purpose|date)([,;\t])", text)
+    first = next((line for line in text.splitlines() if line and line[0] != "#"), "")[:4096]
+    for mark in _DELIMITERS:
+        if "identifier" in next(csv.reader([first], delimiter=mark), []):
+            return mark
+    return about[1] if about else ""
+
+
+def _judged(
+    about: list[tuple[str, str]], found: list[tuple[int, Member]], spell: Spell
+) -> Collection:
+    said = {name: value for name, value in about if name != "creator"}
+    collection = Collection(
+        title=said.get("title", ""),
+        creators=tuple(value for name, value in about if name == "creator"),
+        purpose=said.get("purpose", ""),
+        date=said.get("date", ""),
+        members=tuple(member for _, member in found),
+    )
+    return _settled(collection, spell, [line for line, _ in found])
+
+
+def _settled(collection: Collection, spell: Spell, lines: list[int] | None = None) -> Collection:
+    """With every identifier in its canonical form. `lines`: where each member stands."""
+    listed = tuple(
+        msgspec.structs.replace(one, identifier=spell(one.identifier)) for one in collection.members
+    )
+    found = msgspec.structs.replace(collection, members=listed)
+    members.check(found, lines or ())
+    return members.read(members.write(found))
+
+
+# JSON
+# ----
+
+
+def _json(data: bytes) -> Collection:
+    """A document, or a bare array of identifiers and members."""
+    if data.lstrip()[:1] != b"[":
+        return members.load(data)
+    try:
+        found = _array.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidMetadata(format="collection", line=None, reason=str(error)) from error
+    listed = (Member(identifier=one) if isinstance(one, str) else one for one in found)
+    return Collection(members=tuple(listed))
+
+
+# text
+# ----
+
+
+def _read_text(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]]]:
+    about: list[tuple[str, str]] = []
+    found: list[tuple[int, Member]] = []
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        if not line.strip():
+            continue
+        if line[0] == "#":
+            said = _COMMENT.fullmatch(line)
+            if said:
+                about.append((said[1], _unescaped(said[2])))
+            continue
+        identifier, *fields = line.split("\t")
+        pairs = [field.partition("=") for field in fields if field]
+        row = {name: _unescaped(value) for name, _, value in pairs}
+        found.append((number, _member(identifier.strip(), row, number)))
+    return about, found
+
+
+def _text(collection: Collection) -> str:
+    lines = [f"# {name}: {_escaped(value)}\n" for name, value in _about(collection)]
+    for member in collection.members:
+        fields = "".join(f"\t{name}={_escaped(value)}" for name, value in _said(member))
+        lines.append(f"{member.identifier}{fields}\n")
+    return "".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"[\\\n\t\r]", lambda one: _ESCAPES[one[0]], text)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\[\\ntr]", lambda one: _UNESCAPES[one[0]], text)
+
+
+# CSV
+# ---
+
+
+def _read_csv(text: str) -> tuple[list[tuple[str, str]], list[tuple[int, Member]]]:
+    about: list[tuple[str, str]] = []
+    found: list[tuple[int, Member]] = []
+    columns: list[str] | None = None
+    delimiter = _delimiter(text) or ","
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
+    number = 0
+    try:
+        for row in rows:
+            number, before = rows.line_num, number
+            if not row:
+                continue
+            if columns is None and row[0].startswith("#"):
+                name = row[0][1:]
+                if name not in _ABOUT:
+                    raise _fault(f"{quote(row[0])} is not known; {', '.join(_ABOUT)} are", number)
+                about.append((name, row[1] if len(row) > 1 else ""))
+                continue
+            if columns is None and "identifier" in row:
+                columns = _columns(row, number)
+                continue
+            cells = dict(zip(columns or _COLUMNS, row, strict=False))
+            if len(row) > len(columns or _COLUMNS):
+                raise _fault("more cells than columns", before + 1)
+            found.append((before + 1, _member(cells.pop("identifier", ""), cells, before + 1)))
+    except csv.Error as error:
+        raise _fault(str(error), rows.line_num) from error
+    return about, found
+
+
+def _columns(row: list[str], number: int) -> list[str]:
+    unknown = set(row) - set(_COLUMNS)
+    if unknown or len(set(row)) < len(row):
+        raise _fault(f"columns are {', '.join(_COLUMNS)}, each once", number)
+    return row
+
+
+def _csv(collection: Collection) -> str:
+    into = io.StringIO(newline="")
+    writer = csv.writer(into)
+    for name, value in _about(collection):
+        writer.writerow((f"#{name}", value))
+    writer.writerow(_COLUMNS)
+    for member in collection.members:
+        said = dict(_said(member))
+        writer.writerow((member.identifier, *(said.get(name, "") for name in _FIELDS)))
+    return into.getvalue()
+
+
+# fields
+# ------
+
+
+def _about(collection: Collection) -> Iterator[tuple[str, str]]:
+    if collection.title:
+        yield "title", collection.title
+    for creator in collection.creators:
+        yield "creator", creator
+    if collection.purpose:
+        yield "purpose", collection.purpose
+    if collection.date:
+        yield "date", collection.date
+
+
+def _said(member: Member) -> Iterator[tuple[str, str]]:
+    for name in _FIELDS:
+        value = getattr(member, name)
+        if value not in ("", None):
+            yield name, str(value)
+
+
+def _member(identifier: str, row: dict[str, str], line: int) -> Member:
+    unknown = set(row) - set(_FIELDS)
+    if unknown:
+        raise _fault(f"{quote(min(unknown))} is no field; {', '.join(_FIELDS)} are", line)
+    length = row.pop("length", "")
+    if length and not (length.isascii() and length.isdigit() and len(length) < 20):
+        raise _fault(f"length {quote(length)} is no number", line)
+    return Member(identifier=identifier, length=int(length) if length else None, **row)
+
+
+def _fault(reason: str, line: int) -> InvalidMetadata:
+    return InvalidMetadata(format="collection", line=line, reason=reason)

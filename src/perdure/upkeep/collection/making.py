@@ -1,0 +1,135 @@
+"""New collections, and new versions of them: from a list to bytes that the registry holds.
+
+How it works: what the caller gives is complete (`perdure.upkeep.collection.runs.manifest` fills in
+digests where the bytes are here). `mint` holds the document under a new identifier, `commit` makes
+it the next version of a collection that is held already, refused where somebody else has changed
+that meanwhile.
+
+What must stay true: a document is committed in its canonical form; `added` never reorders members,
+so that `#member=7` goes on meaning the seventh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from perdure.errors import Conflict, NotAcceptable, Unavailable
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+from perdure.model.records import Commit, Content, Fetch, Mint, Preference, Query, Receipt
+from perdure.registry import Registry
+from perdure.storage.segments.spool import IN_MEMORY
+
+
+class Held(NamedTuple):
+    """A collection that is held here."""
+
+    identifier: Identifier
+    """Fully qualified."""
+    sha512: str
+    revision: int
+    """Of its record, when it was read."""
+    collection: Collection
+
+
+def held(registry: Registry, identifier: Identifier) -> Held:
+    """The collection of this identifier, its newest version unless it names another.
+
+    Raises NotFound, NoSuchVersion, NotAcceptable where it is no collection, InvalidMetadata where
+    it says it is and is none.
+    """
+    record = registry.resolver.record(identifier)
+    query = Query(identifier=identifier.whole, accept=(Preference(members.MEDIA_TYPE),))
+    step = registry.resolver.resolve(query)
+    if not isinstance(step, Fetch):
+        raise Unavailable(what=str(identifier), reason="no bytes of it are held here")
+    if step.representation.media_type != members.MEDIA_TYPE:
+        raise NotAcceptable(
+            identifier=str(identifier),
+            asked=members.MEDIA_TYPE,
+            offered=(step.representation.media_type,),
+        )
+    data = registry.resolver.read(step.representation)
+    revision = record.revision if record else 0
+    return Held(step.identifier, step.representation.sha512, revision, members.read(data))
+
+
+def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, int]:
+    """A collection with members behind those that it has, and how many of them are new.
+
+    A member that is there already is taken as it is there. Raises InvalidMetadata for a name that
+    another member has.
+    """
+    there = {one.identifier for one in collection.members}
+    new = tuple(one for one in more if one.identifier not in there)
+    grown = msgspec.structs.replace(collection, members=(*collection.members, *new))
+    members.check(grown)
+    return grown, len(new)
+
+
+def filled(collection: Collection, before: Collection) -> Collection:
+    """A collection that takes over what it does not say of itself; its members are its own."""
+    return msgspec.structs.replace(
+        collection,
+        title=collection.title or before.title,
+        creators=collection.creators or before.creators,
+        purpose=collection.purpose or before.purpose,
+        date=collection.date or before.date,
+    )
+
+
+def mint(registry: Registry, authority: str, collection: Collection, once: str | None) -> Receipt:
+    """A new identifier that the collection is held under. Raises what the registrar raises."""
+    metadata = {"title": collection.title} if collection.title else {}
+    if collection.creators:
+        metadata["creator"] = "; ".join(collection.creators)
+    with _content(registry, collection) as content:
+        return registry.door.execute(
+            Mint(authority=authority, contents=(content,), metadata=metadata, once=once)
+        )
+
+
+def commit(registry: Registry, seen: Held, collection: Collection, expect: int | None) -> Receipt:
+    """The next version of a collection, if nobody has made one since `seen`.
+
+    `expect`: the revision that the caller goes by, where that is another. Raises PreconditionFailed
+    where the record has changed, Conflict where `seen` is not its newest version.
+    """
+    resource = _resource(seen.identifier)
+    newest = held(registry, resource)
+    if newest.identifier != seen.identifier:
+        raise Conflict(
+            identifier=str(seen.identifier),
+            reason="members are added to the newest version only",
+            current=str(newest.identifier),
+        )
+    with _content(registry, collection) as content:
+        return registry.door.execute(
+            Commit(identifier=resource, contents=(content,), expect=expect or seen.revision)
+        )
+
+
+def _resource(identifier: Identifier) -> Identifier:
+    """The identifier of the resource, without version and format."""
+    return identifier.resource if isinstance(identifier, Pdi) else identifier.whole
+
+
+@contextmanager
+def _content(registry: Registry, collection: Collection) -> Iterator[Content]:
+    """The document on its way in; what was refused does not stay behind."""
+    data = members.write(collection)
+    with registry.spool() as spool:
+        for start in range(0, len(data), IN_MEMORY):
+            spool.write(data[start : start + IN_MEMORY])
+        content = spool.finish(format=members.FORMAT, media_type=members.MEDIA_TYPE)
+    try:
+        yield content
+    finally:
+        if content.spooled:
+            (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)

@@ -1,0 +1,161 @@
+"""A WARC file of a collection as a WACZ package (Web Archive Collection Zipped, version 1.1.1).
+
+    archive/data.warc.gz         the records, as they were extracted
+    indexes/index.cdx.gz, .idx   CDXJ, in gzip members of 1,024 lines, and where each begins
+    pages/pages.jsonl            the pages among the members, each once
+    collection/collection.json   the document of the collection, in its canonical form
+    datapackage.json             what belongs to it, with digests; datapackage-digest.json: its own
+
+How it works: the WARC file is read again from the beginning, as any reader would, and what is found
+is indexed; the package is written once, without seeking back to what is stored.
+
+What must stay true: every file is listed with the digest of what was written; archive and index lie
+there stored, not compressed once more, so that readers can ask for ranges of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from perdure.archives.dates import whole_second
+from perdure.archives.files.scanning import Place, scan
+from perdure.archives.index import cdxj
+from perdure.archives.port import Capture
+from perdure.model import collection as members
+from perdure.upkeep.collection.extracting import Step
+from perdure.upkeep.collection.making import Held
+
+VERSION = "1.1.1"
+_WARC = "data.warc.gz"
+_LINES = 1024
+_PIECE = 1 << 20
+_LEFT_OUT = ("request", "metadata", "warcinfo", "continuation")
+_HTTP = ("http://", "https://")
+
+
+def write(into: BinaryIO, warc: Path, seen: Held, steps: Sequence[Step], created: str) -> None:
+    """Writes the package. `created` is its date. Raises OSError."""
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_STORED, allowZip64=True) as package:
+        resources = [_stored(package, f"archive/{_WARC}", warc, created)]
+        index, begins = _index(warc)
+        for path, data, packed in (
+            ("indexes/index.cdx.gz", index, False),
+            ("indexes/index.idx", begins, True),
+            ("pages/pages.jsonl", _pages(seen, steps), True),
+            ("collection/collection.json", members.write(seen.collection), True),
+        ):
+            resources.append(_added(package, path, data, created, packed=packed))
+        description = _description(seen, resources, created)
+        _added(package, "datapackage.json", description, created, packed=True)
+        digest = {"path": "datapackage.json", "hash": _sha256(description)}
+        _added(
+            package, "datapackage-digest.json", msgspec.json.encode(digest), created, packed=True
+        )
+
+
+def _description(seen: Held, resources: list[dict[str, Any]], created: str) -> bytes:
+    collection = seen.collection
+    said = {
+        "profile": "data-package",
+        "wacz_version": VERSION,
+        "software": "perdure",
+        "created": created,
+        "title": collection.title,
+        "description": collection.purpose,
+        "id": str(seen.identifier),
+        "contributors": [{"title": one, "role": "author"} for one in collection.creators],
+        "resources": resources,
+    }
+    return msgspec.json.format(msgspec.json.encode({k: v for k, v in said.items() if v}))
+
+
+# files
+# -----
+
+
+def _info(path: str, created: str, *, packed: bool) -> zipfile.ZipInfo:
+    date = tuple(map(int, (created[:4], created[5:7], created[8:10], *created[11:19].split(":"))))
+    info = zipfile.ZipInfo(path, (date[0], date[1], date[2], date[3], date[4], date[5]))
+    info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _added(
+    package: zipfile.ZipFile, path: str, data: bytes, created: str, *, packed: bool
+) -> dict[str, Any]:
+    package.writestr(_info(path, created, packed=packed), data)
+    return _resource(path, _sha256(data), len(data))
+
+
+def _stored(package: zipfile.ZipFile, path: str, source: Path, created: str) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    info = _info(path, created, packed=False)
+    info.file_size = source.stat().st_size
+    with source.open("rb") as file, package.open(info, "w", force_zip64=True) as into:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+            into.write(piece)
+    return _resource(path, f"sha256:{digest.hexdigest()}", info.file_size)
+
+
+def _resource(path: str, hash: str, length: int) -> dict[str, Any]:
+    return {"name": path.rpartition("/")[2], "path": path, "hash": hash, "bytes": length}
+
+
+def _sha256(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+# index and pages
+# ---------------
+
+
+def _index(warc: Path) -> tuple[bytes, bytes]:
+    """The sorted CDXJ of a WARC file in gzip members, and the lines that say where they begin."""
+    lines = sorted(
+        cdxj.write(one)
+        for one in scan(Place(path=str(warc)), _WARC)
+        if isinstance(one, Capture) and one.kind not in _LEFT_OUT
+    )
+    packed = bytearray()
+    begins = [b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n']
+    for at in range(0, len(lines), _LINES):
+        block = gzip.compress(b"".join(lines[at : at + _LINES]), mtime=0)
+        place = {
+            "offset": len(packed),
+            "length": len(block),
+            "digest": _sha256(block),
+            "filename": "index.cdx.gz",
+        }
+        position = b" ".join(lines[at].split(b" ", 2)[:2])
+        begins.append(b"%b %b\n" % (position, msgspec.json.encode(place)))
+        packed += block
+    return bytes(packed) or gzip.compress(b"", mtime=0), b"".join(begins)
+
+
+def _pages(seen: Held, steps: Iterable[Step]) -> bytes:
+    lines: list[dict[str, Any]] = [
+        {"format": "json-pages-1.0", "id": "pages", "title": seen.collection.title or "All pages"}
+    ]
+    listed: set[tuple[str, str]] = set()
+    for step in steps:
+        place = step.page, step.time
+        if step.page.startswith(_HTTP) and place not in listed:
+            listed.add(place)
+            member = seen.collection.members[step.number - 1]
+            shown = member.title or member.name
+            page = {"id": str(step.number), "url": step.page, "ts": _second(step.time)}
+            lines.append(page | ({"title": shown} if shown else {}))
+    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+
+
+def _second(date: str) -> str:
+    return whole_second(date) if date.isdigit() else date

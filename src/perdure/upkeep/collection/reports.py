@@ -1,0 +1,88 @@
+"""Reports for people and machines: a check, or what changed, as text, JSON and HTML. Pure.
+
+How it works: JSON is the value itself and is read back by `read`, for a later comparison; HTML is
+one page of its own without script, written by Jinja, which escapes all there is.
+
+What must stay true: nothing that a collection or an archive says becomes markup, or a second line
+of the text; all forms say the same.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import jinja2
+import msgspec
+
+from perdure.errors import InvalidMetadata
+from perdure.upkeep.collection.drift import Drift
+from perdure.upkeep.collection.status import FAILED, Report
+
+FORMS = ("text", "json", "html")
+_NOT_IN_LINE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_decoder = msgspec.json.Decoder(Report)
+
+
+def write(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
+    """A report in one of `FORMS`; as JSON over several lines, or on one."""
+    if form == "json":
+        shown = msgspec.json.encode(msgspec.to_builtins(found) | {"counts": found.counts()})
+        return (shown if line else msgspec.json.format(shown)) + b"\n"
+    if form == "html":
+        name = "check.html" if isinstance(found, Report) else "drift.html"
+        return _environment().get_template(name).render(found=found, failed=FAILED).encode()
+    lines = _check_lines(found) if isinstance(found, Report) else _drift_lines(found)
+    return "".join(f"{_NOT_IN_LINE.sub(' ', line)}\n" for line in lines).encode()
+
+
+def read(data: bytes) -> Report:
+    """A check that was written as JSON. Raises InvalidMetadata."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidMetadata(format="check report", line=None, reason=str(error)) from error
+
+
+def summary(counts: dict[str, int]) -> str:
+    """`2 held, 1 gone`."""
+    return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
+
+
+def _check_lines(report: Report) -> list[str]:
+    done = "ended" if report.ended else "stopped before its end, begun"
+    counts = f"{len(report.checked)} of {report.size} members, {summary(report.counts())}"
+    lines = [
+        f"{report.collection} {report.title}".rstrip(),
+        f"check {done} {report.ended or report.begun}: {counts}",
+        "",
+    ]
+    for one in report.checked:
+        more = " ".join(filter(None, (one.where, one.detail)))
+        lines.append(f"{one.number} {one.state.value}: {one.identifier}{f' ({more})' * bool(more)}")
+    return lines
+
+
+def _drift_lines(drift: Drift) -> list[str]:
+    changed = summary(drift.counts()) if drift.changes else "nothing changed"
+    lines = [
+        f"from {drift.before}",
+        f"to {drift.after}",
+        f"{drift.members} members, {changed}",
+        "",
+    ]
+    for one in drift.changes:
+        what = f": {one.before} -> {one.after}" if one.before or one.after else ""
+        lines.append(f"{one.number} {one.kind.value}: {one.identifier}{what}")
+    return lines
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("perdure.upkeep.collection", "pages"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

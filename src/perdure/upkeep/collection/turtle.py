@@ -1,0 +1,161 @@
+"""A collection as RDF in Turtle: a `dcmitype:Collection` with its members in order.
+
+    <pdi://…/1.json.1> a dcmitype:Collection ; dcterms:title "A corpus" ;
+        dcterms:hasPart <pdi://…/1.json.1#member=1> .
+    <pdi://…/1.json.1#member=1> schema:position 1 ; dcterms:identifier "pwid:archive.org:…" .
+
+Vocabularies: DCMI Terms; schema.org (`position`, `contentSize` in bytes); SKOS (`notation`, the
+name within the collection); PREMIS (`hasMessageDigest`, as `urn:sha512:…`); BIBO (`authorList`,
+because a graph has no order of its own).
+
+What must stay true: members keep their order, which is `schema:position`; the same collection gives
+the same bytes; nothing is fetched, whatever a document names.
+"""
+
+from __future__ import annotations
+
+import uuid
+from importlib import import_module
+from typing import Any
+
+from perdure.errors import InvalidMetadata, Unavailable
+from perdure.model import collection as members
+from perdure.model.collection import Collection, Member
+
+_TERMS = "http://purl.org/dc/terms/"
+_TYPES = "http://purl.org/dc/dcmitype/"
+_SCHEMA = "https://schema.org/"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_BIBO = "http://purl.org/ontology/bibo/"
+_DIGEST = "http://www.loc.gov/premis/rdf/v1#hasMessageDigest"
+_PREFIXES = {
+    "bibo": _BIBO,
+    "dcmitype": _TYPES,
+    "dcterms": _TERMS,
+    "premis": "http://www.loc.gov/premis/rdf/v1#",
+    "schema": _SCHEMA,
+    "skos": _SKOS,
+}
+_LARGEST = 64 << 20  # characters
+_TEXTS = {
+    "title": _TERMS + "title",
+    "media_type": _TERMS + "format",
+    "note": _TERMS + "description",
+    "name": _SKOS + "notation",
+}
+
+
+def _rdflib() -> Any:
+    try:
+        return import_module("rdflib")
+    except ImportError:
+        raise Unavailable(what="RDF", reason="install perdure[metadata]") from None
+
+
+def write(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
+    """The graph; without an identifier its subject is a UUID made of the content.
+
+    `first` is the number of the first member, where a page of a longer list is written.
+    """
+    rdf = _rdflib()
+    made = uuid.uuid5(uuid.NAMESPACE_URL, members.write(collection).hex())
+    subject = identifier or made.urn
+    graph = rdf.Graph()
+    for prefix, uri in _PREFIXES.items():
+        graph.bind(prefix, uri, replace=True)
+    whole = rdf.URIRef(subject)
+
+    def say(about: Any, predicate: str, value: Any) -> None:
+        graph.add((about, rdf.URIRef(predicate), value))
+
+    say(whole, str(rdf.RDF.type), rdf.URIRef(_TYPES + "Collection"))
+    for predicate, value in (
+        ("title", collection.title),
+        ("description", collection.purpose),
+        ("date", collection.date),
+        *(("creator", one) for one in collection.creators),
+    ):
+        if value:
+            say(whole, _TERMS + predicate, rdf.Literal(value))
+    if len(collection.creators) > 1:
+        authors = rdf.BNode("authors")
+        rdf.collection.Collection(graph, authors, [rdf.Literal(one) for one in collection.creators])
+        say(whole, _BIBO + "authorList", authors)
+    for number, member in enumerate(collection.members, first):
+        part = rdf.URIRef(f"{subject}#member={number}")
+        say(whole, _TERMS + "hasPart", part)
+        say(part, _SCHEMA + "position", rdf.Literal(number))
+        say(part, _TERMS + "identifier", rdf.Literal(member.identifier))
+        for field, predicate in _TEXTS.items():
+            if getattr(member, field):
+                say(part, predicate, rdf.Literal(getattr(member, field)))
+        if member.digest:
+            say(part, _DIGEST, rdf.URIRef(f"urn:{member.digest}"))
+        if member.length is not None:
+            say(part, _SCHEMA + "contentSize", rdf.Literal(member.length))
+    written: bytes = graph.serialize(format="turtle", encoding="utf-8")
+    return written
+
+
+def read(text: str) -> Collection:
+    """The one collection of a graph. Raises InvalidMetadata."""
+    rdf = _rdflib()
+    if len(text) > _LARGEST:
+        raise _invalid(f"more than {_LARGEST} characters")
+    graph = rdf.Graph()
+    try:
+        graph.parse(data=text, format="turtle")
+    except rdf.plugins.parsers.notation3.BadSyntax as error:
+        message = getattr(error, "message", "") or "it is no Turtle"
+        raise _invalid(message, getattr(error, "lines", 0) + 1) from error
+    except ValueError as error:  # an IRI that cannot be
+        raise _invalid(str(error)) from error
+    found = list(graph.subjects(rdf.RDF.type, rdf.URIRef(_TYPES + "Collection")))
+    if len(found) != 1:
+        raise _invalid(f"one dcmitype:Collection is needed, there are {len(found)}")
+
+    def texts(about: Any, predicate: str) -> list[str]:
+        return sorted(str(one) for one in graph.objects(about, rdf.URIRef(predicate)))
+
+    def text_of(about: Any, predicate: str) -> str:
+        return next(iter(texts(about, predicate)), "")
+
+    whole = found[0]
+    parts = list(graph.objects(whole, rdf.URIRef(_TERMS + "hasPart")))
+    placed = sorted(
+        (_number(text_of(part, _SCHEMA + "position"), len(parts)), str(part), part)
+        for part in parts
+    )
+    ordered = graph.value(whole, rdf.URIRef(_BIBO + "authorList"))
+    authors = [str(one) for one in rdf.collection.Collection(graph, ordered)] if ordered else []
+    return Collection(
+        title=text_of(whole, _TERMS + "title"),
+        creators=tuple(authors or texts(whole, _TERMS + "creator")),
+        purpose=text_of(whole, _TERMS + "description"),
+        date=text_of(whole, _TERMS + "date"),
+        members=tuple(
+            Member(
+                identifier=text_of(part, _TERMS + "identifier") or str(part),
+                digest=text_of(part, _DIGEST).removeprefix("urn:"),
+                length=_length(text_of(part, _SCHEMA + "contentSize")),
+                **{field: text_of(part, predicate) for field, predicate in _TEXTS.items()},
+            )
+            for _, _, part in placed
+        ),
+    )
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else default
+
+
+def _length(text: str) -> int | None:
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise _invalid("schema:contentSize is the number of bytes")
+    return int(text)
+
+
+def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
+    return InvalidMetadata(format="collection", line=line, reason=reason)

@@ -1,0 +1,223 @@
+"""Finding what is named twice: a stream of identifiers and URLs in, duplicates out.
+
+"A URN's purpose", says the draft of 1993, is to tell whether two names name the same thing. How it
+works: each item has traits, hashes of what makes it the same as others: its canonical text, its
+equivalence class, the aliases of its resource, the bytes that it names, the places where it lies.
+An item that shares a trait with an earlier one is a duplicate of it, for the first reason in that
+order. What the registry knows comes in as an argument, so that the sieve itself is pure.
+
+What must stay true: items come out in the order in which they came in, each once; memory grows with
+the number of different items only; what cannot be parsed is compared as text and never an error.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from perdure.errors import PerdureError
+from perdure.ids import Identifier, equivalent, parse
+from perdure.ids.pdi import Pdi
+from perdure.ids.urls import normal
+from perdure.model.records import Choices, Query, Want
+from perdure.reading.resolver import Resolver
+
+
+class Why(enum.StrEnum):
+    """In the order in which they are tried."""
+
+    EQUAL = "equals"
+    EQUIVALENT = "is equivalent to"
+    ALIASED = "is an alias of"
+    SAME_BYTES = "has the same bytes as"
+    SAME_LOCATION = "has the same location as"
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the stream. `why` is None where nothing like it came before."""
+
+    line: int
+    text: str
+    why: Why | None = None
+    first_line: int | None = None
+    first_text: str | None = None
+
+
+class LookUp(Protocol):
+    """What a registry knows about a name."""
+
+    def names(self, identifier: Identifier) -> Iterable[str]:
+        """Keys of all names of the resource, its own among them; none where it is not known."""
+
+    def digests(self, identifier: Identifier) -> Iterable[str]:
+        """SHA-512 of the bytes that the identifier names."""
+
+    def locations(self, identifier: Identifier) -> Iterable[str]:
+        """URIs where what the identifier names lies."""
+
+    def promised(self, uri: str) -> Iterable[str]:
+        """SHA-512 of what lies at a location, by what was promised when it was bound."""
+
+
+class Nothing:
+    """A registry that knows nothing: names are compared by themselves."""
+
+    def names(self, identifier: Identifier) -> Iterable[str]:
+        del identifier
+        return ()
+
+    digests = locations = names
+
+    def promised(self, uri: str) -> Iterable[str]:
+        del uri
+        return ()
+
+
+def sieve(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
+    """All lines that are not blank, with what each duplicates."""
+    seen = _Seen(known)
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if not text:
+            continue
+        found = seen.look_up((number, text))
+        if found is None:
+            yield Item(line=number, text=text)
+        else:
+            why, (first_line, first_text) = found
+            yield Item(
+                line=number, text=text, why=why, first_line=first_line, first_text=first_text
+            )
+
+
+def duplicates(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
+    """Only the lines that name what an earlier line named."""
+    return (item for item in sieve(lines, known) if item.why is not None)
+
+
+_Place = tuple[int, str]
+"""Line and text."""
+
+
+class _Seen:
+    """What came before."""
+
+    def __init__(self, known: LookUp) -> None:
+        self._known = known
+        self._traits: dict[bytes, _Place] = {}
+        self._classes: dict[tuple[str, str], list[tuple[Identifier, _Place]]] = {}
+
+    def look_up(self, place: _Place) -> tuple[Why, _Place] | None:
+        """Why an item is a duplicate, and of what; from now on it is among what came before."""
+        try:
+            identifier = parse(place[1])
+        except PerdureError:
+            found = None
+            traits = _traits_of_text(place[1], self._known)
+        else:
+            # No scheme calls equivalent what has different keys: `Identifier.key`.
+            same_key = self._classes.setdefault((identifier.kind, identifier.key), [])
+            found = _among(same_key, identifier)
+            if found and found[0] is Why.EQUAL:
+                return found  # it has no trait that the other has not
+            same_key.append((identifier, found[1] if found else place))
+            traits = _traits(identifier, self._known)
+        fresh = []
+        for why, trait in traits:
+            if found is None and trait in self._traits:
+                found = why, self._traits[trait]
+            fresh.append(trait)
+        for trait in fresh:
+            self._traits.setdefault(trait, found[1] if found else place)
+        return found
+
+
+def _among(
+    others: list[tuple[Identifier, _Place]], identifier: Identifier
+) -> tuple[Why, _Place] | None:
+    for other, place in others:
+        if other == identifier:
+            return Why.EQUAL, place
+    for other, place in others:
+        if equivalent(other, identifier):
+            return Why.EQUIVALENT, place
+    return None
+
+
+# Traits
+# ------
+
+
+def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]]:
+    """Hashes of what makes this item the same as others, the strictest reason first."""
+    if identifier == identifier.whole:
+        # Aliases of a resource are not aliases across its versions.
+        named = f"{identifier.format}.{identifier.version}" if isinstance(identifier, Pdi) else ""
+        named = "" if named == "None.None" else named
+        for key in known.names(identifier):
+            yield Why.ALIASED, _hash("names", f"{key} {named}")
+    for digest in known.digests(identifier):
+        yield Why.SAME_BYTES, _hash("sha512", digest)
+    for uri in known.locations(identifier):
+        yield Why.SAME_LOCATION, _hash("location", normal(uri))
+
+
+def _traits_of_text(text: str, known: LookUp) -> Iterator[tuple[Why, bytes]]:
+    """The same for a URL, or for whatever is no identifier."""
+    yield Why.EQUAL, _hash("text", text)
+    url = normal(text)
+    yield Why.EQUIVALENT, _hash("url", url)
+    for digest in known.promised(text):
+        yield Why.SAME_BYTES, _hash("sha512", digest)
+    yield Why.SAME_LOCATION, _hash("location", url)
+
+
+def _hash(kind: str, text: str) -> bytes:
+    data = f"{kind} {text}".encode("utf-8", "surrogateescape")
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+# The registry
+# ------------
+
+
+class Known:
+    """What a registry knows."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+
+    def names(self, identifier: Identifier) -> Iterable[str]:
+        found = self._resolver.names(identifier)
+        return (name.key for name in found) if len(found) > 1 else ()
+
+    def digests(self, identifier: Identifier) -> Iterable[str]:
+        choices = self._choices(identifier)
+        if choices is None:
+            return
+        yield from (one.representation.sha512 for one in choices.fetches)
+        yield from (one.sha512 for one in choices.locations if one.sha512)
+
+    def locations(self, identifier: Identifier) -> Iterable[str]:
+        choices = self._choices(identifier)
+        return (one.uri for one in choices.locations) if choices else ()
+
+    def _choices(self, identifier: Identifier) -> Choices | None:
+        if identifier != identifier.whole:
+            return None
+        try:
+            step = self._resolver.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
+        except PerdureError:
+            return None  # nothing is known of it
+        return step if isinstance(step, Choices) else None
+
+    def promised(self, uri: str) -> Iterable[str]:
+        for name in self._resolver.named(uri):
+            record = self._resolver.record(name)
+            for location in record.locations if record else ():
+                if location.sha512 and normal(location.uri) == normal(uri):
+                    yield location.sha512

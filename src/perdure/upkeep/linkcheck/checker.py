@@ -1,0 +1,240 @@
+"""Asks servers whether a location is still there, many at a time, and politely.
+
+How it works: `Checker.check` takes locations one by one from a source and gives findings as they
+come. A fixed number of workers share the source; a worker waits for its turn at the host
+(`politeness`), asks with GET (HEAD is answered wrongly by too many servers) and reads no more of
+the answer than the question needs: all of it where a digest was bound, else the beginning. A
+redirect to another host waits for its turn there. What was found well the last time is asked for
+conditionally. Where a page is there, the folder that it lies in is asked once for an invented name,
+to know its soft 404s.
+
+What must stay true: a location gets exactly one finding, whatever its server does; memory is
+bounded by the number of workers and of hosts, time by the limits of `perdure.fetching`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import msgspec
+
+from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
+from perdure.fetching.fetcher import Fields, redirect
+from perdure.fetching.targets import target
+from perdure.upkeep.linkcheck import soft
+from perdure.upkeep.linkcheck.politeness import BUSY, Host
+from perdure.upkeep.linkcheck.verdict import Expected, Finding, Verdict, judge
+
+USER_AGENT = "perdure-linkcheck/1 (+https://www.rfc-editor.org/rfc/rfc9309)"
+_BEGINNING = 64 << 10  # bytes of a page that are read where nothing was bound
+_TRIES = 3  # of what is answered with "later"
+_MOST_FOLDERS = 10_000  # whose soft 404s are remembered
+_LARGE_AT_ONCE = 4
+_FORBIDDEN = "its robots.txt forbids it, or cannot be read"
+_PATIENCE = 2.0  # seconds that a worker waits for a host while there is other work
+
+
+class Politeness(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is done at once."""
+
+    workers: int = 64
+    per_host: int = 2
+    seconds: float = 30.0
+    """For one exchange."""
+    largest: int = 64 << 20
+    """Bytes of a document whose digest is checked; of a larger one only the size is."""
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A location to check, and what was found the last time."""
+
+    expected: Expected
+    before: Finding | None = None
+
+
+class Checker:
+    """Checks locations. `networks` are private ones that may be asked (`private_networks`)."""
+
+    def __init__(
+        self,
+        *,
+        networks: tuple[str, ...] = (),
+        politeness: Politeness | None = None,
+        **more: object,
+    ) -> None:
+        self._how = politeness or Politeness()
+        settings = {"user_agent": USER_AGENT, "networks": networks} | more
+        few = Limits(seconds=self._how.seconds, body=_BEGINNING, inflated=_BEGINNING)
+        all_ = Limits(
+            seconds=self._how.seconds * 4, body=self._how.largest, inflated=self._how.largest
+        )
+        self._brief = Fetcher(limits=few, **settings)  # type: ignore[arg-type]  # as they are there
+        self._thorough = Fetcher(limits=all_, **settings)  # type: ignore[arg-type]
+        self._hosts: dict[str, Host] = {}
+        self._folders: dict[str, asyncio.Task[soft.Shape | None]] = {}
+        self._later: deque[Task] = deque()
+        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self.requests = 0
+
+    async def check(self, tasks: Iterator[Task]) -> AsyncIterator[Finding]:
+        """Findings in the order in which they come. Raises Unavailable without perdure[links]."""
+        found: asyncio.Queue[Finding | None] = asyncio.Queue(self._how.workers)
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._how.workers):
+                group.create_task(self._work(tasks, found))
+            running = self._how.workers
+            while running:
+                finding = await found.get()
+                if finding is None:
+                    running -= 1
+                else:
+                    yield finding
+
+    async def _work(self, tasks: Iterator[Task], found: asyncio.Queue[Finding | None]) -> None:
+        for task, is_late in self._with_later(tasks):
+            finding = await self._find(task, is_late=is_late)
+            if finding is None:
+                self._later.append(task)
+                continue
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            failures = 0
+            if finding.verdict in (Verdict.UNREACHABLE, Verdict.DEAD, Verdict.SOFT_404):
+                failures = 1 + (task.before.failures if task.before else 0)
+            await found.put(msgspec.structs.replace(finding, checked=now, failures=failures))
+        await found.put(None)
+
+    def _with_later(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, bool]]:
+        """All tasks, and then those whose hosts wanted to be left alone for a while."""
+        for task in tasks:
+            yield task, False
+        while self._later:
+            yield self._later.popleft(), True
+
+    async def _find(self, task: Task, *, is_late: bool) -> Finding | None:
+        """What is found; None where it is better asked later."""
+        uri = task.expected.uri
+        try:
+            if not is_late and self._host(target(uri).url).wait > _PATIENCE:
+                return None
+            return await self._ask(task)
+        except InvalidRequest as error:
+            return _finding(uri, Verdict.REFUSED, error.reason)
+        except Unreachable as error:
+            circle = error.cause == Cause.REDIRECTS.value
+            return _finding(uri, Verdict.DEAD if circle else Verdict.UNREACHABLE, error.reason)
+
+    async def _ask(self, task: Task) -> Finding:
+        expected, before = task.expected, task.before
+        for _ in range(_TRIES):
+            chain, content = await self._exchange(expected, before)
+            if chain[-1].status not in BUSY:
+                break
+        finding = judge(expected, chain, content, before)
+        if finding.verdict in (Verdict.OK, Verdict.MOVED) and not expected.sha512:
+            return await self._doubted(finding, chain)
+        return finding
+
+    async def _exchange(
+        self, expected: Expected, before: Finding | None
+    ) -> tuple[tuple[Exchange, ...], bytes | None]:
+        """Where the location leads, and the content there; None where it came in a coding all the
+        same and inflates to more than is read, or cannot be undone."""
+        fields = _validators(before)
+        if expected.is_bound:  # a length must be that of the content itself
+            fields = (*fields, ("Accept-Encoding", "identity"))
+        fetcher = self._brief if expected.sha512 is None else self._thorough
+        chain = await self._follow(fetcher, expected.uri, fields)
+        content = fetcher.content(chain[-1])
+        is_coded = chain[-1].header("Content-Encoding") is not None
+        if is_coded and len(content) in (0, fetcher.limits.inflated):
+            return chain, None
+        return chain, content
+
+    async def _follow(self, fetcher: Fetcher, uri: str, fields: Fields) -> tuple[Exchange, ...]:
+        """Asks, and goes where redirects lead, each server as it wants to be asked.
+
+        Raises InvalidRequest where one of them must not be asked, Unreachable where one cannot.
+        """
+        large = self._large if fetcher is self._thorough else nullcontext()
+
+        async def ask(url: str) -> Exchange:
+            host = self._host(target(url).url)
+            if not (await host.robots(self._brief)).allows(url):
+                raise InvalidRequest(what=quote(url), reason=_FORBIDDEN, rule="RFC 9309")
+            async with host.turn(), large:
+                self.requests += 1
+                found = await fetcher.exchange(url, headers=fields)
+            host.answered(found)
+            if redirect(found) is None:
+                return found
+            return msgspec.structs.replace(found, received=found.head, body=b"")  # not to be kept
+
+        return await fetcher.follow(uri, ask=ask)
+
+    async def _doubted(self, finding: Finding, chain: tuple[Exchange, ...]) -> Finding:
+        """The finding, unless the page is what a server on the way answers to anything."""
+        last = chain[-1]
+        if last.status != 200 or not soft.may_be(last.media_type):
+            return finding
+        page = soft.shape(self._brief.content(last), last.url)
+        asked = (chain[0].url,) if soft.leads_up(chain[0].url, last.url) else ()
+        for url in (*asked, last.url):
+            beside = soft.sibling(url)
+            excuse = await self._excuse(beside) if beside is not None else None
+            if excuse is not None and soft.alike(page, excuse):
+                return msgspec.structs.replace(
+                    finding,
+                    verdict=Verdict.SOFT_404,
+                    reason="200, but the same page as for an invented address",
+                    moved_to=None,
+                    etag=None,
+                    modified=None,
+                )
+        return finding
+
+    async def _excuse(self, beside: str) -> soft.Shape | None:
+        """What the folder answers to an invented name; None where it honestly says "not found"."""
+        folder = beside.rpartition("/")[0] + "." + beside.rpartition("/")[2].partition(".")[2]
+        asked = self._folders.get(folder)
+        if asked is None:
+            if len(self._folders) >= _MOST_FOLDERS:
+                self._folders.clear()
+            asked = asyncio.create_task(self._invent(beside))
+            self._folders[folder] = asked
+        return await asked
+
+    async def _invent(self, beside: str) -> soft.Shape | None:
+        try:
+            chain = await self._follow(self._brief, beside, ())
+        except PerdureError:
+            return None
+        if chain[-1].status != 200:
+            return None
+        return soft.shape(self._brief.content(chain[-1]), beside, chain[-1].url)
+
+    def _host(self, uri: str) -> Host:
+        parts = urlsplit(uri)
+        origin = f"{parts.scheme.lower()}://{parts.netloc.lower()}"
+        host = self._hosts.get(origin)
+        if host is None:
+            host = self._hosts[origin] = Host(origin, connections=self._how.per_host)
+        return host
+
+
+def _validators(before: Finding | None) -> tuple[tuple[str, str], ...]:
+    """Header fields that make the request conditional, where the last answer was well."""
+    if before is None or before.verdict not in (Verdict.OK, Verdict.MOVED):
+        return ()
+    if before.etag:
+        return (("If-None-Match", before.etag),)
+    return (("If-Modified-Since", before.modified),) if before.modified else ()
+
+
+def _finding(uri: str, verdict: Verdict, reason: str) -> Finding:
+    return Finding(uri=uri, verdict=verdict, reason=reason)

@@ -1,0 +1,100 @@
+"""All locations of a registry, or of the identifiers that match a pattern or begin alike.
+
+How it works: identifiers are listed by their keys. A pattern of PDIs, and the beginning of
+identifiers of another scheme (`hdl:1839/*`), is a range of keys.
+
+What must stay true: a name that is not registered is an error, never an empty list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from perdure.errors import InvalidRequest, NotFound
+from perdure.ids import Identifier, parse
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Record
+from perdure.policy.naming import identify
+from perdure.storage.ports import Records
+from perdure.upkeep.linkcheck.state import Bound
+from perdure.upkeep.linkcheck.verdict import Expected
+
+_AT_ONCE = 1000
+_END = "\U0010ffff"
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """How identifiers begin."""
+
+    text: str
+    """As it was written, with `*` at its end."""
+    key: str
+    """How their keys begin."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Within = Identifier | Beginning
+
+
+def parse_within(text: str) -> Within:
+    """An identifier, a pattern of PDIs, or the beginning of identifiers of another scheme.
+
+    Raises what parsing raises, and InvalidRequest for a beginning within what is no text of them.
+
+    >>> parse_within("doi:10.1000/A*").key
+    'hdl:10.1000/a'
+    """
+    if not text.endswith("*"):
+        return parse(text)
+    one = parse(f"{text[:-1]}x")  # any name that begins so
+    if isinstance(one, Pdi):
+        return parse(text)
+    if not one.key.endswith("x"):
+        reason = "identifiers of its scheme are not kept in the order of their texts"
+        raise InvalidRequest(what=text[:200], reason=reason, rule=None)
+    return Beginning(text, one.key[:-1])
+
+
+def records(store: Records, within: Within | None = None) -> Iterator[tuple[str, Record]]:
+    """Key and record of everything that is meant; of all where nothing is said.
+
+    Raises NotFound for an identifier that is not registered.
+    """
+    low, high = "", _END
+    if isinstance(within, Beginning):
+        low, high = within.key, within.key + _END
+    elif isinstance(within, Pdi) and within.is_pattern:
+        low, high = within.key_range()
+    elif within is not None:
+        found = store.record(within.key)
+        if found is None:
+            raise NotFound(identifier=str(within))
+        yield within.key, found
+        return
+    while True:
+        batch = store.scan(low, high, limit=_AT_ONCE)
+        for key, record in batch:
+            if not isinstance(within, Pdi) or _matches(within, key, record):
+                yield key, record
+        if len(batch) < _AT_ONCE:
+            return
+        low = batch[-1][0] + "\0"
+
+
+def _matches(pattern: Pdi, key: str, record: Record) -> bool:
+    name = identify(key, record)
+    return isinstance(name, Pdi) and pattern.resource.matches(name)
+
+
+def bound(store: Records, within: Within | None = None) -> Iterator[Bound]:
+    """Every location with what was bound there; of a resource that was withdrawn none."""
+    for key, record in records(store, within):
+        if record.tombstone is not None or not record.locations:
+            continue
+        name = str(identify(key, record))
+        for one in record.locations:
+            yield Bound(name, Expected(one.uri, one.sha512, one.size))

@@ -1,0 +1,77 @@
+"""Which locations are known to be lost, at hand in memory, for those who answer readers.
+
+How it works: the server asks `refresh` now and then (once a second); only where `links.sqlite` was
+written since is the set read anew. It holds nothing but what is lost, which is little.
+
+What must stay true: where there is no `links.sqlite`, or it cannot be read, nothing is lost: a
+check of links can make the resolver skip a location, never fail.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+import apsw
+
+from perdure.upkeep.linkcheck.state import FILE, Links
+from perdure.upkeep.linkcheck.verdict import Finding
+
+_log = logging.getLogger(__name__)
+_Stamp = tuple[tuple[int, int, int], ...]
+
+
+class Health:
+    """The lost locations of a registry directory, as of the last `refresh`."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = root
+        self._seen: _Stamp = ()
+        self.dead: frozenset[str] = frozenset()
+
+    def refresh(self) -> bool:
+        """Looks whether there is news; tells whether the set is another one now."""
+        if self._root is None:
+            return False
+        stamp = _stamp(self._root)
+        if stamp == self._seen:
+            return False
+        before = self.dead
+        try:
+            links = Links(self._root) if stamp else None
+            self.dead = links.lost() if links else frozenset()
+            if links:
+                links.close()
+            self._seen = _stamp(self._root)
+        except (apsw.Error, OSError) as error:
+            _log.warning("links not read: %s", error)
+            self._seen, self.dead = stamp, frozenset()
+        return self.dead != before
+
+    def findings(self, uris: Iterable[str]) -> dict[str, Finding]:
+        """What the last check found at locations, for those that were checked."""
+        if self._root is None or not (self._root / FILE).exists():
+            return {}
+        try:
+            links = Links(self._root)
+            try:
+                found = {uri: links.finding(uri) for uri in uris}
+            finally:
+                links.close()
+        except apsw.Error as error:
+            _log.warning("links not read: %s", error)
+            return {}
+        return {uri: one for uri, one in found.items() if one is not None}
+
+
+def _stamp(root: Path) -> _Stamp:
+    """By what a database shows that it was written to: it, and its log of what is new."""
+    found = []
+    for name in (FILE, f"{FILE}-wal"):
+        try:
+            state = (root / name).stat()
+        except OSError:
+            continue
+        found.append((state.st_ino, state.st_mtime_ns, state.st_size))
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""A whole run: collect, check, write down what is found as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from perdure.registry import Registry
+from perdure.upkeep.linkcheck import collecting
+from perdure.upkeep.linkcheck.checker import Checker
+from perdure.upkeep.linkcheck.collecting import Within
+from perdure.upkeep.linkcheck.state import Links
+from perdure.upkeep.linkcheck.verdict import Finding
+
+_AT_ONCE = 100
+_SECONDS = 1.0  # that a finding waits for others to be saved with
+Tell = Callable[[int, int], None]
+"""Is told how many are done, of how many."""
+
+
+def start(
+    links: Links,
+    registry: Registry,
+    within: Within | None,
+    *,
+    resume: bool = False,
+    fresh_hours: float = 0,
+) -> int:
+    """The number of the run to carry out: a new one, or the one that was interrupted."""
+    what = "" if within is None else str(within)
+    run = links.unfinished(what) if resume else None
+    if run is None:
+        bound = collecting.bound(registry.records, within)
+        run = links.begin(what, bound, fresh_hours=fresh_hours)
+    return run
+
+
+async def carry_out(links: Links, run: int, checker: Checker, tell: Tell) -> None:
+    """Checks what is left of a run. What is found is kept, however this ends; where it is killed,
+    but for that of the last second."""
+    total = links.remaining(run)
+    done, batch = 0, list[Finding]()
+    loop = asyncio.get_running_loop()
+
+    def save() -> None:
+        links.save(run, batch)
+        batch.clear()
+
+    tell(done, total)
+    try:
+        async for finding in checker.check(links.tasks(run)):
+            if not batch:
+                timer = loop.call_later(_SECONDS, save)  # others may take long to answer
+            batch.append(finding)
+            done += 1
+            if len(batch) == _AT_ONCE:
+                timer.cancel()
+                save()
+            tell(done, total)
+    finally:
+        save()
+    links.end(run)

@@ -1,0 +1,273 @@
+"""`links.sqlite`: what is to be checked, and what was found the last time.
+
+How it works: a run begins by writing every location of the registry that it is about into the table
+`location` with the number of the run; what has no finding of this run is still to be done, in an
+order that mixes the hosts. So a run that was interrupted goes on where it stopped. Findings are
+written in batches, each with a count that readers watch to notice news.
+
+What must stay true: it is a cache of what the world said; it can be deleted at any time, and is
+never a part of a record.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import msgspec
+
+from perdure.errors import Unavailable
+from perdure.upkeep.linkcheck.checker import Task
+from perdure.upkeep.linkcheck.verdict import LOST, PATIENCE, Expected, Finding, Verdict
+
+FILE = "links.sqlite"
+LOCK = "links.lock"
+_BUSY_MS = 10_000
+_AT_ONCE = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS run (
+    number INTEGER PRIMARY KEY, what TEXT NOT NULL, began TEXT NOT NULL, collected TEXT, ended TEXT
+);
+CREATE TABLE IF NOT EXISTS location (
+    uri TEXT PRIMARY KEY, run INTEGER NOT NULL, sha512 TEXT, size INTEGER, shuffle INTEGER NOT NULL,
+    found_in INTEGER, verdict TEXT, status INTEGER, reason TEXT, moved_to TEXT, etag TEXT,
+    modified TEXT, checked TEXT, failures INTEGER NOT NULL DEFAULT 0, identifier TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS todo ON location (run, found_in, shuffle);
+CREATE INDEX IF NOT EXISTS lost ON location (verdict) WHERE verdict NOT IN ('ok', 'moved');
+"""
+_FOUND = "uri, verdict, status, reason, moved_to, etag, modified, checked, failures"
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """A location and one of the identifiers that is bound to it."""
+
+    identifier: str
+    expected: Expected
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in numbers."""
+
+    run: int
+    what: str
+    began: str
+    ended: str | None
+    checked: int
+    verdicts: dict[str, int]
+
+
+class Links:
+    """The findings of one registry directory. For one thread."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._connection = apsw.Connection(str(root / FILE))
+        self._connection.set_busy_timeout(_BUSY_MS)
+        self._connection.pragma("journal_mode", "wal")
+        self._connection.pragma("synchronous", "NORMAL")
+        self._connection.execute(_SCHEMA)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Holds the right to check this registry. Raises Unavailable where somebody else has it."""
+        fd = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Unavailable(
+                    what="checking links", reason="another process is checking them"
+                ) from None
+            yield
+        finally:
+            os.close(fd)
+
+    # a run
+    # -----
+
+    def unfinished(self, what: str) -> int | None:
+        """The run over these identifiers that was interrupted after all were collected."""
+        row = self._row(
+            "SELECT number, what FROM run WHERE collected IS NOT NULL AND ended IS NULL "
+            "AND number = (SELECT max(number) FROM run)"
+        )
+        return int(row[0]) if row and row[1] == what else None
+
+    def begin(self, what: str, bound: Iterable[Bound], *, fresh_hours: float = 0) -> int:
+        """A new run over these locations, without those that were checked lately."""
+        recently = _text(datetime.now(UTC) - timedelta(hours=fresh_hours))
+        self._connection.execute(
+            "INSERT INTO run (what, began) VALUES (?, ?)", (what, _text(datetime.now(UTC)))
+        )
+        run = self._connection.last_insert_rowid()
+        with self._connection:
+            self._connection.executemany(
+                "INSERT INTO location (uri, run, sha512, size, shuffle, identifier) "
+                "VALUES (?1, ?2, ?3, ?4, random(), ?5) ON CONFLICT (uri) DO UPDATE SET run = ?2, "
+                "sha512 = iif(run = ?2, coalesce(sha512, ?3), ?3), "
+                "size = iif(run = ?2, coalesce(size, ?4), ?4), "
+                "etag = iif(sha512 IS ?3 AND size IS ?4, etag, NULL), "
+                "modified = iif(sha512 IS ?3 AND size IS ?4, modified, NULL), "
+                "shuffle = random(), identifier = iif(run = ?2, identifier, ?5)",
+                (
+                    (one.expected.uri, run, one.expected.sha512, one.expected.size, one.identifier)
+                    for one in bound
+                ),
+            )
+            if fresh_hours:
+                self._connection.execute(
+                    "UPDATE location SET found_in = ?1 WHERE run = ?1 AND checked >= ?2",
+                    (run, recently),
+                )
+            self._connection.execute(
+                "UPDATE run SET collected = ? WHERE number = ?", (_text(datetime.now(UTC)), run)
+            )
+        return run
+
+    def remaining(self, run: int) -> int:
+        """How many locations have no finding of this run yet."""
+        row = self._row(
+            "SELECT count(*) FROM location WHERE run = ?1 AND found_in IS NOT ?1", (run,)
+        )
+        return int(row[0]) if row else 0
+
+    def tasks(self, run: int) -> Iterator[Task]:
+        """What is still to be done, in an order that mixes the hosts."""
+        after = -(1 << 63)
+        while True:
+            rows = self._rows(
+                f"SELECT shuffle, sha512, size, {_FOUND} FROM location "  # noqa: S608  (constants)
+                "WHERE run = ?1 AND found_in IS NOT ?1 AND shuffle > ?2 ORDER BY shuffle LIMIT ?3",
+                (run, after, _AT_ONCE),
+            )
+            for shuffle, sha512, size, *found in rows:
+                after = shuffle
+                before = _finding(found) if found[1] is not None else None
+                yield Task(Expected(found[0], sha512, size), before)
+            if len(rows) < _AT_ONCE:
+                return
+
+    def save(self, run: int, findings: Iterable[Finding]) -> None:
+        """Writes findings, all or none."""
+        with self._connection:
+            self._connection.executemany(
+                "UPDATE location SET found_in = ?, verdict = ?, status = ?, reason = ?, "
+                "moved_to = ?, etag = ?, modified = ?, checked = ?, failures = ? WHERE uri = ?",
+                (
+                    (run, one.verdict, one.status, one.reason, one.moved_to, one.etag,
+                     one.modified, one.checked, one.failures, one.uri)
+                    for one in findings
+                ),
+            )  # fmt: skip
+
+    def end(self, run: int) -> None:
+        """All is done; what no record leads to any more is forgotten, if all was looked at."""
+        with self._connection:
+            self._connection.execute(
+                "UPDATE run SET ended = ? WHERE number = ?", (_text(datetime.now(UTC)), run)
+            )
+            self._connection.execute(
+                "DELETE FROM location WHERE run < ?1 "
+                "AND (SELECT what FROM run WHERE number = ?1) = ''",
+                (run,),
+            )
+
+    # what was found
+    # --------------
+
+    def summary(self, run: int) -> Summary:
+        row = self._row("SELECT what, began, ended FROM run WHERE number = ?", (run,))
+        counts = self._rows(
+            "SELECT verdict, count(*) FROM location WHERE run = ?1 AND found_in = ?1 "
+            "GROUP BY verdict",
+            (run,),
+        )
+        verdicts = {one.value: 0 for one in Verdict} | {str(name): n for name, n in counts}
+        what, began, ended = row or ("", "", None)
+        return Summary(
+            run=run,
+            what=what,
+            began=began,
+            ended=ended,
+            checked=sum(verdicts.values()),
+            verdicts=verdicts,
+        )
+
+    def findings(self, run: int, *, well: bool = False) -> Iterator[tuple[str, Finding]]:
+        """Findings of a run, each with an identifier; those that are well only if asked for."""
+        only = "" if well else "AND verdict != 'ok' "
+        rows = self._connection.execute(
+            f"SELECT identifier, {_FOUND} FROM location WHERE run = ?1 AND found_in = ?1 "  # noqa: S608
+            f"{only}ORDER BY verdict, uri",
+            (run,),
+        )
+        for identifier, *found in rows:
+            yield identifier, _finding(found)
+
+    def finding(self, uri: str) -> Finding | None:
+        """What was found at a location the last time."""
+        row = self._row(
+            f"SELECT {_FOUND} FROM location WHERE uri = ? AND verdict IS NOT NULL",  # noqa: S608
+            (uri,),
+        )
+        return _finding(row) if row else None
+
+    def lost(self) -> frozenset[str]:
+        """All locations that redirects skip."""
+        names = ", ".join(f"'{one}'" for one in LOST)
+        rows = self._rows(
+            "SELECT uri FROM location WHERE verdict NOT IN ('ok', 'moved') "  # noqa: S608
+            f"AND (verdict IN ({names}) OR (verdict = 'unreachable' AND failures >= ?))",
+            (PATIENCE,),
+        )
+        return frozenset(uri for (uri,) in rows)
+
+    def _rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[Any]:
+        return list(self._connection.execute(statement, bindings))
+
+    def _row(self, statement: str, bindings: tuple[Any, ...] = ()) -> Any:
+        return next(iter(self._connection.execute(statement, bindings)), None)
+
+
+def is_taken(root: Path) -> bool:
+    """Whether somebody is checking this registry now."""
+    try:
+        fd = os.open(root / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _finding(row: Any) -> Finding:
+    uri, verdict, status, reason, moved_to, etag, modified, checked, failures = row
+    return Finding(
+        uri=uri,
+        verdict=Verdict(verdict),
+        status=status,
+        reason=reason or "",
+        moved_to=moved_to,
+        etag=etag,
+        modified=modified,
+        checked=checked or "",
+        failures=failures,
+    )
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

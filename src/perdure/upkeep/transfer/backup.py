@@ -1,0 +1,175 @@
+"""A copy of a whole registry, made while it is in use.
+
+How it works: first the registry file is copied by SQLite, which gives one moment of it; then the
+segments that it knows, each up to the length that it remembers. What is in a segment beyond that
+was written later and is left out. A copy into the directory of an earlier one copies only what is
+new, since a segment never changes but at its end. The web archive goes along
+(`perdure.upkeep.transfer.captures`). The result is itself a registry directory: it
+can be verified, read and, after a disaster, served.
+
+What must stay true: each file is whole and durable before the registry file that speaks of it takes
+its place; so an interrupted backup leaves the earlier one usable. Nothing is overwritten but the
+past of the registry itself, and nothing that others wrote is taken for its own.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from perdure import settings
+from perdure.errors import Corrupt, InvalidRequest
+from perdure.storage.segments import ocfl
+from perdure.storage.segments.directory import segment_path
+from perdure.storage.segments.durable import replace_durably, sync_directory
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.upkeep.transfer import captures
+
+_PIECE = 1 << 20
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a backup has come."""
+
+    phase: str
+    share: float
+    """Of this phase, 0 to 1."""
+
+
+def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]:
+    """Copies the registry in `root` to `target`; must be iterated to its end.
+
+    `link` makes hard links of sealed segments instead of copies: quick, on the same disk, and no
+    protection against that disk. Raises InvalidRequest where `target` is something else, Corrupt
+    where a segment is missing or too short, StorageFailed where the disk is full.
+    """
+    _check_target(root, target)
+    with sqlite.storage_errors("the backup"):
+        for name in ("segments", "archive", "incoming", "aside"):
+            (target / name).mkdir(parents=True, exist_ok=True)
+        work = target / "incoming"
+        fresh = work / sqlite.FILE
+        fresh.unlink(missing_ok=True)
+        for share in sqlite.backup(root, fresh):
+            yield Copied(phase="registry", share=share)
+        copy = SqliteRecords(work)
+        known = copy.segments()
+        copy.close()
+        _check_earlier(root, target, fresh, [number for number, _, _ in known])
+        ocfl.make_storage_root(target)
+        total, done = max(sum(length for _, length, _ in known), 1), 0
+        for number, length, _ in known:
+            _copy_segment(root, target, number, length, link=link)
+            done += length
+            yield Copied(phase="segments", share=done / total)
+        captures.back_up(root, target, _copy)
+        _copy(root / settings.FILE, target / settings.FILE)
+        _sync(fresh)
+        replace_durably(fresh, target / sqlite.FILE)
+
+
+def _check_target(root: Path, target: Path) -> None:
+    if target.resolve().is_relative_to(root.resolve()):
+        raise InvalidRequest(what=str(target), reason="it lies in the registry itself", rule=None)
+    strange = target.exists() and any(target.iterdir()) and not (target / "incoming").is_dir()
+    if strange:
+        raise InvalidRequest(
+            what=str(target), reason="it is neither empty nor an earlier backup", rule=None
+        )
+
+
+def _check_earlier(root: Path, target: Path, fresh: Path, numbers: list[int]) -> None:
+    """Raises InvalidRequest where `target` holds another registry, or another course of this one:
+    what was lost when it was restored from an older backup may be nowhere else."""
+    earlier = target / sqlite.FILE
+    ours = not earlier.exists() or sqlite.is_past(earlier, fresh)
+    if not (ours and all(_is_same_object(root, target, number) for number in numbers)):
+        fresh.unlink()
+        reason = (
+            "it holds another registry, or this one as it was before it was restored: "
+            "back up to another directory"
+        )
+        raise InvalidRequest(what=str(target), reason=reason, rule=None)
+
+
+def _is_same_object(root: Path, target: Path, number: int) -> bool:
+    """Whether a segment that is sealed in `target` has the same bytes here."""
+    if not ocfl.object_path(target, number).exists():
+        return True
+    return ocfl.object_path(root, number).exists() and (
+        ocfl.promised_digest(root, number) == ocfl.promised_digest(target, number)
+    )
+
+
+def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
+    """Copies one segment, wherever it lies just now. Raises Corrupt."""
+    sealed = ocfl.object_path(target, number)
+    if sealed.exists():
+        return
+    loose = segment_path(target, number)
+    source = segment_path(root, number)
+    try:
+        copied = loose.stat().st_size if loose.exists() else -1
+        if copied != length or not _end_alike(source, loose, length):
+            _copy(source, loose, length=length)
+    except FileNotFoundError:  # it was sealed, perhaps a moment ago
+        _copy_object(ocfl.object_path(root, number), sealed, number, link=link)
+        loose.unlink(missing_ok=True)
+
+
+def _end_alike(one: Path, other: Path, length: int) -> bool:
+    """Whether the last bytes are the same. Raises FileNotFoundError where there are none."""
+    begin = max(length - _PIECE, 0)
+    with one.open("rb") as first, other.open("rb") as second:
+        first.seek(begin)
+        second.seek(begin)
+        return first.read(length - begin) == second.read(length - begin)
+
+
+def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None:
+    if not source.exists():
+        name = f"segment {number}"
+        raise Corrupt(identifier=name, where="segments/", promised="a file", found="none")
+    beside = target.with_name(f".{target.name}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, beside, copy_function=os.link if link else shutil.copy2)
+    for directory, _, names in os.walk(beside):
+        for name in names:
+            _sync(Path(directory, name))
+        sync_directory(Path(directory))
+    replace_durably(beside, target)
+
+
+def _copy(source: Path, target: Path, *, length: int | None = None) -> None:
+    """Copies a file, or its first bytes, and makes the copy durable. Raises Corrupt."""
+    beside = target.with_name(f".{target.name}")
+    with source.open("rb") as reading, beside.open("wb") as writing:
+        left = length if length is not None else os.fstat(reading.fileno()).st_size
+        while left:
+            piece = reading.read(min(left, _PIECE))
+            if not piece:
+                raise Corrupt(
+                    identifier=source.name,
+                    where=str(source.parent),
+                    promised=f"{left} more bytes",
+                    found="the end of the file",
+                )
+            writing.write(piece)
+            left -= len(piece)
+        writing.flush()
+        os.fsync(writing.fileno())
+    replace_durably(beside, target)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

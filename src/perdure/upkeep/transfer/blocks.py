@@ -1,0 +1,234 @@
+"""A long file of lines, cut into blocks that are read independently of one another.
+
+How it works: a block is about a mebibyte of whole lines and knows where in the file it lies, so
+that reading its lines is a pure function, done here or in another process (`read_blocks`). A block
+in which a line names a file is left to the caller, who reads its files one after the other.
+
+What must stay true: blocks come back in the order of the file; at any time there are no more of
+them in memory than the processes are busy with; a line of any length costs bounded memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from operator import lt
+from typing import Any, BinaryIO
+
+import msgspec
+
+from perdure.errors import PerdureError, StorageFailed, TooLarge, Unavailable
+from perdure.model.records import Row
+from perdure.upkeep.transfer.lines import Line, read_line
+from perdure.upkeep.transfer.rows import Terms, discard, row_of
+
+BLOCK = 1 << 20  # bytes read at once
+LONGEST_LINE = 64 << 20  # bytes
+_FEW = 4  # blocks that are not worth another process
+_NICE = 5  # the one that writes comes first: the others read ahead
+_MOST_PROCESSES = 3  # reading a line costs about twice what loading it costs this one
+
+
+class Block(msgspec.Struct, frozen=True, gc=False):
+    """Some lines of a file."""
+
+    text: bytes
+    start: int
+    """Offset in the file."""
+    end: int
+    first: int
+    """Number of the first line, from 1."""
+    lines: int
+    too_long: bool = False
+    """It is one line, of which only the beginning was kept."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """A line that cannot be used."""
+
+    line: int
+    error: dict[str, Any]
+    """Code, fields, and as `message` and `repair` what they mean."""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What the lines of a block say."""
+
+    rows: tuple[Row, ...]
+    faults: tuple[Fault, ...] = ()
+    ascending: bool = True
+    """Each row has a greater key than the one before."""
+    has_paths: bool = False
+    """A line names a file: nothing was read."""
+
+
+def fault(line: int, error: PerdureError) -> Fault:
+    told = {"message": error.problem(), "repair": error.repair()}
+    return Fault(line, error.as_dict() | told)
+
+
+# Cutting
+# -------
+
+
+def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
+    """The lines of a file from offset `start`, where line `first` begins."""
+    pieces: list[bytes] = []  # of a line that is not whole yet
+    kept = 0
+    length = 0
+    while piece := file.read(BLOCK):
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            length += len(piece)
+            if kept <= LONGEST_LINE:
+                pieces.append(piece)
+                kept += len(piece)
+            continue
+        head = piece[:end]
+        if kept > LONGEST_LINE:  # the rest of a line of which we have seen enough
+            rest = head.find(b"\n") + 1
+            yield Block(pieces[0][:100], start, start + length + rest, first, 1, too_long=True)
+            start, first, head = start + length + rest, first + 1, head[rest:]
+            pieces, length = [], 0
+        text = b"".join((*pieces, head))
+        if text:
+            lines = text.count(b"\n")
+            yield Block(text, start, start + len(text), first, lines)
+            start, first = start + len(text), first + lines
+        pieces = [piece[end:]] if end < len(piece) else []
+        kept = length = len(piece) - end
+    if pieces:
+        text = b"".join(pieces)
+        too_long = kept > LONGEST_LINE
+        yield Block(text[:100] if too_long else text, start, start + length, first, 1, too_long)
+
+
+# Reading
+# -------
+
+
+class _NamesFile(Exception):
+    """A line that must be read where its file may be read."""
+
+
+def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row | Fault]:
+    """The rows of a block one by one, and faults in their place. Raises StorageFailed.
+
+    Without `paths` a line that names a file ends the reading.
+    """
+    if block.too_long:
+        yield fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
+        return
+    for number, text in enumerate(block.text.split(b"\n"), block.first):
+        if number == 1:
+            text = text.removeprefix(codecs.BOM_UTF8)
+        if not text or text.isspace():
+            continue
+        try:
+            line = read_line(text)
+            if not paths and isinstance(line, Line) and line.names_file:
+                raise _NamesFile
+            yield row_of(line, number, terms)
+        except StorageFailed:
+            raise
+        except PerdureError as error:
+            yield fault(number, error)
+
+
+def _read(block: Block, terms: Terms) -> Reading:
+    found: list[Row | Fault] = []
+    try:
+        found.extend(rows_of(block, terms, paths=False))
+    except _NamesFile:
+        _discard(found, terms)
+        return Reading((), has_paths=True)
+    rows = tuple(one for one in found if isinstance(one, Row))
+    faults = tuple(one for one in found if isinstance(one, Fault))
+    keys = [row.key for row in rows]
+    return Reading(rows, faults, all(map(lt, keys, keys[1:])))
+
+
+def _discard(found: list[Row | Fault], terms: Terms) -> None:
+    """Removes the files that were made of long content, which will be read again."""
+    for row in found:
+        if isinstance(row, Row):
+            for _, content in row.contents:
+                discard(content, terms)
+
+
+def read_blocks(
+    blocks: Iterable[Block], terms: Terms, *, processes: int | None = None
+) -> Iterator[tuple[Block, Reading]]:
+    """All blocks in order with what they say; long files by several processes.
+
+    `processes` are those beside this one; None: as many as help. Raises StorageFailed, and
+    Unavailable where a process was killed.
+    """
+    blocks = iter(blocks)
+    head = list(islice(blocks, _FEW))
+    if processes is None:
+        cores = len(os.sched_getaffinity(0))
+        processes = min(cores, _MOST_PROCESSES) if cores > 1 and len(head) == _FEW else 0
+    if not processes:
+        yield from ((block, _read(block, terms)) for block in chain(head, blocks))
+        return
+    # There are threads here, which cannot be forked: they are, by a process that has none.
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
+    waiting: deque[tuple[Block, Future[bytes]]] = deque()
+    try:
+        starting = [pool.submit(os.getpid) for _ in range(processes)]
+        for block in chain(head, blocks):
+            if not waiting and not any(one.done() for one in starting):
+                yield block, _read(block, terms)  # rather than wait for half a second
+                continue
+            waiting.append((block, pool.submit(_read_elsewhere, block, terms)))
+            if len(waiting) > 2 * processes + 1:
+                yield _arrived(*waiting.popleft())
+        while waiting:
+            yield _arrived(*waiting.popleft())
+    except BrokenProcessPool as error:
+        raise Unavailable(what="a process that reads lines", reason=str(error)) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _arrived(block: Block, future: Future[bytes]) -> tuple[Block, Reading]:
+    return block, _decode(future.result())
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Reading).decode
+
+
+def _read_elsewhere(block: Block, terms: Terms) -> bytes:
+    return _encode(_read(block, terms))
+
+
+def _prepare() -> None:
+    """Makes a process fit for reading lines."""
+    os.nice(_NICE)
+    # Ctrl-C goes to all processes; the one that asked decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Thousands of rows are alive at a time, with no cycles among them to be looked for.
+    gc.set_threshold(100_000)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Where the one that asked was killed, nobody else would end this process: it holds both ends
+    of the queue on which it waits."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,83 @@
+"""A copy of the web archive of a registry: its index, and the archive files that were moved there.
+
+How it works: the index is copied by SQLite, which gives one moment of it; then the ZipNum runs and
+the files that it names, none of which ever changes. A run that was merged into another meanwhile is
+gone, and then the index of a later moment is taken. Files that lie elsewhere stay where they lie.
+
+What must stay true: whatever the copied index names lies beside it, or where it lay before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from perdure.archives import library
+from perdure.archives.index import runs, zipnum
+from perdure.archives.index.sqlite_index import FILE, SqliteCaptures
+from perdure.errors import Unavailable
+from perdure.storage.segments.durable import replace_durably
+
+_ATTEMPTS = 10
+
+Copy = Callable[[Path, Path], None]
+"""Makes a durable copy of a file."""
+
+
+def back_up(root: Path, target: Path, copy: Copy) -> None:
+    """Copies the web archive of the registry in `root`, if it has one, into that in `target`.
+
+    Raises OSError, apsw.Error, and Unavailable where runs are merged faster than they are copied.
+    """
+    source = root / library.DIRECTORY
+    if not (source / FILE).exists():
+        return
+    work = target / "incoming" / library.DIRECTORY
+    for directory in (work, target / library.DIRECTORY / library.FILES):
+        directory.mkdir(parents=True, exist_ok=True)
+    for _ in range(_ATTEMPTS):
+        fresh = work / FILE
+        fresh.unlink(missing_ok=True)
+        _copy_index(source / FILE, fresh)
+        try:
+            for place in _named(work):
+                _bring(source / place, target / library.DIRECTORY / place, copy)
+        except FileNotFoundError:
+            continue
+        replace_durably(fresh, target / library.DIRECTORY / FILE)
+        return
+    raise Unavailable(what="the web archive", reason="its index changes faster than it is copied")
+
+
+def _copy_index(source: Path, target: Path) -> None:
+    reading = apsw.Connection(str(source), flags=apsw.SQLITE_OPEN_READWRITE)
+    writing = apsw.Connection(str(target))
+    try:
+        with writing.backup("main", reading, "main") as work:
+            while not work.done:
+                work.step(4096)
+        writing.execute("PRAGMA journal_mode=DELETE").fetchall()  # all of it in one file
+    finally:
+        writing.close()
+        reading.close()
+
+
+def _named(work: Path) -> list[str]:
+    """What a copied index says lies in the registry directory, by relative path."""
+    index = SqliteCaptures(work)
+    try:
+        kept = {one.path for one in index.files() if not Path(one.path).is_absolute()}
+        found = (zipnum.paths(Path(runs.DIRECTORY), one.name) for one in index.runs())
+        return [*(str(path) for paths in found for path in paths), *sorted(kept)]
+    finally:
+        index.close()
+
+
+def _bring(source: Path, target: Path, copy: Copy) -> None:
+    """Copies a file that an earlier backup has not copied yet."""
+    size = source.stat().st_size
+    if not target.exists() or target.stat().st_size != size:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy(source, target)

@@ -1,0 +1,154 @@
+"""Bytes on their way in: what type, charset and format they have, and where they wait.
+
+How it works: a stream goes piece by piece into a spool (which hashes it) and past a sampler (which
+keeps what detection needs). What the depositor says overrules what was detected; the format follows
+from both. Line ends are converted on the way where that was asked for.
+
+What must stay true: memory is bounded whatever the length; nothing is converted unasked; media
+type, charset and language are values of our own grammars, since they go into heads of records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import BinaryIO
+
+import msgspec
+
+from perdure import formats
+from perdure.errors import InvalidRequest, quote
+from perdure.formats import MediaType
+from perdure.formats.detect import Detected, Sampler, detect
+from perdure.model.records import Content
+from perdure.policy.naming import canonical_format
+from perdure.storage.segments.spool import Spool
+
+PIECE = 1024 * 1024  # bytes read at once
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1
+_CHARSET = re.compile(r"[A-Za-z0-9!#$%&'+^_`{}~-]{1,40}", re.ASCII)  # RFC 2978 section 2.3
+_WIDE = ("utf-16", "utf-32", "ucs-2", "ucs-4", "iso-10646")
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What the depositor says about bytes; what is None is found out."""
+
+    format: str | None = None
+    media_type: str | None = None
+    charset: str | None = None
+    language: str | None = None
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """What bytes are, settled; the names are those of `Content`."""
+
+    format: str
+    media_type: str
+    charset: str | None
+    language: str | None
+
+
+def take_in(
+    source: BinaryIO, spool: Spool, *, name: str | None, said: Said, crlf: bool = False
+) -> Content:
+    """All bytes of a stream, ready for a command; `name` is that of the file, if it has one.
+
+    Raises InvalidRequest for what cannot be said or converted, MalformedIdentifier for a format
+    that cannot be, TooLarge and StorageFailed as the spool does.
+    """
+    sampler = Sampler()
+    pieces: Iterable[bytes] = iter(lambda: source.read(PIECE), b"")
+    for piece in with_crlf(pieces) if crlf else pieces:
+        sampler.feed(piece)
+        spool.write(piece)
+    kind = settle(said, lambda: detect(sampler.sample(), name=name))
+    if crlf:
+        _check_convertible(kind)
+    return spool.finish(
+        format=kind.format,
+        media_type=kind.media_type,
+        charset=kind.charset,
+        language=kind.language,
+    )
+
+
+def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
+    """What bytes are, by what is said and, only where that leaves it open, by what is detected.
+
+    Raises InvalidRequest for what cannot be said, MalformedIdentifier for a format that cannot be.
+    """
+    declared, charset = _declared(said)
+    if declared is not None and (charset is not None or not formats.is_text(declared)):
+        return _kind(said, declared, charset)
+    found = detected()
+    media_type = declared or found.media_type
+    if charset is None and formats.is_text(media_type):
+        charset = found.charset
+    return _kind(said, media_type, charset)
+
+
+@lru_cache(maxsize=1024)
+def _declared(said: Said) -> tuple[MediaType | None, str | None]:
+    """Media type and charset, as far as they are said. Cached: a depositor repeats himself."""
+    declared = formats.media_type(said.format) if said.format is not None else None
+    if said.media_type is not None:
+        declared = MediaType.parse(said.media_type)
+    return declared, _charset(said.charset) or (declared.charset if declared else None)
+
+
+@lru_cache(maxsize=1024)
+def _kind(said: Said, media_type: MediaType, charset: str | None) -> Kind:
+    if said.language is not None and not _LANGUAGE.fullmatch(said.language):
+        raise _refused("language", said.language, "RFC 5646")
+    return Kind(
+        format=canonical_format(said.format or formats.token(media_type, charset)),
+        media_type=str(media_type.with_charset(None)),
+        charset=charset,
+        language=said.language,
+    )
+
+
+def _charset(name: str | None) -> str | None:
+    if name is None:
+        return None
+    known = formats.charset(name)
+    if known is None and not _CHARSET.fullmatch(name):
+        raise _refused("charset", name, "RFC 2978 section 2.3")
+    return known.name if known else name.lower()
+
+
+def _refused(what: str, text: str, rule: str) -> InvalidRequest:
+    return InvalidRequest(what=f"{what} {quote(text)}", reason="it is none", rule=rule)
+
+
+# Line ends
+# ---------
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+def with_crlf(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same text with CR, LF and CRLF turned into CRLF.  # ruling: bytes-verbatim
+
+    >>> b"".join(with_crlf([b"a\\r", b"\\nb\\nc\\r"]))
+    b'a\\r\\nb\\r\\nc\\r\\n'
+    """
+    held = b""
+    for piece in pieces:
+        text = held + piece
+        held = b"\r" if text.endswith(b"\r") else b""  # perhaps one half of a CRLF
+        yield _LINE_END.sub(b"\r\n", text[: len(text) - len(held)])
+    if held:
+        yield b"\r\n"
+
+
+def _check_convertible(kind: Kind) -> None:
+    """Raises InvalidRequest where a byte LF is no line end: then the text would be destroyed."""
+    wide = (kind.charset or "").startswith(_WIDE)
+    if wide or not formats.is_text(kind.media_type):
+        raise InvalidRequest(
+            what="conversion of line ends",
+            reason=f"{kind.media_type} in {kind.charset or 'no charset'} is not a text in bytes",
+            rule="ruling bytes-verbatim",
+        )

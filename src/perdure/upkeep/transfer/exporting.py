@@ -1,0 +1,153 @@
+"""Export: what the registry promises, as lines that `import` reads.
+
+How it works: records are read in the order of their keys, some hundred at a time; each becomes one
+line, with its bytes in base64 or, where a directory is given, in files named by their digest.
+
+What must stay true: an export of a registry made by an import of an export is equal to it; bytes
+that no longer have their digest end the export with an error, they are never passed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET
+
+from perdure import formats
+from perdure.errors import Corrupt, InvalidRequest
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
+from perdure.policy.naming import identify, qualified
+from perdure.registry import Registry
+from perdure.storage.segments.directory import Segments
+from perdure.upkeep.transfer.lines import Ended, Held, Line, Place, write_line
+
+LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice as much
+_PAGE = 200
+_LAST = "\U0010ffff"
+
+
+def export_lines(
+    registry: Registry, *, within: Pdi | None = None, files: Path | None = None
+) -> Iterator[bytes]:
+    """A line for each identifier, or for those of an interval or pattern, in order.
+
+    With `files`, bytes go there. Raises Corrupt, InvalidRequest for bytes too many for a line,
+    OSError where a file cannot be written.
+    """
+    low, high = within.key_range() if within else ("", _LAST)
+    while batch := registry.records.scan(low, high, limit=_PAGE):
+        for key, record in batch:
+            identifier = identify(key, record)
+            if within is None or _covers(within, identifier):
+                yield write_line(_line(identifier, record, registry.segments, files))
+        low = batch[-1][0] + "\0"
+
+
+def _covers(within: Pdi, identifier: Identifier) -> bool:
+    return isinstance(identifier, Pdi) and within.resource.matches(identifier)
+
+
+def _line(identifier: Identifier, record: Record, held: Segments, files: Path | None) -> Line:
+    contents = tuple(
+        _held(identifier, version, one, held, files)
+        for version in record.versions
+        for one in version.representations
+    )
+    return Line(
+        id=str(identifier.resource if isinstance(identifier, Pdi) else identifier),
+        locations=tuple(map(_place, record.locations)),
+        contents=contents,
+        metadata=record.metadata,
+        aliases=record.aliases,
+        minted=record.minted,
+        about=record.about,
+        attached=record.attached,
+        values=record.values,
+        withdrawn=_ends(record.tombstone, ((one.number, one.tombstone) for one in record.versions)),
+        broken=_ends(record.broken, ((one.number, one.broken) for one in record.versions)),
+    )
+
+
+def _place(location: Location) -> str | Place:
+    """The URI alone, where there is nothing more to say."""
+    if location == Location(uri=location.uri):
+        return location.uri
+    return Place(**msgspec.structs.asdict(location))
+
+
+def _ends(
+    whole: Tombstone | None, versions: Iterable[tuple[int, Tombstone | None]]
+) -> tuple[Ended, ...]:
+    """Why versions, and then the whole, are served no more."""
+    return tuple(
+        Ended(version=number, reason=why.reason, at=why.at, by=why.by)
+        for number, why in (*versions, (None, whole))
+        if why is not None
+    )
+
+
+def _held(
+    identifier: Identifier,
+    version: Version,
+    one: Representation,
+    segments: Segments,
+    files: Path | None,
+) -> Held:
+    name = str(qualified(identifier, version.number, one.format))
+    described = Held(
+        version=version.number,
+        format=one.format,
+        type=one.media_type,
+        charset=one.charset if one.charset or formats.is_text(one.media_type) else UNSET,
+        language=one.language,
+        at=one.at or version.at,
+        sha512=one.sha512,
+    )
+    pieces = _checked(name, one, segments)
+    if files is not None:
+        return msgspec.structs.replace(described, path=_write(files, one, pieces))
+    if one.length > LARGEST_IN_LINE:
+        raise InvalidRequest(
+            what=name,
+            reason=f"its {one.length} bytes are too many for a line; export them with --files",
+            rule=None,
+        )
+    return msgspec.structs.replace(described, base64=b"".join(pieces))
+
+
+def _checked(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:
+    """The bytes; raises Corrupt at their end where they are not those promised."""
+    digest = hashlib.sha512()
+    for piece in segments.chunks(one.segment, one.offset, one.length):
+        digest.update(piece)
+        yield piece
+    if digest.hexdigest() != one.sha512:
+        raise Corrupt(
+            identifier=name,
+            where=f"segment {one.segment}, offset {one.offset}",
+            promised=one.sha512,
+            found=digest.hexdigest(),
+        )
+
+
+def _write(files: Path, one: Representation, pieces: Iterator[bytes]) -> str:
+    """Writes bytes into a file named by their digest; gives its path within `files`."""
+    name = f"{one.sha512[:2]}/{one.sha512}.{formats.extension(one.format)}"
+    target = files / name
+    if target.exists():
+        return name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.writelines(pieces)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return name

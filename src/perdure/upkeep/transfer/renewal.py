@@ -1,0 +1,175 @@
+"""A registry made anew from its segments, when its file is damaged or lost.
+
+How it works: under the write lock, `perdure.upkeep.audit.rebuild` fills a fresh file from the
+segments; then everything else is taken over from the old file, as far as that can be read:
+identifiers without bytes, locations, aliases, metadata, history, tokens. The new file takes the
+place of the old one in one step, and the old one is kept in `aside`.
+
+What must stay true: a promise that the old file makes is never dropped, even where its bytes are in
+no segment (`verify` tells then); an interruption leaves the old file in its place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure.errors import Unavailable
+from perdure.model import stored
+from perdure.model.records import Record, Representation, Version
+from perdure.policy.naming import references
+from perdure.storage.segments.durable import replace_durably, sync_directory
+from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite.records import SqliteWriter
+from perdure.storage.sqlite.references import reference_hash
+from perdure.storage.sqlite.salvage import Salvage
+from perdure.upkeep import audit
+from perdure.writing.peers import LOCK
+
+BY = "rebuild"
+_SOME = 1000
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress of a rebuild."""
+
+    phase: str
+    done: int
+    """Segments read, or records taken over."""
+    problem: str | None = None
+
+
+def rebuild(root: Path, *, now: str) -> Iterator[Step]:
+    """Makes `registry.sqlite` anew; must be iterated to its end.
+
+    Raises Unavailable where another process writes to the registry or has it open, StorageFailed
+    where the disk is full.
+    """
+    work = root / "incoming" / "rebuild"
+    with _write_lock(root), sqlite.storage_errors("the new registry"):
+        try:
+            with Salvage(root) as old:
+                shutil.rmtree(work, ignore_errors=True)
+                work.mkdir(parents=True)
+                sqlite.create(work)
+                for number, step in enumerate(audit.rebuild(root, work, now=now), 1):
+                    yield Step(phase="segments", done=number, problem=step.problem)
+                yield from _take_over(old, work, now)
+            _swap(root, work, now)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _write_lock(root: Path) -> Iterator[None]:
+    """Keeps writers out, as long as this process lives at most."""
+    fd = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        reason = "a server or another command is writing; stop it first"
+        raise Unavailable(what="the registry", reason=reason) from None
+    finally:
+        os.close(fd)
+
+
+def _take_over(old: Salvage, work: Path, now: str) -> Iterator[Step]:
+    """Adds to the new registry what no segment tells."""
+    writer = SqliteWriter(work)
+    try:
+        rows, count = old.records(), 0
+        while some := list(islice(rows, _SOME)):
+            writer.begin()
+            for key, record in some:
+                _add(writer, key, record, now)
+            writer.commit()
+            writer.tidy()
+            count += len(some)
+            yield Step(phase="records", done=count)
+        writer.begin()
+        old.copy_into(writer)
+        writer.commit()
+        for problem in old.problems:
+            yield Step(phase="records", done=count, problem=f"of the old registry: {problem}")
+    finally:
+        writer.close()
+
+
+def _add(writer: SqliteWriter, key: str, old: Record, now: str) -> None:
+    found = writer.record(key)
+    record = combined(old, found)
+    if _without_places(record) != _without_places(old):
+        record = replace(record, revision=old.revision + 1, at=now, by=BY)
+        past = (key, old.revision, stored.encode(old).decode())
+        writer.connection.execute("INSERT OR IGNORE INTO history VALUES(?,?,?)", past)
+    writer.put(key, record)
+    writer.refer((reference_hash(one), key) for one in references(record))
+
+
+def combined(old: Record, found: Record | None) -> Record:
+    """What the old registry says, with the places and any further bytes that the segments tell.
+
+    Where they contradict, the old registry is right: bytes that a failed batch left in a segment
+    were never promised.
+    """
+    if found is None:
+        return old
+    versions = {one.number: one for one in found.versions}
+    for one in old.versions:
+        same = versions.get(one.number)
+        versions[one.number] = _version(one, same) if same else one
+    return replace(
+        old,
+        versions=tuple(versions[number] for number in sorted(versions)),
+        tombstone=old.tombstone or found.tombstone,
+    )
+
+
+def _version(old: Version, found: Version) -> Version:
+    placed = tuple(_placed(one, found.find(one.format)) for one in old.representations)
+    more = tuple(one for one in found.representations if not old.find(one.format))
+    return replace(old, representations=placed + more, tombstone=old.tombstone or found.tombstone)
+
+
+def _placed(one: Representation, found: Representation | None) -> Representation:
+    if found is None or found.sha512 != one.sha512:
+        return one
+    return replace(one, segment=found.segment, offset=found.offset)
+
+
+def _without_places(record: Record) -> Record:
+    versions = tuple(
+        replace(
+            version,
+            representations=tuple(
+                replace(one, segment=0, offset=0) for one in version.representations
+            ),
+        )
+        for version in record.versions
+    )
+    return replace(record, versions=versions)
+
+
+def _swap(root: Path, work: Path, now: str) -> None:
+    """Puts the new file in the place of the old one, which is kept."""
+    aside = root / "aside"
+    aside.mkdir(exist_ok=True)
+    stamp = now.replace(":", "")
+    old = root / sqlite.FILE
+    for suffix in ("-wal", "-shm"):  # left only where the old file could not be opened
+        log = root / f"{sqlite.FILE}{suffix}"
+        if log.exists():
+            log.replace(aside / f"registry-{stamp}.sqlite{suffix}")
+    if old.exists():
+        os.link(old, aside / f"registry-{stamp}.sqlite")
+        sync_directory(aside)
+    replace_durably(work / sqlite.FILE, old)

@@ -1,0 +1,93 @@
+"""Rows into the order of their keys, however many there are, in bounded memory.
+
+How it works: rows collect in memory; when they are many they are sorted and written to a temporary
+file as a run. In the end all runs are merged. So many runs that they could not all be open are
+merged into one on the way.
+
+What must stay true: rows of one key come out in the order in which they went in; the files have no
+name, so that nothing of them is left behind, whatever happens.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from perdure.model.records import Row
+from perdure.writing.load import read_rows, write_rows
+
+_MOST_BYTES = 64 << 20  # of rows in memory
+_MOST_RUNS = 64
+_OVERHEAD = 350  # bytes that Python needs for a row beside its texts
+_key = attrgetter("key")
+
+
+def size_of(row: Row) -> int:
+    """About how many bytes of memory a row takes."""
+    data = sum(len(content.data or b"") for _, content in row.contents)
+    return _OVERHEAD + len(row.key) + len(row.record) + data
+
+
+class Sorter:
+    """Takes rows in any order; `directory` is where runs lie. Raises OSError where it is full."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._rows: list[Row] = []
+        self._size = 0
+        self._runs: list[BinaryIO] = []
+        self._opened = ExitStack()
+        self.count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._opened.close()
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        self.count += 1
+        self._size += size_of(row)
+        if self._size > _MOST_BYTES:
+            self._rows.sort(key=_key)
+            self._write_run(iter(self._rows))
+            self._rows, self._size = [], 0
+            if len(self._runs) == _MOST_RUNS:
+                runs, self._runs = self._runs, []
+                self._write_run(_merged(runs))
+                for run in runs:
+                    run.close()
+
+    def sorted(self) -> Iterator[Row]:
+        """All rows, in order; to be called once."""
+        self._rows.sort(key=_key)
+        return _merged(self._runs, self._rows)
+
+    def _write_run(self, rows: Iterator[Row]) -> None:
+        file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - closed by _opened
+        run = cast(BinaryIO, self._opened.enter_context(file))
+        write_rows(run, rows)
+        self._runs.append(run)
+
+
+def _merged(runs: list[BinaryIO], last: list[Row] | None = None) -> Iterator[Row]:
+    """Merging is stable: of equal keys, those of earlier runs come first."""
+    return heapq.merge(*map(_rows_of, runs), last or (), key=_key)
+
+
+def _rows_of(run: BinaryIO) -> Iterator[Row]:
+    run.seek(0)
+    for rows in read_rows(run):
+        yield from rows

@@ -1,0 +1,103 @@
+"""Group commit: everybody's commands, carried out together, each answered when it is durable.
+
+How it works: a flush of the disk costs the same for one command as for a hundred. Commands queue;
+one thread takes all that wait, has the registrar carry them out in one durable step, and hands out
+the answers. While it flushes, the next batch gathers. A caller that finds nobody at work does its
+own command at once, which saves two changes of thread.
+
+What must stay true: an answer is given only when its batch is durable or refused; commands of one
+caller are carried out in the order in which they were given.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from itertools import chain, islice
+
+from perdure.errors import PerdureError, Unavailable
+from perdure.model.records import Command, Receipt
+from perdure.writing.door import Arrive, Door, Turn, receipt
+from perdure.writing.registrar import Registrar
+
+LARGEST_BATCH = 512
+_Waiting = tuple[Turn, Arrive]
+
+
+class Committer(Door):
+    """Runs a registrar in this process."""
+
+    def __init__(self, registrar: Registrar) -> None:
+        super().__init__()
+        self._registrar = registrar
+        self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._at_work = threading.Lock()
+        self._taking = threading.Lock()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="perdure-committer", daemon=True)
+        self._thread.start()
+
+    def execute(self, command: Command) -> Receipt:
+        if not self._waiting.empty() or not self._at_work.acquire(blocking=False):
+            return super().execute(command)
+        try:
+            if self._closing:
+                raise _stopping()
+            answer = self._registrar.execute((command,))[0]
+        finally:
+            self._at_work.release()
+        return receipt(answer)
+
+    def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
+        with self._taking:
+            if not self._closing:
+                self._waiting.put((turn, arrive))
+                return
+        arrive([(then, _stopping()) for _, then in turn])
+
+    @property
+    def broken(self) -> PerdureError | None:
+        return self._registrar.broken
+
+    def sealable(self) -> list[int]:
+        """Segments that are complete and no OCFL objects yet."""
+        with self._at_work:
+            return self._registrar.sealable()
+
+    def close(self) -> None:
+        with self._taking:  # after the None, nothing is put any more that would wait for ever
+            self._closing = True
+            self._waiting.put(None)
+        self._thread.join()
+        with self._at_work:
+            self._registrar.close()
+
+    def _run(self) -> None:
+        while batch := self._take():
+            commands, thens = zip(*chain.from_iterable(turn for turn, _ in batch), strict=True)
+            with self._at_work:
+                answers = zip(thens, self._registrar.execute(commands), strict=True)
+            for turn, arrive in batch:
+                arrive(list(islice(answers, len(turn))))
+
+    def _take(self) -> list[_Waiting]:
+        """All that waits, after waiting for the first; nothing at the end."""
+        first = self._waiting.get()
+        if first is None:
+            return []
+        batch, size = [first], len(first[0])
+        while size < LARGEST_BATCH:
+            try:
+                following = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._waiting.put(None)
+                break
+            batch.append(following)
+            size += len(following[0])
+        return batch
+
+
+def _stopping() -> Unavailable:
+    return Unavailable(what="the write door", reason="this process is stopping")

@@ -1,0 +1,435 @@
+"""One batch of writes, made durable together: the unit of work behind the write door.
+
+How it works: between `begin` and `write`, records and bytes collect here, visible to the commands
+that follow in the same batch. `write` makes them durable in this order: content in the segment,
+`fdatasync`, transaction of the registry. While the disk writes the content, the records are
+inserted, which nobody sees and no crash keeps. `undo` takes all of it back.
+
+What must stay true: a record never speaks of bytes that are not durable; what `undo` took back is
+as if it had never been asked; after a flush that failed nothing is accepted until a restart,
+because the kernel may have dropped the pages (a second `fsync` would lie).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import secrets
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
+from perdure.ids import Identifier
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import counted, resource_key
+from perdure.model import stored
+from perdure.model.records import (
+    Content,
+    Outcome,
+    Receipt,
+    Record,
+    Representation,
+    Token,
+    Tombstone,
+)
+from perdure.policy import naming
+from perdure.storage.generation import Generation
+from perdure.storage.segments import directory as segments
+from perdure.storage.segments import ocfl, warc
+from perdure.storage.segments.appender import Appender, FlushFailed
+from perdure.storage.segments.durable import sync_directory
+from perdure.storage.segments.spool import HEAD_ROOM, clear_away
+from perdure.storage.sqlite.records import SERIALS_END, SqliteWriter
+from perdure.storage.sqlite.references import reference_hash
+
+NOWHERE = 0
+"""Segment of a representation whose bytes have not found their place yet."""
+_MOST_DIGITS = len(str(SERIALS_END - 1))
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+_encode = msgspec.json.Encoder().encode
+_Said = tuple[int, str, str, str | None, str | None]
+
+
+class Serials:
+    """The serial numbers of a series on one day, used up one after the other (section 2.4)."""
+
+    __slots__ = ("_before", "_last", "_stem")
+
+    def __init__(self, series: str, day: str, last: int) -> None:
+        """`day`: `2026/11/21`; `last`: the highest number that is taken, 0 for none."""
+        self._stem = f"pdi://{series}/{day}/"
+        key = f"{resource_key(series, day, None)}/"
+        self._before = [key + counted("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
+        """What a key has before so many digits."""
+        self._last = last
+
+    def following(self, count: int = 1) -> tuple[list[str], list[str]]:
+        """Texts of the next generic resources; their keys.
+
+        Raises Conflict where so many are not left.
+        """
+        first = self._last + 1
+        if first + count > SERIALS_END:
+            name = f"{self._stem}{self._last}"
+            raise Conflict(identifier=name, reason="no number is left after it", current=None)
+        stem, before = self._stem, self._before
+        numbers = list(map(str, range(first, first + count)))
+        return [stem + digits for digits in numbers], [
+            before[len(digits)] + digits for digits in numbers
+        ]
+
+    @property
+    def last(self) -> int:
+        """The highest number that is taken, 0 for none."""
+        return self._last
+
+    def use(self, count: int = 1) -> None:
+        """The following ones are taken."""
+        self._last += count
+
+
+class Ledger:
+    """Opens a registry directory for writing, and recovers it.
+
+    What lies beyond the last committed byte of the open segment is set aside, and so are segment
+    files that no committed batch knows: they hold nothing that was acknowledged.
+
+    Raises Corrupt where a segment is shorter than the registry remembers, StorageFailed or
+    Unavailable where the registry cannot be opened, OSError where a file cannot.
+    """
+
+    def __init__(self, root: Path, *, segment_bytes: int, now: str) -> None:
+        self._root = root
+        self._segment_bytes = segment_bytes
+        self.now = now
+        self.broken: StorageFailed | None = None
+        self._serials: dict[tuple[str, str], Serials] = {}
+        self._added: dict[str, str] = {}
+        self._refers: list[tuple[int, str]] = []
+        self._revised = False
+        self._heads: dict[_Said, warc.Heads] = {}  # of this batch, for what is said of content
+        with ExitStack() as opened:
+            self.store = SqliteWriter(root)
+            opened.callback(self.store.close)
+            self._generation = Generation(root)
+            opened.callback(self._generation.close)
+            self._recover()
+            opened.pop_all()
+
+    def _recover(self) -> None:
+        self._generation.grow()  # an earlier writer may have died between a commit and the count
+        sync_directory(self._root)  # SQLite makes its log, and does not look whether this succeeds
+        known = [number for number, _, _ in self.store.segments()]
+        self._move_strays(set(known))
+        clear_away(self._root / "incoming")
+        highest = max([*segments.numbers(self._root), *known], default=0)
+        self._appender, self._segment_day = self._open_segment(highest + 1)
+
+    def _open_segment(self, following: int) -> tuple[Appender, str]:
+        number, end, opened = self.store.growing_segment() or (0, 0, self.now)
+        sealed = number and (
+            ocfl.object_path(self._root, number).exists()
+            or not segments.segment_path(self._root, number).exists()
+        )
+        if sealed:  # what an archive holds is never written to, not even through a second link
+            number, end = 0, 0
+        appender = Appender(self._root, number=number, end=end, next_number=following)
+        return appender, opened[:10]
+
+    def _move_strays(self, known: set[int]) -> None:
+        for path in (self._root / "segments").glob("[0-9]*.warc"):
+            if int(path.stem) not in known:
+                aside = self._root / "aside"
+                aside.mkdir(exist_ok=True)
+                path.replace(aside / f"{path.name}.{secrets.token_hex(4)}")
+
+    # The batch
+    # ---------
+
+    def begin(self, now: str) -> None:
+        """Starts a batch at this time. Raises apsw.Error or OSError."""
+        self.now = now
+        self._heads.clear()
+        self.store.begin()
+        if self._appender.end and (
+            self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
+        ):
+            self._start_segment()
+
+    def write(self) -> None:
+        """Makes the batch durable: bytes first, then the records that speak of them."""
+        self._appender.send()
+        for number, length in self._appender.lengths():
+            self.store.save_segment(number, length, self.now, grows=number == self._appender.number)
+        self._flush_records()
+        self.store.commit(after=self._appender.flush)
+        self._appender.committed()
+        if self._revised:
+            self._generation.grow()
+            self._revised = False
+
+    def undo(self, error: Exception) -> StorageFailed | None:
+        """Takes the batch back; says why it had to, unless the disk had nothing to do with it.
+
+        Where the disk is not merely full nothing is accepted any more, and the files stay as they
+        are: a commit that was reported as failed may have come to pass, and its bytes must then
+        lie where it says. The next start finds out.
+        """
+        failure = StorageFailed(what="the write", reason=str(error))
+        self._added.clear()
+        self._refers.clear()
+        self._serials.clear()
+        self._revised = False
+        self._generation.grow()
+        if _of_storage(error) and not self._may_pass(error):
+            self.broken = failure
+        try:
+            self.store.rollback()
+            if not self.broken:
+                self._appender.rewind()
+        except (OSError, apsw.Error):
+            self.broken = failure
+        return failure if self.broken or _of_storage(error) else None
+
+    def tidy(self) -> None:
+        """Keeps the log of the registry short, after a batch that is durable already."""
+        try:
+            self.store.tidy()
+        except apsw.Error as error:
+            if not self._may_pass(error):
+                self.broken = StorageFailed(what="the next write", reason=str(error))
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Whether what made a write fail is over once there is space or another process is done."""
+        if isinstance(error, FlushFailed):
+            return False
+        if isinstance(error, OSError):
+            return error.errno in _NO_SPACE
+        if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_WRITE:
+            return self.store.connection.system_errno in _NO_SPACE  # SQLite knows ENOSPC only
+        return isinstance(error, (apsw.FullError, apsw.BusyError, apsw.LockedError))
+
+    def close(self) -> None:
+        self._appender.close()
+        self.store.close()
+        self._generation.close()
+
+    # Records
+    # -------
+
+    def record(self, key: str) -> Record | None:
+        """The record as the commands before in this batch left it."""
+        text = self._added.get(key)
+        return self.store.record(key) if text is None else stored.decode(text)
+
+    def is_empty(self, low: str, high: str) -> bool:
+        """Whether no record has a key from `low` to `high`, both included."""
+        self._flush_records()
+        return self.store.first_key(low, high + "\0") is None
+
+    def add(self, key: str, record: Record) -> None:
+        """A new record."""
+        self._added[key] = stored.encode(record).decode()
+        if record.locations or record.versions or record.aliases or record.values:
+            self._refer(key, record)
+
+    def add_document(self, key: str, text: str, sha512: str) -> None:
+        """A new record in its stored form that says only which bytes it holds."""
+        self._added[key] = text
+        self._refers.append((reference_hash(f"sha512:{sha512}"), key))
+
+    def reserve(self, keys: Sequence[str], format: str, by: str) -> None:
+        """New records that say nothing but that, when and by whom their names were minted."""
+        record = Record(at=self.now, by=by, minted=format)
+        self.store.add_alike(keys, stored.encode(record).decode())
+
+    def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
+        """New records of a bulk load: keys and stored forms. Their references are staged apart."""
+        self._flush_records()
+        self.store.add(records)
+        self.store.stage(refers)
+        self.recount_serials()
+
+    def incoming(self, name: str) -> Path:
+        """A file in `incoming`. Raises InvalidRequest where the name leads elsewhere."""
+        if Path(name).name != name:
+            raise InvalidRequest(what="a spooled file", reason="its name is a path", rule=None)
+        return self._root / "incoming" / name
+
+    def revise(
+        self, identifier: Identifier, old: Record, new: Record, outcome: Outcome, by: str
+    ) -> Receipt:
+        """A new revision of a record, unless nothing changed; the old one goes to the history."""
+        if outcome is Outcome.UNCHANGED:
+            return Receipt(outcome=outcome, identifier=str(identifier), revision=old.revision)
+        new = msgspec.structs.replace(new, revision=old.revision + 1, at=self.now, by=by)
+        self._flush_records()
+        self.store.revise(identifier.key, new, old)
+        self._refer(identifier.key, new)
+        self._revised = True
+        return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
+
+    def merge_staged(self) -> None:
+        """Makes the references of a bulk load findable."""
+        if self.store.has_staged():
+            self._flush_records()
+            self.store.merge_staged()
+
+    def _refer(self, key: str, record: Record) -> None:
+        self._refers += [(reference_hash(text), key) for text in naming.references(record)]
+
+    def _flush_records(self) -> None:
+        if self._added:
+            self.store.add(self._added.items())
+            self._added.clear()
+        if self._refers:
+            self.store.refer(self._refers)
+            self._refers.clear()
+
+    def save_token(self, token: Token, before: Token | None, by: str) -> None:
+        """Adds or replaces a token. Counted as a change: others may remember the old one."""
+        self.store.save_token(token)
+        self.store.log_token(before, token, self.now, by)
+        self._revised = True
+
+    # Serial numbers
+    # --------------
+
+    def serials(self, series: str, day: str) -> Serials:
+        """The numbers of a series on a day (`2026/11/21`). For this batch."""
+        found = self._serials.get((series, day))
+        if found is None:
+            self._flush_records()
+            last = self.store.last_serial(resource_key(series, day, None))
+            found = self._serials[series, day] = Serials(series, day, last)
+        return found
+
+    def recount_serials(self) -> None:
+        """Serial numbers may have come from elsewhere: none of them is handed out again."""
+        self._serials.clear()
+
+    # Bytes
+    # -----
+
+    def check_spooled(self, contents: tuple[Content, ...]) -> None:
+        """Raises Incomplete where a file in `incoming` is not what a content says it is.
+
+        Bytes that are placed cannot be taken back for one command alone: all is checked before.
+        """
+        for content in contents:
+            if content.spooled is not None:
+                expected = content.length
+                try:
+                    received = self.incoming(content.spooled).stat().st_size - HEAD_ROOM
+                except FileNotFoundError:
+                    received = 0
+                if received != expected:
+                    raise Incomplete(expected=expected, received=max(received, 0))
+
+    def discard(self, contents: Iterable[Content]) -> None:
+        """Removes the files in `incoming` that contents wait in, where they still do."""
+        for content in contents:
+            if content.spooled is not None:
+                with suppress(OSError, InvalidRequest):
+                    self.incoming(content.spooled).unlink(missing_ok=True)
+
+    def place(self, name: str, version: int, content: Content) -> Representation:
+        """Queues bytes under their full name, and says where they will lie."""
+        if content.spooled is None:
+            segment, offset = self.append(name, version, content)
+        else:
+            block, source = self._block(name, version, content), self.incoming(content.spooled)
+            segment, offset = self._appender.adopt(block, source)
+        return representation(content, segment, offset)
+
+    def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
+        """Queues bytes that are in memory under their full name; gives segment and offset."""
+        said = (version, content.format, content.media_type, content.charset, content.language)
+        heads = self._heads.get(said)
+        if heads is None:
+            heads = self._heads[said] = warc.heads(self._block(name, version, content))
+        appender = self._growing()
+        head = heads(appender.record_id(), name, content.length, content.sha512, content.blake3)
+        return appender.append(head, content.data or b"")
+
+    def _block(self, name: str, version: int, content: Content) -> warc.Block:
+        return warc.Block(
+            uri=name,
+            at=self.now,
+            media_type=_typed(content),
+            length=content.length,
+            sha512=content.sha512,
+            blake3=content.blake3,
+            format=content.format,
+            version=version,
+            language=content.language,
+        )
+
+    def log_tombstone(
+        self, identifier: Identifier, tombstone: Tombstone, version: int | None
+    ) -> None:
+        """Writes a withdrawal among the bytes, so that a rebuild does not undo it."""
+        text = _encode(tombstone)
+        block = warc.Block(
+            uri=str(identifier.resource if isinstance(identifier, Pdi) else identifier),
+            at=self.now,
+            media_type=warc.TOMBSTONE,
+            length=len(text),
+            sha512=hashlib.sha512(text).hexdigest(),
+            version=version or 0,
+        )
+        appender = self._growing()
+        appender.append(warc.head(block, id=appender.record_id(), type="metadata"), text)
+
+    def sealable(self, now: str) -> list[int]:
+        """Segments that receive no more records and are no OCFL objects yet.
+
+        That of a day that is over is one of them, whether or not anything was written since.
+        """
+        if self.broken:  # what lies in the segments may be more than was committed
+            return []
+        if self._appender.end and self._segment_day != now[:10]:
+            self._appender.retire()
+        loose = (self._root / "segments").glob("[0-9]*.warc")
+        return sorted({int(path.stem) for path in loose} - {self._appender.number})
+
+    def _growing(self) -> Appender:
+        """What records are appended with."""
+        if not self._appender.number:
+            self._start_segment()
+        return self._appender
+
+    def _start_segment(self) -> None:
+        self._appender.start_segment()
+        self._segment_day = self.now[:10]
+
+
+def representation(content: Content, segment: int = NOWHERE, offset: int = 0) -> Representation:
+    """What is said of bytes that lie there."""
+    return Representation(
+        format=content.format,
+        media_type=content.media_type,
+        charset=content.charset,
+        language=content.language,
+        length=content.length,
+        sha512=content.sha512,
+        segment=segment,
+        offset=offset,
+    )
+
+
+def _of_storage(error: Exception) -> bool:
+    """Whether it was the disk or the database file that failed, and not what was asked of them."""
+    asked = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+    return isinstance(error, (OSError, apsw.Error)) and not isinstance(error, asked)
+
+
+def _typed(content: Content) -> str:
+    if content.charset and "charset=" not in content.media_type:
+        return f"{content.media_type};charset={content.charset}"
+    return content.media_type

@@ -1,0 +1,367 @@
+"""Bulk loads: many identifiers in one command, in the order of their keys.
+
+How it works: a `Row` brings a record that was made and checked elsewhere, its references hashed
+already, so that one which is new costs little more than its insertion. A row whose identifier is
+known is joined with the record that stands: what it repeats changes nothing, what it adds is added,
+what it contradicts is refused and told by its line. The rows of an atomic load come from a file in
+`incoming`; they are read twice, first to see whether all can be taken and then to take them.
+
+What must stay true: joining only adds (PDI section 2.1); of an atomic load everything is written in
+one batch of the ledger, or nothing is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from operator import lt
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+from msgspec.structs import replace
+
+from perdure.errors import Conflict, InvalidRequest, PerdureError
+from perdure.ids import Identifier
+from perdure.model import stored
+from perdure.model.records import (
+    Content,
+    Load,
+    Outcome,
+    Receipt,
+    Record,
+    Representation,
+    Row,
+    Version,
+)
+from perdure.policy import binding, naming, rules
+from perdure.policy.handles import changes
+from perdure.writing.ledger import NOWHERE, Ledger, representation
+
+_MOST_REFUSED = 1000  # told of an atomic load
+_UNNAMED = Record()  # of which the key spells the name
+
+Refused = tuple[int, str]
+Check = Callable[[Record], None]
+"""Raises InvalidRequest for a record that an operator forbids."""
+
+
+def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receipt:
+    """Carries out a load.
+
+    The receipt counts the rows that hold now, new or not; a row that `check` refuses is told by its
+    line. Raises InvalidRequest where rows are not in order, OSError where the file of an atomic
+    load cannot be read.
+    """
+    if command.spilled is None:
+        rows, forbidden = _allowed(command.rows, check)
+        count, changed, refused = _take(ledger, rows, command.by)
+        count, refused = count + len(forbidden), forbidden + refused
+    else:
+        count, changed, refused = _take_all(ledger, command.spilled, command.by, check)
+    if command.last:
+        ledger.merge_staged()
+    return Receipt(
+        outcome=Outcome.CREATED if changed else Outcome.UNCHANGED,
+        accepted=count - len(refused),
+        rejected=tuple(refused),
+    )
+
+
+def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], list[Refused]]:
+    """Rows that an operator does not forbid, and the others with why."""
+    if check is None:  # as nearly always: a million rows need not be read for it
+        return rows, []
+    taken: list[Row] = []
+    refused: list[Refused] = []
+    for row in rows:
+        try:
+            check(stored.decode(row.record.decode()))
+        except InvalidRequest as error:
+            refused.append((row.line, str(error)))
+        else:
+            taken.append(row)
+    return taken, refused
+
+
+def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[Refused]]:
+    """Adds rows, or joins them with what is known: how many there were, changed, were refused."""
+    keys = [row.key for row in rows]
+    if not all(map(lt, keys, keys[1:])):
+        raise InvalidRequest(
+            what="a bulk load", reason="rows come in the order of keys, each key once", rule=None
+        )
+    if not rows or ledger.is_empty(keys[0], keys[-1]):
+        _add(ledger, rows)
+        return len(rows), len(rows), []
+    fresh: list[Row] = []
+    refused: list[Refused] = []
+    changed = 0
+    for row in rows:
+        held = ledger.record(row.key)
+        if held is None:
+            fresh.append(row)
+            continue
+        try:
+            changed += _join(ledger, held, row, by)
+        except PerdureError as error:
+            refused.append((row.line, str(error)))
+    _add(ledger, fresh)
+    return len(rows), changed + len(fresh), refused
+
+
+def _take_all(
+    ledger: Ledger, spilled: str, by: str, check: Check | None
+) -> tuple[int, int, list[Refused]]:
+    """All rows of a file, or none of them."""
+    with _opened(ledger.incoming(spilled)) as file:
+        refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows, check))
+        refused = list(islice(refusals, _MOST_REFUSED))
+        if refused:
+            return len(refused), 0, refused
+        file.seek(0)
+        count = changed = 0
+        for rows in read_rows(file):
+            taken, grown, _ = _take(ledger, rows, by)
+            count, changed = count + taken, changed + grown
+    return count, changed, []
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except OSError as error:
+        raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error
+
+
+def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Iterator[Refused]:
+    """The rows that are forbidden, or contradict what is known."""
+    yield from _allowed(rows, check)[1]
+    if ledger.is_empty(rows[0].key, rows[-1].key):
+        return
+    for row in rows:
+        held = ledger.record(row.key)
+        if held is not None:
+            try:
+                asked = promised(row, ledger.now)
+                joined(naming.identify(row.key, asked), held, asked)
+            except PerdureError as error:
+                yield row.line, str(error)
+
+
+def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
+    """New identifiers."""
+    refers = [(hash, row.key) for row in rows for hash in row.refers]
+    if not any(map(_has_more, rows)):  # a million of these take seconds
+        ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers)
+        return
+    records = []
+    for row in rows:
+        text = _document(ledger, row) or _with_bytes(ledger, row)
+        records.append((row.key, text))
+    ledger.add_loaded(records, refers)
+
+
+def _has_more(row: Row) -> bool:
+    """Whether something goes into the segments."""
+    return bool(row.contents) or b'"tombstone"' in row.record
+
+
+def _document(ledger: Ledger, row: Row) -> str | None:
+    """The stored form of a record that says only which bytes it holds, which are placed; None for
+    all others."""
+    if len(row.contents) != 1:
+        return None
+    ((number, content),) = row.contents
+    held = stored.document(row.record.decode())
+    if number != 1 or content.spooled or held is None or held.format != content.format:
+        return None
+    name = naming.full_name(row.key, _UNNAMED, 1, content.format)
+    return held.placed(*ledger.append(name, 1, content))
+
+
+def _with_bytes(ledger: Ledger, row: Row) -> str:
+    if not _has_more(row):
+        return row.record.decode()
+    record = promised(row, ledger.now)
+    _log_tombstones(ledger, row.key, None, record)
+    return stored.encode(_placed(ledger, row.key, record, row.contents)).decode()
+
+
+def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
+    """Adds what a row knows of an identifier; whether it knew anything new. Raises what `joined`
+    does."""
+    asked = promised(row, ledger.now)
+    identifier = naming.identify(row.key, asked)
+    changed = joined(identifier, held, asked)
+    if changed == held:
+        return False
+    _log_tombstones(ledger, row.key, held, changed)
+    changed = _placed(ledger, row.key, changed, row.contents)
+    ledger.revise(identifier, held, changed, Outcome.CHANGED, by)
+    return True
+
+
+def _placed(
+    ledger: Ledger, key: str, record: Record, contents: tuple[tuple[int, Content], ...]
+) -> Record:
+    """The record with those of the bytes written that lie nowhere yet."""
+    if not contents:
+        return record
+    given = {(number, one.format): one for number, one in reversed(contents)}
+    versions: list[Version] = []
+    for version in record.versions:
+        number = version.number
+        held: list[Representation] = []
+        for one in version.representations:
+            content = given.get((number, one.format))
+            if content is None or one.segment != NOWHERE:
+                held.append(one)
+                continue
+            name = naming.full_name(key, record, number, one.format)
+            placed = ledger.place(name, number, content)
+            held.append(replace(placed, at=one.at) if one.at else placed)
+        versions.append(replace(version, representations=tuple(held)))
+    return replace(record, versions=tuple(versions))
+
+
+def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
+    """Writes among the bytes what was withdrawn, so that a rebuild does not undo it."""
+    if record.tombstone and not (held and held.tombstone):
+        ledger.log_tombstone(naming.identify(key, record), record.tombstone, None)
+    for version in record.versions:
+        if version.tombstone:
+            known = held.version(version.number) if held else None
+            if not (known and known.tombstone):
+                identifier = naming.identify(key, record)
+                ledger.log_tombstone(identifier, version.tombstone, version.number)
+
+
+# What a row says
+# ---------------
+
+
+def promised(row: Row, at: str) -> Record:
+    """The record with a representation for each content, which lies nowhere yet.
+
+    Those that the record has already keep what it says of them; the others are dated `at`.
+    """
+    record = stored.decode(row.record.decode())
+    known = {(one.number, held.format) for one in record.versions for held in one.representations}
+    for number, content in row.contents:
+        if (number, content.format) not in known:
+            known.add((number, content.format))
+            one = representation(content)
+            record = rules.with_representations(record, number, (one,), at)
+    return record
+
+
+# Joining
+# -------
+
+
+def joined(identifier: Identifier, held: Record, more: Record) -> Record:
+    """All that two records say of one identifier; equal to `held` where that says it all.
+
+    Raises Conflict where both promise different bytes, or something is added to what was withdrawn,
+    InvalidRequest or TooLarge for what no record can have.
+    """
+    record = held
+    known = set(held.locations)
+    new = tuple(one for one in more.locations if one not in known)
+    if new:
+        record, _ = binding.bind(identifier, record, new)
+    if more.values != held.values:
+        record = changes.joined(identifier, record, more.values)
+    for version in more.versions:
+        record = _with_version(identifier, record, version)
+    mine = {one.format for one in held.attached}
+    return replace(
+        record,
+        minted=held.minted or more.minted,
+        metadata=held.metadata | more.metadata,
+        about=held.about or more.about,
+        attached=(*held.attached, *(one for one in more.attached if one.format not in mine)),
+        aliases=tuple(dict.fromkeys((*held.aliases, *more.aliases))),
+        tombstone=held.tombstone or more.tombstone,
+        broken=held.broken or more.broken,
+    )
+
+
+def _with_version(identifier: Identifier, record: Record, more: Version) -> Record:
+    held = record.version(more.number) or Version(number=more.number, at=more.at)
+    ones = list(held.representations)
+    for one in more.representations:
+        mine = held.find(one.format)
+        name = str(naming.qualified(identifier, more.number, one.format))
+        if mine is None:
+            if record.tombstone or held.tombstone:
+                raise Conflict(identifier=name, reason="it was withdrawn", current=None)
+            _check_promises(name, record, more.number, one)
+            ones.append(one)
+        elif mine.sha512 != one.sha512:
+            raise Conflict(
+                identifier=name,
+                reason="it is bound to other bytes for ever",
+                current=f"sha512 {mine.sha512}",
+            )
+    grown = replace(
+        held,
+        representations=tuple(ones),
+        tombstone=held.tombstone or more.tombstone,
+        broken=held.broken or more.broken,
+    )
+    return rules.with_version(record, grown)
+
+
+def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
+    """Raises Conflict where a location has promised other bytes."""
+    for location in record.locations:
+        if (
+            location.sha512 not in (None, one.sha512)
+            and location.version == number
+            and location.format == one.format
+        ):
+            raise Conflict(
+                identifier=name,
+                reason=f"the location {location.uri} is bound with another digest",
+                current=f"sha512 {location.sha512}",
+            )
+
+
+# Rows in a file
+# --------------
+
+_LENGTH = struct.Struct("!I")
+_MOST_ROWS = 512  # in a frame
+_MOST_BYTES = 4 << 20  # of content in a frame
+_decode_rows = msgspec.msgpack.Decoder(tuple[Row, ...]).decode
+
+
+def write_rows(file: BinaryIO, rows: Iterable[Row]) -> None:
+    """Writes rows so that `read_rows` gives them back. Raises OSError."""
+    frame: list[Row] = []
+    size = 0
+    for row in rows:
+        frame.append(row)
+        size += sum(len(content.data or b"") for _, content in row.contents)
+        if len(frame) == _MOST_ROWS or size > _MOST_BYTES:
+            _write_frame(file, frame)
+            frame, size = [], 0
+    if frame:
+        _write_frame(file, frame)
+
+
+def _write_frame(file: BinaryIO, rows: list[Row]) -> None:
+    text = msgspec.msgpack.encode(rows)
+    file.write(_LENGTH.pack(len(text)) + text)
+
+
+def read_rows(file: BinaryIO) -> Iterator[tuple[Row, ...]]:
+    """The rows of a file, some hundred at a time. Raises InvalidRequest where it is not whole."""
+    while head := file.read(_LENGTH.size):
+        try:
+            yield _decode_rows(file.read(*_LENGTH.unpack(head)))
+        except (struct.error, msgspec.DecodeError) as error:
+            raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error

@@ -1,0 +1,460 @@
+"""One writer among many processes: who finds the lock free leads, the others send to it.
+
+How it works: every process that may write opens a `SharedDoor`. The first command takes the lock
+file `writer.lock`; who gets it opens the registrar and listens on the socket `writer.sock`, who
+does not connects there. When a leader ends, the next command of any other process elects again.
+Commands travel as MessagePack in frames (`perdure.writing.frames`), those of one turn together, and
+so do their answers; identifiers travel as text. A connection counts once the leader has said that
+it is ready. Commands of one connection are answered in the order in which they came, so that a
+follower whose leader stops in good order knows which commands were not taken, and hands those to
+the next leader.
+
+What must stay true: two processes never hold a registrar of one directory; a command whose fate is
+unknown (the leader was killed) is never repeated in secret: the caller is told to repeat it with
+the same idempotency key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from perdure import errors
+from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
+from perdure.ids import Identifier, parse
+from perdure.model import records as model
+from perdure.model.records import Command, Receipt
+from perdure.writing.committer import Committer
+from perdure.writing.door import Arrive, Door, Then, Turn
+from perdure.writing.frames import LARGEST, Frames
+from perdure.writing.registrar import Answer, unspeakable
+
+LOCK = "writer.lock"
+SOCKET = "writer.sock"
+_ELECTION_SECONDS = 10.0
+_READY, _STOPPED = b"ready", b""
+_PATIENCE = struct.pack("ll", 10, 0)  # seconds, microseconds: for a follower that does not read
+_SAME = "all processes of one registry run the same release"
+
+
+# Commands and answers as bytes
+# -----------------------------
+
+_COMMANDS: dict[str, type[Command]] = {
+    kind.__name__: kind
+    for kind in vars(model).values()
+    if isinstance(kind, type) and issubclass(kind, Command)
+}
+_ERRORS: dict[str, type[PerdureError]] = {
+    kind.__name__: kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, PerdureError)
+}
+
+
+# Asked of the classes: to ask a value whether it is an identifier takes long.
+_IDENTIFIERS = {
+    kind: frozenset(one.name for one in msgspec.structs.fields(kind) if one.type is Identifier)
+    for kind in _COMMANDS.values()
+}
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def encode_command(command: Command) -> bytes:
+    """A command as MessagePack, identifiers as canonical text."""
+    kind = type(command)
+    identifiers = _IDENTIFIERS[kind]
+    fields = {
+        name: str(value) if name in identifiers else value
+        for name in kind.__struct_fields__
+        if (value := getattr(command, name)) is not None
+    }
+    return _encode((kind.__name__, fields))
+
+
+def decode_command(frame: bytes) -> Command:
+    """Raises KeyError or msgspec.MsgspecError for what `encode_command` never made."""
+    kind, fields = msgspec.msgpack.decode(frame)
+    return msgspec.convert(fields, _COMMANDS[kind], dec_hook=_read_identifier)
+
+
+def _read_identifier(kind: type, text: Any) -> Any:
+    if kind is Identifier:
+        return parse(text)
+    raise NotImplementedError(kind)
+
+
+def encode_answer(answer: Answer) -> bytes:
+    if isinstance(answer, PerdureError):
+        return _encode((type(answer).__name__, answer.as_dict()))
+    return _encode(("", answer))
+
+
+def decode_answer(frame: bytes) -> Answer:
+    name, fields = msgspec.msgpack.decode(frame)
+    if not name:
+        return msgspec.convert(fields, Receipt)
+    fields.pop("code")
+    return _ERRORS[name](**fields)
+
+
+@contextlib.contextmanager
+def _socket_path(root: Path) -> Iterator[str]:
+    """A short path of the socket: the system allows 107 bytes, and directories may lie deep."""
+    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{fd}/{SOCKET}"
+    finally:
+        os.close(fd)
+
+
+# The leader's side
+# -----------------
+
+
+def _nobody(_: Answer) -> None:
+    """For whom an answer is, the follower knows."""
+
+
+class _Listener:
+    """Takes commands from other processes of this machine and user."""
+
+    def __init__(self, root: Path, committer: Committer) -> None:
+        self._committer = committer
+        self._connections: dict[socket.socket, threading.Thread] = {}
+        self._path = root / SOCKET
+        self._path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with _socket_path(root) as path:
+            self._socket.bind(path)
+        self._path.chmod(0o600)
+        self._socket.listen(128)
+        self._accepting = threading.Thread(
+            target=self._accept, name="perdure-listener", daemon=True
+        )
+        self._accepting.start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _PATIENCE)
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._connections[connection] = thread
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        frames = Frames(connection)
+        answered = threading.Condition()
+        outstanding = 0
+
+        def hand_over(turn: Turn) -> None:
+            nonlocal outstanding
+            if turn:
+                with answered:
+                    outstanding += len(turn)
+                self._committer.enqueue_turn(turn, arrive)
+
+        def arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
+            nonlocal outstanding
+            encoded = [encode_answer(answer) for _, answer in answers]
+            if frames.send(encoded) < len(encoded):
+                # The follower is gone, or does not read; its commands were carried out.
+                with contextlib.suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            with answered:
+                outstanding -= len(encoded)
+                answered.notify_all()
+
+        def wait_until_answered() -> None:
+            with answered:
+                answered.wait_for(lambda: not outstanding)
+
+        frames.send([_READY])
+        with contextlib.suppress(OSError):
+            while some := frames.receive():
+                turn: Turn = []
+                for frame in some:
+                    try:
+                        turn.append((decode_command(frame), _nobody))
+                    except (KeyError, msgspec.MsgspecError) as error:
+                        hand_over(turn)
+                        wait_until_answered()
+                        turn, outstanding = [], 1
+                        refusal = InvalidRequest(what="a command", reason=str(error), rule=_SAME)
+                        arrive([(_nobody, refusal)])
+                hand_over(turn)
+        wait_until_answered()
+        frames.send([_STOPPED])  # in good order: nothing more was taken
+        connection.close()
+        self._connections.pop(connection, None)
+
+    def close(self) -> None:
+        """Takes no more commands, and answers those that were taken."""
+        self._path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
+        self._socket.close()
+        serving = list(self._connections.items())
+        for connection, _ in serving:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)  # what was sent before can still be read
+        for _, thread in serving:
+            thread.join()
+
+
+# A follower's side
+# -----------------
+
+
+class _Link:
+    """A connection to the leader."""
+
+    def __init__(
+        self,
+        connection: socket.socket,
+        frames: Frames,
+        hand_over: Callable[[Turn, Arrive], None],
+    ) -> None:
+        self._connection = connection
+        self._frames = frames
+        self._hand_over = hand_over
+        self._sending = threading.Lock()
+        self._sent: deque[tuple[Command, Then, Arrive]] = deque()
+        self.ended = False
+        self._thread = threading.Thread(target=self._listen, name="perdure-link", daemon=True)
+        self._thread.start()
+
+    def send(self, turn: Turn, arrive: Arrive) -> Turn:
+        """Sends commands; gives those that were not, for which another leader must be found.
+
+        Commands that cannot be sent at all are answered.
+        """
+        frames: list[bytes] = []
+        sendable: Turn = []
+        for command, then in turn:
+            try:
+                frame = encode_command(command)
+            except (UnicodeEncodeError, OverflowError):
+                arrive([(then, unspeakable())])
+                continue
+            if len(frame) > LARGEST:
+                arrive([(then, TooLarge(what="the command", limit=LARGEST))])
+                continue
+            frames.append(frame)
+            sendable.append((command, then))
+        with self._sending:
+            if self.ended:
+                return sendable
+            self._sent += ((command, then, arrive) for command, then in sendable)
+            count = self._frames.send(frames)
+            if count < len(frames):  # what is cut off is not taken, nor is anything after it
+                self.ended = True
+                for _ in frames[count:]:
+                    self._sent.pop()
+            return sendable[count:]
+
+    def _listen(self) -> None:
+        orderly = False
+        try:
+            with contextlib.suppress(OSError):
+                while not orderly and (frames := self._frames.receive()):
+                    orderly = frames[-1] == _STOPPED
+                    self._answer(frames[:-1] if orderly else frames)
+        finally:
+            self._settle(orderly=orderly)
+
+    def _answer(self, frames: list[bytes]) -> None:
+        """Gives the answers to the commands that were sent first, those of one turn together."""
+        pairs = ((*self._sent.popleft()[1:], decode_answer(frame)) for frame in frames)
+        for arrive, some in groupby(pairs, key=itemgetter(1)):
+            arrive([(then, answer) for then, _, answer in some])
+
+    def _settle(self, *, orderly: bool) -> None:
+        """Answers what the leader has not answered, or has the next one do it."""
+        with self._sending:
+            self.ended = True
+            rest = list(self._sent)
+            self._sent.clear()
+        self._connection.close()
+        for command, then, arrive in rest:
+            if orderly:
+                self._hand_over([(command, then)], arrive)
+            else:
+                unknown = Unavailable(
+                    what="the outcome of this write",
+                    reason="the writing process ended before it answered; repeat the request"
+                    " with the same idempotency key",
+                )
+                arrive([(then, unknown)])
+
+    def close(self) -> None:
+        """Waits for the answers that are missing."""
+        with self._sending, contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR if self._sent else socket.SHUT_RDWR)
+        self._thread.join()
+
+
+# The door
+# --------
+
+
+class SharedDoor(Door):
+    """The write door of a registry directory, whichever process holds it.
+
+    `lead` opens the committer; it is called only by who holds the lock.
+    """
+
+    def __init__(self, root: Path, lead: Callable[[], Committer]) -> None:
+        super().__init__()
+        self._root = root
+        self._lead = lead
+        self._electing = threading.Lock()
+        self._closed = False
+        self._committer: Committer | None = None
+        self._listener: _Listener | None = None
+        self._link: _Link | None = None
+        self._lock_fd = -1
+
+    @property
+    def committer(self) -> Committer | None:
+        """The committer, where this process leads."""
+        return self._committer
+
+    @property
+    def broken(self) -> PerdureError | None:
+        return self._committer.broken if self._committer else None
+
+    @property
+    def is_open(self) -> bool:
+        return self._committer is not None or (self._link is not None and not self._link.ended)
+
+    def execute(self, command: Command) -> Receipt:
+        if self._committer is None:
+            self.elect()
+        if self._committer is not None:
+            return self._committer.execute(command)
+        return super().execute(command)
+
+    def submit(self, command: Command) -> asyncio.Future[Receipt]:
+        if self.is_open:
+            return super().submit(command)
+        return asyncio.ensure_future(self._elect_and_submit(command))
+
+    async def _elect_and_submit(self, command: Command) -> Receipt:
+        await asyncio.to_thread(self.elect)  # may have to wait for a leader that is ending
+        return await super().submit(command)
+
+    def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
+        while turn:
+            if self._committer is not None:
+                return self._committer.enqueue_turn(turn, arrive)
+            try:
+                if self._link is not None:
+                    turn = self._link.send(turn, arrive)
+                if turn:
+                    self.elect()
+            except PerdureError as error:
+                return arrive([(then, error) for _, then in turn])
+        return None
+
+    def elect(self) -> None:
+        """Becomes the leader or finds it.
+
+        Raises Unavailable after ten seconds without either, and what opening the registry raises.
+        """
+        deadline = time.monotonic() + _ELECTION_SECONDS
+        with self._electing:
+            while self._committer is None and (self._link is None or self._link.ended):
+                if self._closed:
+                    raise Unavailable(what="the write door", reason="this process is stopping")
+                if self._take_lock():
+                    self._become_leader()
+                elif not self._connect():
+                    if time.monotonic() > deadline:
+                        raise Unavailable(
+                            what="the write door",
+                            reason=f"no writer answers at {self._root / SOCKET}",
+                        )
+                    time.sleep(0.01)
+
+    def _take_lock(self) -> bool:
+        path = self._root / LOCK
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            reason = f"{path}: {error.strerror}"
+            raise Unavailable(what="the write door", reason=reason) from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._lock_fd = fd
+        return True
+
+    def _become_leader(self) -> None:
+        with contextlib.ExitStack() as opened:
+            opened.callback(self._unlock)
+            committer = self._lead()
+            opened.callback(committer.close)
+            try:
+                self._listener = _Listener(self._root, committer)
+            except OSError as error:
+                raise Unavailable(what="the write door", reason=str(error)) from error
+            opened.pop_all()
+        self._committer = committer
+
+    def _unlock(self) -> None:
+        fcntl.flock(self._lock_fd, fcntl.LOCK_UN)  # a forked child may hold the file open, too
+        os.close(self._lock_fd)
+        self._lock_fd = -1
+
+    def _connect(self) -> bool:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        frames = Frames(connection)
+        try:
+            connection.settimeout(_ELECTION_SECONDS)
+            with _socket_path(self._root) as path:
+                connection.connect(path)
+            ready = frames.receive() == [_READY]  # and it does not stop already
+            connection.settimeout(None)
+        except OSError:
+            ready = False
+        if not ready:
+            connection.close()
+            return False
+        self._link = _Link(connection, frames, self.enqueue_turn)
+        return True
+
+    def close(self) -> None:
+        """Answers what was accepted; a leader gives the lock to the next process."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._electing:
+            listener, committer, link = self._listener, self._committer, self._link
+        if listener:
+            listener.close()
+        if committer:
+            committer.close()
+            self._unlock()
+        if link:
+            link.close()

@@ -1,0 +1,556 @@
+"""The write door: carries out commands, many in one durable step.
+
+How it works: `execute` takes the commands that wait, plans each with `perdure.policy.rules`,
+collects what they change in the ledger and writes it all at once. A command that is refused spoils
+nothing for the others; a disk that fails takes the whole batch back.
+
+What must stay true: there is one registrar per registry, in the process that holds the write lock,
+used by one thread at a time; a receipt is given only for what a power cut cannot undo.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from perdure.errors import (
+    Conflict,
+    InvalidRequest,
+    NotFound,
+    PerdureError,
+    StorageFailed,
+    Unauthenticated,
+    Unavailable,
+    UnknownAuthority,
+)
+from perdure.fetching.addresses import networks
+from perdure.ids import Identifier, ark, pdi, urn1993
+from perdure.ids.pdi import Pdi
+from perdure.model.records import (
+    Alias,
+    Assign,
+    Bind,
+    Break,
+    Claim,
+    Command,
+    Commit,
+    Content,
+    Describe,
+    Load,
+    Mint,
+    Outcome,
+    Proposal,
+    Receipt,
+    Record,
+    Register,
+    Relocate,
+    SaveToken,
+    Tombstone,
+    Withdraw,
+)
+from perdure.policy import binding, moves, naming, private_locations, rights, rules
+from perdure.policy.handles import changes
+from perdure.policy.handles.names import home
+from perdure.policy.moves import Move
+from perdure.settings import Settings
+from perdure.storage.sqlite.records import storage_errors
+from perdure.writing import numbering
+from perdure.writing.ledger import Ledger
+from perdure.writing.load import Check, load
+
+ANSWERS_KEPT = timedelta(days=30)
+"""How long an idempotency key is remembered."""
+_BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
+_RANDOM_LENGTH = 9  # 29^9 strings: 14 million million
+
+_log = logging.getLogger(__name__)
+_encode = msgspec.json.Encoder().encode
+_decode_receipt = msgspec.json.Decoder(Receipt).decode
+
+Answer = Receipt | PerdureError
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def timestamp(moment: datetime) -> str:
+    """`2026-11-21T01:02:03Z`, as everything kept is dated; of a moment in UTC."""
+    return f"{moment.isoformat(timespec='seconds')[:19]}Z"  # strftime takes six times as long
+
+
+class Registrar:
+    """Carries out commands on one registry directory. Opening it recovers it."""
+
+    def __init__(
+        self, root: Path, settings: Settings, *, clock: Callable[[], datetime] = utc_now
+    ) -> None:
+        self._settings = settings
+        self._networks = networks(settings.private_networks)
+        self._clock = clock
+        self._day = ""
+        self._spooled: list[Content] = []
+        """Files that were handed over with commands of this batch: they are kept or dropped."""
+        now = clock()
+        with storage_errors("the registry"), ExitStack() as opened:
+            ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
+            opened.callback(ledger.close)
+            ledger.store.begin()
+            ledger.merge_staged()
+            ledger.store.forget_answers(timestamp(now - ANSWERS_KEPT))
+            ledger.store.commit()
+            opened.pop_all()
+        self._ledger = ledger
+
+    def execute(self, commands: Sequence[Command]) -> Sequence[Answer]:
+        """Carries out commands in order; gives a receipt or an error for each.
+
+        When it returns, everything that has a receipt is durable.
+        """
+        ledger = self._ledger
+        if ledger.broken:
+            return [ledger.broken] * len(commands)
+        now = timestamp(self._clock())
+        self._day = now[:10].replace("-", "/")
+        self._spooled.clear()
+        try:
+            ledger.begin(now)
+            answers = self._answers(commands)
+            ledger.write()
+        except Exception as error:  # whatever it is: everybody who waits gets an answer
+            return self._undone(commands, error)
+        ledger.discard(self._spooled)
+        ledger.tidy()
+        return answers
+
+    def _undone(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
+        """Takes a batch back. A command that trips over a mistake of ours does not take the others
+        along."""
+        failure = self._ledger.undo(error)
+        if failure is None and len(commands) > 1:
+            return [self.execute((command,))[0] for command in commands]
+        for command in commands:
+            self._ledger.discard(_contents(command))
+        if failure is not None:
+            return [failure] * len(commands)
+        if isinstance(error, (UnicodeEncodeError, OverflowError)):
+            return [unspeakable()]
+        _log.error("command failed", exc_info=error)
+        return [Unavailable(what="this write", reason=f"{type(error).__name__}: {error}")]
+
+    @property
+    def broken(self) -> StorageFailed | None:
+        """Why nothing is accepted any more; None while all is well."""
+        return self._ledger.broken
+
+    def sealable(self) -> list[int]:
+        """Segments that are complete and no OCFL objects yet."""
+        return self._ledger.sealable(timestamp(self._clock()))
+
+    def close(self) -> None:
+        self._ledger.close()
+
+    def _answers(self, commands: Sequence[Command]) -> Sequence[Answer]:
+        """One for each, in order; mints that need nothing but numbers get them all at once."""
+        in_common = partial(numbering.in_common, self._settings.series)
+        if len(commands) == commands.count(commands[0]):  # of names alone that is the usual batch
+            return self._together(in_common(commands[0]), commands)
+        answers: list[Answer] = []
+        for common, some in groupby(commands, key=in_common):
+            answers += self._together(common, list(some))
+        return answers
+
+    def _together(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
+        """What commands are answered that have this in common."""
+        if common is None:
+            return [self._answer(command) for command in run]
+        ledger, owned, day = self._ledger, self._settings.series, self._day
+        try:
+            if isinstance(common, Mint):
+                return numbering.reserve(ledger, common, len(run), owned=owned, day=day)
+            return numbering.mint(ledger, common, cast("Sequence[Mint]", run), owned=owned, day=day)
+        except PerdureError as error:
+            if len(run) == 1:
+                return [error]
+            return [self._together(common, (one,))[0] for one in run]  # some may get a number yet
+
+    def _answer(self, command: Command) -> Answer:
+        try:
+            return self._carry_out(command)
+        except PerdureError as error:
+            return error
+        finally:
+            self._spooled += (one for one in _contents(command) if one.spooled is not None)
+
+    def _carry_out(self, command: Command) -> Receipt:
+        check = None
+        if self._settings.private_locations == "refuse":
+            private_locations.check(private_locations.of_command(command), self._networks)
+            check = self._check_public
+        if command.once is None:
+            return self._do(command, check)
+        return self._once(command, command.once, check)
+
+    def _do(self, command: Command, check: Check | None) -> Receipt:
+        match command:
+            case Mint():
+                return self._mint(command)
+            case Commit():
+                return self._commit(command)
+            case Register():
+                return self._register(command)
+            case Bind():
+                return self._bind(command)
+            case Relocate():
+                return self._relocate(command)
+            case Break():
+                return self._break(command)
+            case Alias():
+                return self._alias(command)
+            case Describe():
+                return self._describe(command)
+            case Assign():
+                return self._assign(command)
+            case Withdraw():
+                return self._withdraw(command)
+            case Load():
+                return load(self._ledger, command, check=check)
+            case SaveToken():
+                return self._save_token(command)
+            case Claim():
+                return self._claim(command)
+        raise TypeError(f"no command: {type(command).__name__}")
+
+    def _check_public(self, record: Record) -> None:
+        """Raises InvalidRequest where readers of it would be sent to a private network."""
+        private_locations.check(private_locations.of_record(record), self._networks)
+
+    # Carrying out
+    # ------------
+
+    def _mint(self, command: Mint) -> Receipt:
+        if command.authority in self._settings.series and command.uid is None:
+            return self._mint_serial(command)
+        identifier = self._name(command)
+        if self._ledger.record(identifier.key) is not None:
+            raise Conflict(
+                identifier=str(identifier),
+                reason="it is taken, and no name is reused",
+                current=None,
+            )
+        return self._create(identifier, command, format=command.format)
+
+    def _mint_serial(self, command: Mint) -> Receipt:
+        """The next number of a series today. It is used up only once nothing can fail any more."""
+        rules.check_series(command.authority, self._settings.series)
+        serials = self._ledger.serials(command.authority, self._day)
+        ((stem,), _) = serials.following()
+        format = command.contents[0].format if command.contents else command.format
+        name = pdi.parse(f"{stem}.{naming.canonical_format(format)}.1")
+        receipt = self._create(name, command, format=format)
+        serials.use()
+        return receipt
+
+    def _register(self, command: Register) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        if record is not None:
+            rules.check_revision(identifier, record, command.expect)
+            return self._add_to(identifier, record, command)
+        self._check_turn(identifier)
+        self._ledger.recount_serials()
+        _, format = naming.wanted(identifier)
+        return self._create(identifier, command, format=format or "")
+
+    def _create(self, identifier: Identifier, command: Mint | Register, *, format: str) -> Receipt:
+        version = naming.wanted(identifier)[0] or 1
+        record = Record(
+            name=naming.spelled(identifier),
+            at=self._ledger.now,
+            by=command.by,
+            minted=format if version == 1 and not command.contents else "",
+            metadata=command.metadata,
+        )
+        if command.locations:
+            record, _ = binding.bind(identifier, record, command.locations)
+        if command.contents:
+            contents = rules.checked_contents(identifier, command.contents)
+            plan = rules.plan_version(identifier, record, contents, version)
+            record = self._with_bytes(identifier, record, plan)
+            format = plan.fresh[0].format
+        self._ledger.add(identifier.key, record)
+        name = identifier
+        if format and naming.wanted(identifier) != (version, format):
+            name = naming.qualified(identifier, version, format)
+        return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
+
+    def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
+        """What a registration brings for an identifier that is known already."""
+        changed, outcome = record, Outcome.UNCHANGED
+        if command.locations:
+            changed, outcome = binding.bind(identifier, record, command.locations)
+        if command.contents:
+            number = (
+                naming.wanted(identifier)[0] or 1
+            )  # which may leave a gap: it came from elsewhere
+            contents = rules.checked_contents(identifier, command.contents)
+            plan = rules.plan_version(identifier, changed, contents, number)
+            if plan.fresh:
+                changed = self._with_bytes(identifier, changed, plan)
+                outcome = Outcome.CREATED
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _commit(self, command: Commit) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        plan = rules.plan_commit(identifier, record, command.contents, command.version)
+        changed, outcome = record, Outcome.UNCHANGED
+        if plan.fresh:
+            changed = self._with_bytes(identifier, record, plan)
+            outcome = Outcome.CREATED
+        name = naming.qualified(identifier, plan.version, command.contents[0].format)
+        receipt = self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return msgspec.structs.replace(receipt, identifier=str(name))
+
+    def _bind(self, command: Bind) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        if record is None and command.register:
+            registration = Register(
+                by=command.by, identifier=identifier, locations=command.locations
+            )
+            return self._register(registration)
+        record = rules.known(identifier, record)
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = binding.bind(identifier, record, command.locations)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _relocate(self, command: Relocate) -> Receipt:
+        rows = tuple(Move(source=source, target=target) for source, target in command.moves)
+        moves.check(rows)
+        plan: list[tuple[Identifier, Record, Record]] = []
+        for key, revision in command.keys:  # all are looked at before one is changed
+            record = self._ledger.record(key)
+            if record is None:
+                raise NotFound(identifier=key)
+            identifier = naming.identify(key, record)
+            rules.check_revision(identifier, record, revision)
+            changed, _ = moves.moved(record, rows)
+            binding.checked(changed.locations)
+            plan.append((identifier, record, changed))
+        for identifier, record, changed in plan:
+            self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+        return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
+
+    def _break(self, command: Break) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        location = binding.find_location(identifier, record, command.uri)
+        plan = binding.plan_break(identifier, record, location, command.content)
+        changed = record
+        if plan and plan.fresh:
+            changed = self._with_bytes(identifier, record, plan)
+        changed = binding.broken(changed, location, command.by, self._ledger.now)
+        return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+
+    def _alias(self, command: Alias) -> Receipt:
+        identifier, other = naming.bindable(command.identifier), naming.bindable(command.other)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = binding.alias(identifier, record, other)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _describe(self, command: Describe) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        changed, outcome = rules.describe(record, command.about, command.attached)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _assign(self, command: Assign) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = self._ledger.record(identifier.key)
+        now = self._ledger.now
+        if record is None:
+            rules.check_unknown(identifier, command.expect)
+            self._check_turn(identifier)
+            empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
+            record, _ = changes.assign(identifier, empty, command.values or (), now, command.by)
+            self._ledger.recount_serials()
+            self._ledger.add(identifier.key, record)
+            return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
+        rules.check_revision(identifier, record, command.expect)
+        mutable = changes.is_mutable(home(identifier), self._settings.mutable_prefixes)
+        if command.values is None:
+            if not mutable:
+                raise changes.undeletable(identifier)
+            changed, outcome = changes.deleted(identifier, record, now, command.by), Outcome.CHANGED
+        elif mutable and changes.is_deleted(record):
+            changed, _ = changes.assign(
+                identifier, changes.anew(record), command.values, now, command.by
+            )
+            outcome = Outcome.CREATED
+        else:
+            changed, outcome = changes.assign(identifier, record, command.values, now, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _withdraw(self, command: Withdraw) -> Receipt:
+        identifier = naming.bindable(command.identifier)
+        record = rules.known(identifier, self._ledger.record(identifier.key))
+        rules.check_revision(identifier, record, command.expect)
+        tombstone = Tombstone(reason=command.reason, at=self._ledger.now, by=command.by)
+        named = naming.wanted(identifier)[0]
+        version = named if command.version is None else command.version
+        first = rules.seconded(record, version, command.by)
+        if first is not None:
+            by = f"{first.by}, {command.by}"
+            tombstone = Tombstone(reason=first.reason, at=self._ledger.now, by=by)
+        changed, outcome = rules.withdraw(identifier, record, tombstone, version)
+        if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
+            proposal = Proposal(
+                reason=command.reason, at=self._ledger.now, by=command.by, version=version
+            )
+            changed, outcome = rules.proposed(record, proposal), Outcome.PROPOSED
+        elif outcome is Outcome.CHANGED:
+            changed = msgspec.structs.replace(changed, proposal=None)
+            self._ledger.log_tombstone(identifier, tombstone, version)
+        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+
+    def _claim(self, command: Claim) -> Receipt:
+        store, name = self._ledger.store, f"\t{command.what}"  # no idempotency key has a tab in it
+        if store.answered(command.by, name) is not None:
+            raise Unauthenticated(reason="it was used before: sign each request anew, with a nonce")
+        store.save_answer(command.by, name, "", "", self._ledger.now)
+        return Receipt(outcome=Outcome.CREATED)
+
+    def _save_token(self, command: SaveToken) -> Receipt:
+        token = command.token
+        if not token.revoked:  # whatever it says, it can be made useless
+            rights.check_shape(token)
+        before = self._ledger.store.token_named(token.name)
+        if command.new and before is not None:
+            raise Conflict(
+                identifier=token.name, reason="a token of this name exists", current=None
+            )
+        self._ledger.save_token(token, before, command.by)
+        outcome = Outcome.CREATED if before is None else Outcome.CHANGED
+        return Receipt(outcome=outcome, identifier=token.name)
+
+    def _with_bytes(self, identifier: Identifier, record: Record, plan: rules.Plan) -> Record:
+        self._ledger.check_spooled(plan.fresh)
+        added = tuple(
+            self._ledger.place(
+                str(naming.qualified(identifier, plan.version, content.format)),
+                plan.version,
+                content,
+            )
+            for content in plan.fresh
+        )
+        return rules.with_representations(record, plan.version, added, self._ledger.now)
+
+    # Names
+    # -----
+
+    def _check_turn(self, identifier: Identifier) -> None:
+        """Raises InvalidRequest for a new name that the counter of a series has yet to reach."""
+        if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
+            rules.check_day(identifier, self._day)
+            if identifier.date == self._day:
+                last = self._ledger.serials(identifier.series, self._day).last
+                rules.check_serial(identifier, self._day, last)
+
+    def _name(self, command: Mint) -> Identifier:
+        """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""
+        authority = command.authority
+        if authority in self._settings.series:
+            rules.check_series(authority, self._settings.series)
+            rules.check_unique_id(str(command.uid))
+            uid = Pdi.encapsulate(str(command.uid))
+            asked = command.contents[0].format if command.contents else command.format
+            format = naming.canonical_format(asked)
+            return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
+        if authority in self._settings.shoulders:
+            return self._fresh(command, lambda text: ark.parse(_with_check(f"{authority}{text}")))
+        if authority in self._settings.naming_authorities:
+            return self._fresh(command, lambda text: urn1993.parse(f"URN:{authority}::{text}:::"))
+        owned = self._settings
+        raise UnknownAuthority(
+            authority=authority, known=(*owned.series, *owned.shoulders, *owned.naming_authorities)
+        )
+
+    def _fresh(self, command: Mint, spell: Callable[[str], Identifier]) -> Identifier:
+        if command.uid is not None:
+            rules.check_not_empty(command.uid)
+            return spell(command.uid)
+        while True:
+            text = "".join(secrets.choice(_BETANUMERIC) for _ in range(_RANDOM_LENGTH))
+            identifier = spell(text)
+            if self._ledger.record(identifier.key) is None:
+                return identifier
+
+    # Idempotency
+    # -----------
+
+    def _once(self, command: Command, once: str, check: Check | None) -> Receipt:
+        """Answers a repeated request with the receipt of the first one."""
+        request = fingerprint(command)
+        earlier = self._ledger.store.answered(command.by, once)
+        if earlier is not None:
+            if earlier[0] != request:
+                raise InvalidRequest(
+                    what=f"idempotency key {once[:100]!a}",
+                    reason="it was used for another request",
+                    rule=None,
+                )
+            return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
+        receipt = self._do(command, check)
+        self._ledger.store.save_answer(
+            command.by, once, request, _encode(receipt).decode(), self._ledger.now
+        )
+        return receipt
+
+
+def _contents(command: Command) -> tuple[Content, ...]:
+    match command:
+        case Mint() | Commit() | Register():
+            return command.contents
+        case Break(content=Content() as content):
+            return (content,)
+    return ()
+
+
+def unspeakable() -> InvalidRequest:
+    """What to answer to a value that can be neither kept nor sent."""
+    reason = "it has characters that no encoding can carry, or a number beyond 64 bits"
+    return InvalidRequest(what="this write", reason=reason, rule=None)
+
+
+def fingerprint(command: Command) -> str:
+    """SHA-256 over all that makes two commands the same request; bytes by their digest.
+
+    What state the sender expected is no part of it: a repetition meets another one.
+    """
+    seen = [type(command).__name__]
+    for name in command.__struct_fields__:
+        if name in ("content", "contents"):
+            seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in _contents(command))
+        elif name not in ("expect", "once"):
+            seen.append(f"{name}={getattr(command, name)}")
+    seen.append(f"once={command.once}")  # last, as in the fingerprints that lie on disk
+    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
+
+
+def _with_check(name: str) -> str:
+    return f"ark:{name}{ark.check_character(name)}"
