@@ -14,7 +14,8 @@ from typing import NoReturn
 
 from benchmarks import fixture
 from benchmarks.measure import Ratio
-from perdure.model.records import SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
 from perdure.policy.tokens import new_token
 from perdure.registry import Registry, initialise
 from perdure.server.common import auth

@@ -19,7 +19,7 @@ from benchmarks.measure import Ratio, compare, show
 from benchmarks.servers import Server, perdure
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
-from perdure.model.records import Content, Mint
+from perdure.model.commands import Content, Mint
 from perdure.registry import Registry, initialise
 
 _MEMBERS = 10_000

@@ -11,7 +11,8 @@ from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.servers import Server, nginx, perdure, rounds, wrk
 from perdure.ids import parse
-from perdure.model.records import Assign, Value
+from perdure.model.commands import Assign
+from perdure.model.records import Value
 from perdure.registry import Registry, initialise
 
 _COUNT = 20_000

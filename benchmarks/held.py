@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.servers import Server, nginx, perdure, rounds, wrk
-from perdure.model.records import Mint
+from perdure.model.commands import Mint
 from perdure.registry import Registry, initialise
 
 _SIZE = 2_000_000_000  # bytes

@@ -7,7 +7,8 @@ import shutil
 from benchmarks import fixture, loading
 from benchmarks.measure import Ratio, compare
 from perdure.ids import pdi
-from perdure.model.records import Bind, Location
+from perdure.model.commands import Bind
+from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 
 _MONTH = f"pdi://{fixture.SERIES}/1993/02/"

@@ -25,7 +25,8 @@ from perdure.metadata.citing import cite
 from perdure.metadata.csl import item
 from perdure.metadata.port import Described
 from perdure.model.about import About, Agent, Code, Publisher, Rights, Subject, Text, When
-from perdure.model.records import Describe, Mint, Receipt, Record
+from perdure.model.commands import Describe, Mint, Receipt
+from perdure.model.records import Record
 from perdure.registry import Registry, initialise
 
 _RECORDS = 200

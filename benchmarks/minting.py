@@ -24,7 +24,7 @@ import uvloop
 from benchmarks import fixture
 from benchmarks.measure import Ratio
 from benchmarks.servers import on_one_core
-from perdure.model.records import Content, Mint, Receipt
+from perdure.model.commands import Content, Mint, Receipt
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.spool import content
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perdure.ids import parse
-from perdure.model.records import Query, Redirect
+from perdure.model.queries import Query, Redirect
 from perdure.registry import Registry
 
 _registry = Registry(Path(os.environ["PERDURE_REGISTRY"]))

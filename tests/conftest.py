@@ -22,21 +22,19 @@ from typing import Any
 import pytest
 
 from perdure.ids import Identifier, parse
-from perdure.model.records import (
+from perdure.model.commands import (
     Alias,
     Bind,
     Break,
     Commit,
     Content,
-    Location,
     Mint,
-    Query,
     Receipt,
-    Record,
     Register,
-    Step,
     Withdraw,
 )
+from perdure.model.queries import Query, Step
+from perdure.model.records import Location, Record
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.spool import content
 from perdure.upkeep import audit

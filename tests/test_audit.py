@@ -13,7 +13,8 @@ from tests.conftest import AUTHORITY, SERIES, SHOULDER, TODAY, Desk, html, large
 
 from perdure.errors import Corrupt
 from perdure.ids import pdi
-from perdure.model.records import Fetch, Finding, Gone, Query, Version
+from perdure.model.queries import Fetch, Finding, Gone, Query
+from perdure.model.records import Version
 from perdure.policy.naming import identify
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl

@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.model import stored
-from perdure.model.records import (
-    Choices,
-    Description,
-    Location,
-    Preference,
-    Query,
-    Record,
-    Redirect,
-    Want,
-)
+from perdure.model.queries import Choices, Description, Preference, Query, Redirect, Want
+from perdure.model.records import Location, Record
 from perdure.policy.binding import checked
 from perdure.policy.decide import decide, depends_on_reader
 

@@ -11,7 +11,7 @@ from tests.conftest import SERIES, TODAY, Clock, text
 
 from perdure import settings
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
-from perdure.model.records import Command, Mint, Receipt
+from perdure.model.commands import Command, Mint, Receipt
 from perdure.writing.committer import LARGEST_BATCH, Committer
 from perdure.writing.door import Then
 from perdure.writing.registrar import Answer, Registrar

@@ -11,22 +11,17 @@ from hypothesis import strategies as st
 
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import parse
-from perdure.model.records import (
+from perdure.model.queries import (
     Choices,
     Description,
     Fetch,
     Gone,
-    Location,
     Preference,
     Query,
-    Record,
     Redirect,
-    Representation,
-    Tombstone,
-    Value,
-    Version,
     Want,
 )
+from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
 from perdure.policy.decide import decide, language_quality, media_quality
 from perdure.policy.naming import wanted
 

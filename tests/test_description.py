@@ -30,7 +30,7 @@ from perdure.model.about import (
     of_pairs,
     person,
 )
-from perdure.model.records import Describe, Outcome
+from perdure.model.commands import Describe, Outcome
 from perdure.registry import Registry, initialise
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.writing import peers

@@ -18,22 +18,20 @@ from tests.conftest import SERIES, Clock, in_memory, large, sha512, text
 
 from perdure.errors import Conflict, NoSuchVersion, PerdureError
 from perdure.ids import parse, pdi
-from perdure.model.records import (
+from perdure.model.commands import (
     Alias,
     Bind,
     Break,
     Command,
     Commit,
     Content,
-    Fetch,
-    Gone,
-    Location,
     Mint,
     Outcome,
-    Query,
     Receipt,
     Withdraw,
 )
+from perdure.model.queries import Fetch, Gone, Query
+from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 
 FORMATS = ("text", "html")

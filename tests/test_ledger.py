@@ -12,7 +12,9 @@ from tests.conftest import TODAY, Desk, large, text
 
 from perdure.errors import Corrupt, Unavailable
 from perdure.ids import parse
-from perdure.model.records import Fetch, Load, Location, Record, Row
+from perdure.model.commands import Load, Row
+from perdure.model.queries import Fetch
+from perdure.model.records import Location, Record
 from perdure.storage.segments.spool import HEAD_ROOM
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.references import reference_hash

@@ -13,20 +13,8 @@ from msgspec.structs import replace
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.model import stored
-from perdure.model.records import (
-    Content,
-    Load,
-    Location,
-    Mint,
-    Outcome,
-    Record,
-    Register,
-    Representation,
-    Row,
-    Tombstone,
-    Version,
-    Withdraw,
-)
+from perdure.model.commands import Content, Load, Mint, Outcome, Register, Row, Withdraw
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.spool import content

@@ -22,23 +22,22 @@ from tests.crash.worker import body
 from perdure import errors
 from perdure.errors import InvalidRequest, PerdureError, Unavailable
 from perdure.ids import parse
-from perdure.model.records import (
+from perdure.model.commands import (
     Alias,
     Bind,
     Break,
     Command,
     Commit,
     Load,
-    Location,
     Mint,
     Outcome,
     Receipt,
     Register,
     Row,
     SaveToken,
-    Token,
     Withdraw,
 )
+from perdure.model.records import Location, Token
 from perdure.registry import Registry
 from perdure.writing.peers import (
     LOCK,

@@ -35,26 +35,20 @@ from perdure.errors import (
 )
 from perdure.ids import ark, parse
 from perdure.ids.ark import Ark
-from perdure.model.records import (
+from perdure.model.commands import (
     Assign,
     Bind,
     Break,
     Commit,
-    Description,
-    Fetch,
-    Gone,
-    Location,
     Mint,
     Outcome,
     Receipt,
-    Record,
-    Redirect,
     Register,
-    Representation,
     SaveToken,
-    Token,
     Withdraw,
 )
+from perdure.model.queries import Description, Fetch, Gone, Redirect
+from perdure.model.records import Location, Record, Representation, Token
 from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import Segments

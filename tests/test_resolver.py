@@ -14,7 +14,8 @@ from tests.conftest import SERIES, TODAY, Desk, html, in_memory, names, text
 from perdure.errors import InvalidRequest
 from perdure.ids import parse, pdi
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Commit, Location, Mint, Register
+from perdure.model.commands import Commit, Mint, Register
+from perdure.model.records import Location
 from perdure.reading.resolver import Resolver
 from perdure.registry import Registry
 

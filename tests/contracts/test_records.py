@@ -14,7 +14,8 @@ import pytest
 from tests.conftest import SERIES, TODAY, Desk, sha512, text
 
 from perdure.ids import parse
-from perdure.model.records import Location, SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Location, Token
 from perdure.storage.ports import Records
 from perdure.storage.sqlite import records as sqlite
 from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter

@@ -20,7 +20,7 @@ from tests.crash.worker import body, mint
 
 from perdure.errors import StorageFailed
 from perdure.ids import parse
-from perdure.model.records import Mint
+from perdure.model.commands import Mint
 from perdure.registry import Registry, initialise
 from perdure.upkeep import audit
 

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Fetch, Query
+from perdure.model.queries import Fetch, Query
 from perdure.registry import Registry
 from perdure.upkeep import audit
 

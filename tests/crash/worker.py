@@ -23,7 +23,7 @@ from typing import Any
 
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.model.records import Commit, Content, Mint
+from perdure.model.commands import Commit, Content, Mint
 from perdure.registry import Registry
 from perdure.storage.segments.spool import content
 

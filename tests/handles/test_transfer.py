@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.conftest import SERIES, Clock, Desk
 
 from perdure.ids import parse
-from perdure.model.records import Assign, Value
+from perdure.model.commands import Assign
+from perdure.model.records import Value
 from perdure.policy.handles import sealing
 from perdure.policy.handles.values import values_of
 from perdure.registry import initialise

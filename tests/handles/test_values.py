@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from perdure.errors import Conflict, InvalidRequest, TooLarge
 from perdure.ids import parse
-from perdure.model.records import Location, Outcome, Record, Value
+from perdure.model.commands import Outcome
+from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import changes, values
 from perdure.policy.handles.values import read, values_of, written
 

@@ -13,7 +13,8 @@ from tests.linkcheck.conftest import World
 
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
-from perdure.model.records import Assign, Location, Value
+from perdure.model.commands import Assign
+from perdure.model.records import Location, Value
 from perdure.upkeep.linkcheck import Links, Verdict, scheduling
 from perdure.upkeep.linkcheck.state import is_taken
 from perdure.upkeep.transfer.blocks import Fault

@@ -23,17 +23,8 @@ from typing import Any
 from tests.server.conftest import Answer, parse_answers
 
 from perdure.ids import parse
-from perdure.model.records import (
-    Bind,
-    Command,
-    Commit,
-    Content,
-    Location,
-    Mint,
-    Receipt,
-    SaveToken,
-    Token,
-)
+from perdure.model.commands import Bind, Command, Commit, Content, Mint, Receipt, SaveToken
+from perdure.model.records import Location, Token
 from perdure.policy.rights import OPERATIONS
 from perdure.policy.tokens import new_token
 from perdure.registry import Registry, initialise

@@ -7,7 +7,8 @@ from typing import cast
 
 import msgspec
 
-from perdure.model.records import SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
 from perdure.registry import Registry, initialise
 from perdure.server.common.bearers import Bearers
 from perdure.storage.generation import Generation

@@ -11,7 +11,8 @@ import pytest
 from tests.server.deployment import Deployment, deployed
 
 from perdure.ids import parse
-from perdure.model.records import Location, Register
+from perdure.model.commands import Register
+from perdure.model.records import Location
 from perdure.upkeep.linkcheck import Finding, Links, Verdict
 from perdure.upkeep.linkcheck.state import Bound
 from perdure.upkeep.linkcheck.verdict import Expected

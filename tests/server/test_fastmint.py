@@ -13,7 +13,8 @@ import pytest
 from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, today
 
-from perdure.model.records import SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
 from perdure.policy.tokens import new_token
 
 MINT = f"/pdi://{SERIES}/"

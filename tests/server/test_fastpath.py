@@ -16,18 +16,9 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.ids.pdi import plain_key
 from perdure.model import stored
-from perdure.model.records import (
-    Bind,
-    Break,
-    Location,
-    Query,
-    Record,
-    Redirect,
-    Representation,
-    Tombstone,
-    Version,
-    Withdraw,
-)
+from perdure.model.commands import Bind, Break, Withdraw
+from perdure.model.queries import Query, Redirect
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.decide import decide
 from perdure.server.fast.path import only_uri
 

@@ -19,7 +19,8 @@ from tests.server.conftest import Answer
 from tests.server.deployment import SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.records import Assign, Location, Value, Withdraw
+from perdure.model.commands import Assign, Withdraw
+from perdure.model.records import Location, Value
 from perdure.registry import initialise
 
 PREFIX = "21.T14999"

@@ -23,7 +23,7 @@ from tests.server.conftest import Answer, parse_answers, received
 from tests.server.deployment import Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model.records import Withdraw
+from perdure.model.commands import Withdraw
 from perdure.storage.segments.directory import segment_path
 
 LETTER = b"To whom it may concern.\r\n"

@@ -17,7 +17,8 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
 from perdure.model.about import About, Agent, Code, Relation, Rights, Text, person
-from perdure.model.records import Alias, Describe, Location, Register, Withdraw
+from perdure.model.commands import Alias, Describe, Register, Withdraw
+from perdure.model.records import Location
 
 PEERS = Path(__file__).parents[2] / ".peers" / "bin"
 NASTY = "</script><script>alert(1)</script> & \"quotes\" 'too' <b>"

@@ -10,7 +10,8 @@ from tests.server.conftest import Answer
 from tests.server.deployment import OTHER_SERIES, SERIES, Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.records import Commit, Location, Register
+from perdure.model.commands import Commit, Register
+from perdure.model.records import Location
 
 DAYS = ("1997/09/01", "1997/09/30", "1997/11/02", "1998/01/01")
 

@@ -12,7 +12,7 @@ from tests.server.deployment import Deployment, deployed, text
 from perdure.ids import parse
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
-from perdure.model.records import Content, Register
+from perdure.model.commands import Content, Register
 from perdure.upkeep.collection import forms
 
 LETTER = b"To whom it may concern\r\n"

@@ -17,7 +17,7 @@ from perdure import metadata
 from perdure.ids import parse
 from perdure.metadata import xml_text
 from perdure.metadata.port import Described
-from perdure.model.records import Describe
+from perdure.model.commands import Describe
 
 TYPES = {
     "datacite": "application/vnd.datacite.datacite+xml",

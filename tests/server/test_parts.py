@@ -30,7 +30,8 @@ from tests.server.deployment import (
 )
 
 from perdure.ids import parse
-from perdure.model.records import Commit, Location, Mint, Register
+from perdure.model.commands import Commit, Mint, Register
+from perdure.model.records import Location
 
 LETTER = b"To whom it may concern:\r\n\r\nThe quick brown fox.\r\n"
 PAGE = b'<html><body><a name="first">One</a><p>Two</p><a name="last">Three</a></body></html>\n'

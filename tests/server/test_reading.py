@@ -12,7 +12,8 @@ import pytest
 from tests.server.deployment import SERIES, Deployment, deployed, resource, text
 
 from perdure.ids import parse
-from perdure.model.records import Alias, Bind, Break, Location, Register, Withdraw
+from perdure.model.commands import Alias, Bind, Break, Register, Withdraw
+from perdure.model.records import Location
 
 PAGE = b"<!DOCTYPE html><p>To whom it may concern.<script>alert(1)</script>"
 

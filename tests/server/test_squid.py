@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from perdure.model.records import Location, Mint
+from perdure.model.commands import Mint
+from perdure.model.records import Location
 from perdure.registry import Registry, initialise
 from perdure.storage.segments.spool import content
 

@@ -16,7 +16,8 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, text
 
 from perdure.ids import parse
-from perdure.model.records import Assign, Register, Value, Withdraw
+from perdure.model.commands import Assign, Register, Withdraw
+from perdure.model.records import Value
 from perdure.registry import initialise
 
 TEMPLATES = (

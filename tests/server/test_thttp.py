@@ -21,7 +21,7 @@ from tests.server.deployment import (
 )
 
 from perdure.ids import parse
-from perdure.model.records import Alias, Register, Withdraw
+from perdure.model.commands import Alias, Register, Withdraw
 
 TEXT, HTML = b"To whom it may concern.\r\n", b"<p>To whom it may concern."
 

@@ -38,7 +38,8 @@ from tests.server.deployment import (
 from perdure.errors import InvalidRequest
 from perdure.ids import parse
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Location, Register, SaveToken, Token, Withdraw
+from perdure.model.commands import Register, SaveToken, Withdraw
+from perdure.model.records import Location, Token
 from perdure.policy.tokens import digest, new_token
 from perdure.server.protocol.head import LONGEST_TARGET
 from perdure.storage.segments.spool import IN_MEMORY

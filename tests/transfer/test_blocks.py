@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.conftest import SERIES
 
 from perdure.errors import Unavailable
-from perdure.model.records import Row
+from perdure.model.commands import Row
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import Block, Fault, Reading, cut, read_blocks, rows_of
 from perdure.upkeep.transfer.rows import Terms

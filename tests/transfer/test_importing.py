@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import SERIES, TODAY, Desk
 
 from perdure.ids import parse
-from perdure.model.records import Load
+from perdure.model.commands import Load
 from perdure.registry import Registry
 from perdure.storage.segments.spool import IN_MEMORY
 from perdure.upkeep.transfer import blocks, importing

@@ -13,7 +13,8 @@ from tests.conftest import TODAY, Desk, html, text
 
 from perdure.errors import Unavailable
 from perdure.ids import parse
-from perdure.model.records import Record, SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Record, Token
 from perdure.registry import Registry
 from perdure.storage.sqlite.records import FILE
 from perdure.upkeep.transfer.exporting import export_lines

@@ -19,7 +19,8 @@ from perdure.errors import (
     UnknownScheme,
 )
 from perdure.model import stored
-from perdure.model.records import Location, Record, Row, Tombstone
+from perdure.model.commands import Row
+from perdure.model.records import Location, Record, Tombstone
 from perdure.storage.sqlite.references import reference_hash
 from perdure.upkeep.transfer.lines import Line, Plain, read_line
 from perdure.upkeep.transfer.rows import Terms, merged, row_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perdure.model.records import Row
+from perdure.model.commands import Row
 from perdure.upkeep.transfer import sorting
 from perdure.upkeep.transfer.sorting import Sorter
 

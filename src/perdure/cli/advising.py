@@ -12,7 +12,8 @@ from pathlib import Path
 
 from perdure.ids import pdi
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Content, Representation
+from perdure.model.commands import Content
+from perdure.model.records import Representation
 from perdure.policy.advice import Advice, Fragment, Name, Slice, advise, names_in
 from perdure.policy.naming import qualified
 from perdure.registry import Registry

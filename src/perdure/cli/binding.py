@@ -62,7 +62,7 @@ def bind(
     where it names them and they are not given.
     """
     from perdure.errors import NotFound
-    from perdure.model.records import Bind
+    from perdure.model.commands import Bind
     from perdure.upkeep.transfer.lines import place
 
     if digest and digest_of:
@@ -115,7 +115,7 @@ def break_(
     Where the content was promised not to change, it must be held here or be given now: what was
     promised once can be had for ever (PDI section 3.6.2).
     """
-    from perdure.model.records import Break
+    from perdure.model.commands import Break
 
     files = () if file is None else (file,)
     with here().registry() as registry:
@@ -143,7 +143,7 @@ def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str |
 @options.expect
 def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None:
     """Say that IDENTIFIER and OTHER name the same resource."""
-    from perdure.model.records import Alias
+    from perdure.model.commands import Alias
 
     with here().registry() as registry:
         command = Alias(identifier=identifier, other=other, expect=expect)
@@ -177,7 +177,8 @@ def withdraw(
     that is withdrawn. Where withdrawal_persons is 2, this proposes it, or carries out what somebody
     else (--by) has proposed.
     """
-    from perdure.model.records import LOCAL, Withdraw
+    from perdure.model.commands import Withdraw
+    from perdure.model.records import LOCAL
 
     with here().registry() as registry:
         command = Withdraw(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypedDict
 import click
 
 if TYPE_CHECKING:
-    from perdure.model.records import Content
+    from perdure.model.commands import Content
     from perdure.registry import Registry
     from perdure.upkeep.transfer.contents import Said
 

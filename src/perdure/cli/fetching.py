@@ -36,7 +36,7 @@ from perdure.errors import (
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
 from perdure.ids.urn import Urn
-from perdure.model.records import (
+from perdure.model.queries import (
     Choices,
     Description,
     Fetch,

@@ -170,7 +170,8 @@ def set_(
 
     from perdure import metadata as formats
     from perdure.metadata import cmdi
-    from perdure.model.records import LOCAL, Describe
+    from perdure.model.commands import Describe
+    from perdure.model.records import LOCAL
     from perdure.policy import rules
 
     data = _read(file)

@@ -13,7 +13,7 @@ from perdure.cli.receipts import answer
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.model.records import Content
+    from perdure.model.commands import Content
     from perdure.registry import Registry
     from perdure.settings import Settings
 
@@ -56,7 +56,8 @@ def mint(
     registry owns but one series, shoulder or authority, it need not be given.
     """
     from perdure.cli import advising
-    from perdure.model.records import Location, Mint
+    from perdure.model.commands import Mint
+    from perdure.model.records import Location
 
     if uid is not None and foreign is not None:
         raise click.UsageError("--uid and --foreign exclude each other")
@@ -139,7 +140,7 @@ def commit(
     that of bytes whose successor is committed, or of what comes next; the format in it must be
     that of a FILE.
     """
-    from perdure.model.records import Commit
+    from perdure.model.commands import Commit
 
     with here().registry() as registry, deposited(registry, files, about) as contents:
         if version is None:

@@ -151,7 +151,7 @@ def prepare(pattern: Pdi | None) -> None:
     time. What cannot be prepared is printed, one line each. Ends with 1 where there is any.
     """
     from perdure.errors import PerdureError
-    from perdure.model.records import Finding
+    from perdure.model.queries import Finding
     from perdure.upkeep import audit
 
     count = problems = 0

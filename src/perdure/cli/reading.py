@@ -162,7 +162,7 @@ def resolve(
     import msgspec
 
     from perdure.cli import archived, fetching, steps
-    from perdure.model.records import Step, Want
+    from perdure.model.queries import Step, Want
 
     with here().registry() as registry:
         pwid = archived.archived(registry, identifier)

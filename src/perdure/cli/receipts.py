@@ -9,14 +9,14 @@ from perdure.cli.command import here
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perdure.model.records import Receipt
+    from perdure.model.commands import Receipt
     from perdure.policy.advice import Advice
 
 
 def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
     """The identifier on stdout; a remark where nothing was written, or only a proposal, and for
     each advice."""
-    from perdure.model.records import Outcome
+    from perdure.model.commands import Outcome
 
     place = here()
     place.answer(

@@ -8,20 +8,8 @@ from typing import Any
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.model.records import (
-    Choices,
-    Description,
-    Fetch,
-    Gone,
-    Location,
-    Record,
-    Redirect,
-    Representation,
-    Step,
-    Tombstone,
-    Version,
-    Want,
-)
+from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step, Want
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 
 Fields = dict[str, Any]
 

@@ -27,7 +27,7 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
     """
     from perdure.cli import fetching
     from perdure.errors import PartNotSupported
-    from perdure.model.records import Redirect, Want
+    from perdure.model.queries import Redirect, Want
     from perdure.policy import templates
     from perdure.policy.decide import decide
     from perdure.policy.unfolding import Unfolding

@@ -80,7 +80,8 @@ def create(
     expires: datetime | None,
 ) -> None:
     """Make a token called NAME and print it, once; only its hash is kept."""
-    from perdure.model.records import SaveToken, Token
+    from perdure.model.commands import SaveToken
+    from perdure.model.records import Token
     from perdure.policy.tokens import digest_of_key, new_token, read_key
     from perdure.writing.registrar import timestamp, utc_now
 
@@ -139,7 +140,7 @@ def revoke(name: str) -> None:
     """Make the token called NAME useless, at once and for ever."""
     import msgspec
 
-    from perdure.model.records import SaveToken
+    from perdure.model.commands import SaveToken
     from perdure.policy.rights import NoSuchToken
     from perdure.writing.registrar import timestamp, utc_now
 

@@ -1,7 +1,8 @@
 """Media types, charsets, and the tokens that stand for them in the format field of a PDI.
 
-How it works: two tables shipped with the package (perdure/formats/data, made by tools/snapshot_iana.py
-from IANA's registries) and two kept by hand are read on first use and never changed after that:
+How it works: two tables shipped with the package (perdure/formats/data, made by
+tools/snapshot_iana.py from IANA's registries) and two kept by hand are read on first use and never
+changed after that:
 
 1. `media-types.txt`: each registered type with its token and its file name extensions;
 2. `charsets.txt`: each registered charset, whether a character may take several bytes in it,

@@ -1,10 +1,9 @@
-"""What perdure keeps and what it is asked: frozen values, with no behaviour but looking things up.
+"""What perdure keeps: frozen values, with no behaviour but looking things up.
 
 A `Record` is all that is promised about one identifier. It holds `Version`s, each with its
 `Representation`s (immutable bytes in one format), `Location`s elsewhere, aliases and, when it was
 withdrawn, a `Tombstone`. A change makes a new revision of the record; the old one goes to the
-history. A write is a value too: one of the `Command`s. A read is a `Query`, answered by a `Step`
-that `perdure.policy.decide` chooses.
+history.
 
 What must stay true: a representation never changes and never leaves its record; the JSON form of
 a record is what lies on disk (`perdure.model.stored`), so fields may be added with a default, never
@@ -14,12 +13,9 @@ Digests are written in lower-case hexadecimal; times are UTC, `2026-11-21T01:02:
 
 from __future__ import annotations
 
-import enum
-
 import msgspec
 
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.about import About, Attachment
 
 LOCAL = "local"
@@ -28,10 +24,6 @@ LOCAL = "local"
 
 class Stored(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
     """A value that lies on disk as JSON, without the fields that have their default."""
-
-
-# What is kept
-# ------------
 
 
 class Tombstone(Stored, frozen=True, kw_only=True):
@@ -181,139 +173,6 @@ class Entry(msgspec.Struct, frozen=True):
     record: Record
 
 
-# Writes
-# ------
-
-
-class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Bytes on their way in, hashed already: in memory, or in a file in `incoming`."""
-
-    format: str
-    media_type: str
-    charset: str | None = None
-    language: str | None = None
-    length: int
-    sha512: str
-    blake3: str
-    data: bytes | None = None
-    spooled: str | None = None
-    """Name of the file in `incoming`, where the bytes were too many for memory."""
-
-
-class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
-    """A write, as a value. `by` names who asks, for the record and the audit trail."""
-
-    by: str = LOCAL
-    once: str | None = None
-    """Idempotency key: the same actor and key get the same answer, and nothing is done twice."""
-
-
-class Mint(Command, frozen=True, kw_only=True, tag="mint"):
-    """Makes a new identifier, with its first bytes or locations or, for a reservation, neither.
-
-    `authority` is a series, an ARK shoulder (`99999/fk4`) or a naming authority (`IANA:42117`).
-    Without `uid` the next serial number (or a fresh opaque string) is taken.
-    """
-
-    authority: str
-    uid: str | None = None
-    """As plain text; it is escaped where its scheme demands it."""
-    format: str = "text"
-    contents: tuple[Content, ...] = ()
-    locations: tuple[Location, ...] = ()
-    metadata: dict[str, str] = {}
-
-
-class Register(Command, frozen=True, kw_only=True, tag="register"):
-    """Takes an identifier that was issued elsewhere or earlier into the registry."""
-
-    identifier: Identifier
-    contents: tuple[Content, ...] = ()
-    locations: tuple[Location, ...] = ()
-    metadata: dict[str, str] = {}
-    expect: int | None = None
-    """The revision that the caller saw, where it is known already."""
-
-
-class Commit(Command, frozen=True, kw_only=True, tag="commit"):
-    """Binds bytes to a known identifier.
-
-    Without `version` they become the next one; with it they add formats to a version that exists.
-    """
-
-    identifier: Identifier
-    contents: tuple[Content, ...]
-    version: int | None = None
-    expect: int | None = None
-    """The revision that the caller saw (`If-Match`)."""
-
-
-class Bind(Command, frozen=True, kw_only=True, tag="bind"):
-    """Adds or replaces locations (same URI, version and format) of an identifier."""
-
-    identifier: Identifier
-    locations: tuple[Location, ...]
-    register: bool = False
-    """Take an identifier that is not known yet into the registry."""
-    expect: int | None = None
-
-
-class Break(Command, frozen=True, kw_only=True, tag="break"):
-    """Removes a location whose content changed; the original bytes stay, or are given now."""
-
-    identifier: Identifier
-    uri: str
-    content: Content | None = None
-    expect: int | None = None
-
-
-class Relocate(Command, frozen=True, kw_only=True, tag="relocate"):
-    """Moves the locations of many identifiers by rules, all of them or none."""
-
-    moves: tuple[tuple[str, str], ...]
-    """Rules of `perdure.policy.moves`: source and target."""
-    keys: tuple[tuple[str, int], ...]
-    """Of each record that is to change: its key, and the revision that the caller saw."""
-
-
-class Alias(Command, frozen=True, kw_only=True, tag="alias"):
-    """Says that two identifiers name the same resource."""
-
-    identifier: Identifier
-    other: Identifier
-    expect: int | None = None
-
-
-class Describe(Command, frozen=True, kw_only=True, tag="describe"):
-    """Says what a resource is. What is None stays as it is; the empty value takes back."""
-
-    identifier: Identifier
-    about: About | None = None
-    attached: tuple[Attachment, ...] | None = None
-    expect: int | None = None
-
-
-class Assign(Command, frozen=True, kw_only=True, tag="assign"):
-    """Gives a handle exactly these values, and makes it where it is not known.
-
-    None deletes the handle, which only prefixes allow that an operator has set free for that.
-    """
-
-    identifier: Identifier
-    values: tuple[Value, ...] | None = None
-    expect: int | None = None
-    """The revision that the caller saw; 0 where there was no record."""
-
-
-class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
-    """Stops serving bytes for ever: of the version that is named, else of the whole resource."""
-
-    identifier: Identifier
-    reason: str
-    version: int | None = None
-    expect: int | None = None
-
-
 class Token(msgspec.Struct, frozen=True, kw_only=True):
     """Who may write what, kept with the hash of the secret only."""
 
@@ -333,173 +192,3 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     created: str = ""
     expires: str | None = None
     revoked: str | None = None
-
-
-class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
-    """Adds a token, or replaces the one of the same name (to revoke it)."""
-
-    token: Token
-    new: bool = False
-    """Refuse to replace one."""
-
-
-class Claim(Command, frozen=True, kw_only=True, tag="claim"):
-    """Uses up something that holds once, such as a signature. Refused the second time."""
-
-    what: str
-
-
-class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One identifier of a bulk load: its key, the stored form of its record, and any bytes."""
-
-    key: str
-    record: bytes
-    line: int
-    """In the source, for messages."""
-    refers: tuple[int, ...] = ()
-    """Hashes of all that leads back to the record, its bytes among them."""
-    contents: tuple[tuple[int, Content], ...] = ()
-    """Each with its version. What the record says already of a representation, such as when it was
-    committed, stays; its place is filled in."""
-
-
-class Load(Command, frozen=True, kw_only=True, tag="load"):
-    """Many identifiers at once, sorted by key, each key once."""
-
-    rows: tuple[Row, ...] = ()
-    spilled: str | None = None
-    """Instead of rows: the name of a file of them in `incoming`, all of which are taken or none."""
-    last: bool = False
-    """The load is over: make the references findable."""
-
-
-class Outcome(enum.StrEnum):
-    CREATED = "created"
-    """A new identifier, version, format or location."""
-    UNCHANGED = "unchanged"
-    """All of it was so already; nothing was written."""
-    CHANGED = "changed"
-    PROPOSED = "proposed"
-    """Kept as a proposal; somebody else must ask for the same."""
-
-
-class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The answer to a command, given once it is durable."""
-
-    outcome: Outcome
-    identifier: str = ""
-    """Canonical and, where bytes were committed, fully qualified."""
-    revision: int = 0
-    replayed: bool = False
-    """The answer to an earlier command with the same idempotency key."""
-    rejected: tuple[tuple[int, str], ...] = ()
-    """Of a bulk load: line numbers and why."""
-    accepted: int = 0
-
-
-# Reads
-# -----
-
-
-class Want(enum.StrEnum):
-    """The services of RFC 2483 and RFC 2169, by the names of the former."""
-
-    LOCATION = "I2L"
-    LOCATIONS = "I2Ls"
-    RESOURCE = "I2R"
-    RESOURCES = "I2Rs"
-    DESCRIPTION = "I2C"
-    NAMES = "I2Ns"
-
-
-class Preference(msgspec.Struct, frozen=True):
-    """One range of an Accept or Accept-Language field with its quality, 0 to 1."""
-
-    range: str
-    quality: float = 1.0
-
-
-class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything a reader can ask about one identifier."""
-
-    identifier: Identifier
-    want: Want = Want.RESOURCE
-    accept: tuple[Preference, ...] = ()
-    languages: tuple[Preference, ...] = ()
-    region: str | None = None
-    """The part of the world that the reader is in, as locations have it."""
-    day: str = ""
-    """Today (`2026-11-21`, UTC); empty: whenever."""
-    dead: frozenset[str] = frozenset()
-    """URIs that are known to lead nowhere."""
-
-
-class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """Serve these bytes, held here. `identifier` is fully qualified."""
-
-    identifier: Identifier
-    representation: Representation
-    pinned: bool
-    """The query named this version, so the answer can never change."""
-    negotiated: bool = False
-
-
-class Redirect(msgspec.Struct, frozen=True, kw_only=True):
-    """Send the reader to a location."""
-
-    identifier: Identifier
-    location: Location
-    others: tuple[Location, ...] = ()
-
-    def to(self, uri: str) -> Redirect:
-        """The same to another place, of which nothing else is known."""
-        return Redirect(identifier=self.identifier, location=Location(uri=uri))
-
-
-class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell what is known."""
-
-    identifier: Identifier
-    record: Record
-
-
-class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """Several answers stand side by side: representations held here, then locations."""
-
-    identifier: Identifier
-    fetches: tuple[Fetch, ...] = ()
-    locations: tuple[Location, ...] = ()
-
-
-class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """It was withdrawn, or its last location broken. To say so is an answer, not an error."""
-
-    identifier: Identifier
-    tombstone: Tombstone
-
-
-Step = Fetch | Redirect | Description | Choices | Gone
-
-
-class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a listing, in listing order. `cursor` asks for the next one; None: that was all."""
-
-    identifiers: tuple[Identifier, ...]
-    cursor: str | None = None
-
-
-class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """A series, year or month with the years, months or days in it that hold identifiers."""
-
-    pattern: Pdi
-    members: tuple[Pdi, ...]
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What `verify` found about one representation; `problem` is None where it is sound."""
-
-    identifier: str
-    segment: int
-    offset: int
-    length: int
-    problem: str | None = None

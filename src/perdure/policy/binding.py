@@ -17,7 +17,8 @@ import msgspec
 from perdure.errors import Conflict, InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Content, Location, Outcome, Record, Tombstone, Version
+from perdure.model.commands import Content, Outcome
+from perdure.model.records import Location, Record, Tombstone, Version
 from perdure.policy.naming import canonical_format, refused, wanted
 from perdure.policy.rules import Plan, check_token, held_as, plan_commit, with_version
 

@@ -20,22 +20,18 @@ from __future__ import annotations
 from perdure import formats
 from perdure.errors import NoSuchVersion, NotAcceptable, NotFound
 from perdure.ids import Identifier
-from perdure.model.records import (
+from perdure.model.queries import (
     Choices,
     Description,
     Fetch,
     Gone,
-    Location,
     Preference,
     Query,
-    Record,
     Redirect,
-    Representation,
     Step,
-    Tombstone,
-    Version,
     Want,
 )
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import qualified, same_format, wanted
 from perdure.policy.rules import version_numbers
 

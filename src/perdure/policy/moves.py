@@ -16,7 +16,8 @@ import re
 import msgspec
 
 from perdure.errors import InvalidRequest
-from perdure.model.records import Location, Outcome, Record, Value
+from perdure.model.commands import Outcome
+from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc
 from perdure.policy.handles.values import is_url
 

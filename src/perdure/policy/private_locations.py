@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator
 from perdure.errors import InvalidRequest
 from perdure.fetching import spelled
 from perdure.fetching.addresses import Network
-from perdure.model.records import Assign, Bind, Command, Mint, Record, Register, Relocate, Value
+from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate
+from perdure.model.records import Record, Value
 from perdure.policy.handles import loc, namespace
 from perdure.policy.handles.values import TEMPLATE, is_url
 

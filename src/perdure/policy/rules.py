@@ -33,16 +33,8 @@ from perdure.ids import Identifier, grammar
 from perdure.ids.pdi import Pdi
 from perdure.model import about as description
 from perdure.model.about import About, Attachment
-from perdure.model.records import (
-    Content,
-    Location,
-    Outcome,
-    Proposal,
-    Record,
-    Representation,
-    Tombstone,
-    Version,
-)
+from perdure.model.commands import Content, Outcome
+from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
 from perdure.policy.naming import canonical_format, qualified, refused, same_format
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS

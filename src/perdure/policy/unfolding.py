@@ -27,7 +27,8 @@ from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn import Urn
-from perdure.model.records import Location, Query, Record, Redirect, Value, Want
+from perdure.model.queries import Query, Redirect, Want
+from perdure.model.records import Location, Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.decide import decide
 from perdure.policy.handles import names, namespace

@@ -20,7 +20,8 @@ from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.ids.urls import spellings
-from perdure.model.records import Interval, Location, Page, Query, Record, Representation, Step
+from perdure.model.queries import Interval, Page, Query, Step
+from perdure.model.records import Location, Record, Representation
 from perdure.policy.decide import decide
 from perdure.policy.naming import identify, qualified, same_format
 from perdure.storage.ports import Records

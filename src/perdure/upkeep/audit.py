@@ -20,7 +20,8 @@ import msgspec
 from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Finding, Record, Representation, Tombstone, Version
+from perdure.model.queries import Finding
+from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify, qualified, references, spelled
 from perdure.policy.rules import buried, with_representations
 from perdure.storage.ports import Records

@@ -23,7 +23,7 @@ from perdure.errors import PerdureError
 from perdure.ids import Identifier, equivalent, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.urls import normal
-from perdure.model.records import Choices, Query, Want
+from perdure.model.queries import Choices, Query, Want
 from perdure.reading.resolver import Resolver
 
 

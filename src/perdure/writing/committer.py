@@ -16,7 +16,7 @@ import threading
 from itertools import chain, islice
 
 from perdure.errors import PerdureError, Unavailable
-from perdure.model.records import Command, Receipt
+from perdure.model.commands import Command, Receipt
 from perdure.writing.door import Arrive, Door, Turn, receipt
 from perdure.writing.registrar import Registrar
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from perdure.errors import PerdureError
-from perdure.model.records import Command, Receipt
+from perdure.model.commands import Command, Receipt
 from perdure.writing.registrar import Answer
 
 Then = Callable[[Answer], None]

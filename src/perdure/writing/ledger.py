@@ -27,15 +27,8 @@ from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted, resource_key
 from perdure.model import stored
-from perdure.model.records import (
-    Content,
-    Outcome,
-    Receipt,
-    Record,
-    Representation,
-    Token,
-    Tombstone,
-)
+from perdure.model.commands import Content, Outcome, Receipt
+from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.generation import Generation
 from perdure.storage.segments import directory as segments

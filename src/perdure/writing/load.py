@@ -25,16 +25,8 @@ from msgspec.structs import replace
 from perdure.errors import Conflict, InvalidRequest, PerdureError
 from perdure.ids import Identifier
 from perdure.model import stored
-from perdure.model.records import (
-    Content,
-    Load,
-    Outcome,
-    Receipt,
-    Record,
-    Representation,
-    Row,
-    Version,
-)
+from perdure.model.commands import Content, Load, Outcome, Receipt, Row
+from perdure.model.records import Record, Representation, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes
 from perdure.writing.ledger import NOWHERE, Ledger, representation

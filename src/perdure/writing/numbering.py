@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from perdure.errors import PerdureError
 from perdure.model import stored
-from perdure.model.records import Command, Content, Mint, Outcome, Receipt, Record, Version
+from perdure.model.commands import Command, Content, Mint, Outcome, Receipt
+from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
 from perdure.writing.ledger import Ledger, representation
 

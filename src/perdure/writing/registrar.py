@@ -36,7 +36,7 @@ from perdure.errors import (
 from perdure.fetching.addresses import networks
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
-from perdure.model.records import (
+from perdure.model.commands import (
     Alias,
     Assign,
     Bind,
@@ -49,15 +49,13 @@ from perdure.model.records import (
     Load,
     Mint,
     Outcome,
-    Proposal,
     Receipt,
-    Record,
     Register,
     Relocate,
     SaveToken,
-    Tombstone,
     Withdraw,
 )
+from perdure.model.records import Proposal, Record, Tombstone
 from perdure.policy import binding, moves, naming, private_locations, rights, rules
 from perdure.policy.handles import changes
 from perdure.policy.handles.names import home

@@ -14,7 +14,8 @@ import msgspec
 
 from perdure.errors import Conflict
 from perdure.ids import Identifier
-from perdure.model.records import Location, Outcome, Record, Tombstone, Value
+from perdure.model.commands import Outcome
+from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import loc, namespace, values
 from perdure.policy.handles.values import is_secret, is_url

@@ -23,7 +23,8 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from perdure.errors import InvalidRequest
-from perdure.model.records import SaveToken, Token
+from perdure.model.commands import SaveToken
+from perdure.model.records import Token
 from perdure.policy import rights, tokens
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, plain, uri

@@ -31,7 +31,9 @@ from perdure.errors import (
 )
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Assign, Choices, Outcome, Query, Receipt, Record, Value, Want
+from perdure.model.commands import Assign, Outcome, Receipt
+from perdure.model.queries import Choices, Query, Want
+from perdure.model.records import Record, Value
 from perdure.policy.decide import decide
 from perdure.policy.handles import changes, names, values
 from perdure.policy.handles.admins import Permission

@@ -39,7 +39,8 @@ from perdure.errors import (
 from perdure.extractors.port import Part, Source, body_chunks
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Fetch, Gone, Query, Record
+from perdure.model.queries import Fetch, Gone, Query
+from perdure.model.records import Record
 from perdure.parts import Information, iiif
 from perdure.policy.decide import decide
 from perdure.reading.targets import identify, path_of

@@ -30,7 +30,8 @@ from perdure.errors import (
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
-from perdure.model.records import Choices, Gone, Location, Redirect, Want
+from perdure.model.queries import Choices, Gone, Redirect, Want
+from perdure.model.records import Location
 from perdure.policy.decide import decide
 from perdure.reading.targets import (
     Question,

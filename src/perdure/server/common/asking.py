@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 
 from perdure.ids import Identifier
-from perdure.model.records import Query, Want
+from perdure.model.queries import Query, Want
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 

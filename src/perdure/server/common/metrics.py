@@ -16,7 +16,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from perdure.model.records import Outcome
+from perdure.model.commands import Outcome
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _METHODS = frozenset(("GET", "HEAD", "PUT", "POST", "OPTIONS", "TRACE", "DELETE"))

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from werkzeug.http import parse_accept_header
 
-from perdure.model.records import Preference
+from perdure.model.queries import Preference
 from perdure.policy.decide import media_quality
 
 _LONGEST = 1024  # characters; longer fields are cut: nobody has that many wishes

@@ -19,7 +19,7 @@ import msgspec
 from perdure import errors
 from perdure.errors import PerdureError
 from perdure.ids import Identifier
-from perdure.model.records import Gone
+from perdure.model.queries import Gone
 from perdure.server import pages
 from perdure.server.common import logs
 from perdure.server.common.answers import Answer, Fields, plain

@@ -12,7 +12,8 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from perdure.ids import Identifier
-from perdure.model.records import Location, Redirect
+from perdure.model.queries import Redirect
+from perdure.model.records import Location
 from perdure.reading.targets import path_of
 from perdure.server.common.answers import Answer, Fields, link, links, uri
 

@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
 from typing import Any
 
-from perdure.model.records import Preference, Token
+from perdure.model.queries import Preference
+from perdure.model.records import Token
 from perdure.reading.targets import Target, read_target
 from perdure.server.common.negotiate import preferences
 from perdure.server.protocol.head import joined

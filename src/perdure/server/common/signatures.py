@@ -21,7 +21,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from perdure.errors import Unauthenticated, Unavailable
-from perdure.model.records import Claim, Token
+from perdure.model.commands import Claim
+from perdure.model.records import Token
 from perdure.policy.tokens import read_key
 from perdure.server.common import digests
 from perdure.server.common.request import Request

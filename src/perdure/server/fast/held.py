@@ -12,7 +12,8 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from perdure.errors import Corrupt
-from perdure.model.records import Fetch, Record
+from perdure.model.queries import Fetch
+from perdure.model.records import Record
 from perdure.server.common.answers import STATUS_LINES, lines
 from perdure.server.common.bodies import at_once
 from perdure.server.common.conditions import Span, last_modified

@@ -26,7 +26,8 @@ from typing import NamedTuple, NoReturn
 import msgspec
 
 from perdure.errors import PerdureError
-from perdure.model.records import Mint, Receipt, Token
+from perdure.model.commands import Mint, Receipt
+from perdure.model.records import Token
 from perdure.policy import tokens
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import wire

@@ -34,7 +34,8 @@ from perdure.errors import PerdureError
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import plain_key
 from perdure.model import stored
-from perdure.model.records import Fetch, Location, Query, Redirect
+from perdure.model.queries import Fetch, Query, Redirect
+from perdure.model.records import Location
 from perdure.policy.decide import decide, depends_on_reader
 from perdure.policy.handles import names
 from perdure.policy.naming import wanted

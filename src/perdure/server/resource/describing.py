@@ -25,7 +25,8 @@ from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import collection as members
 from perdure.model.about import Attachment
-from perdure.model.records import Location, Preference, Record, Representation, Tombstone, Version
+from perdure.model.queries import Preference
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.parts import Selector, annotation
 from perdure.policy.naming import qualified
 from perdure.reading.targets import part_path, path_of

@@ -20,7 +20,8 @@ from werkzeug.http import http_date
 from perdure import formats
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Fetch, Record, Representation
+from perdure.model.queries import Fetch
+from perdure.model.records import Record, Representation
 from perdure.reading.targets import path_of, uri_of
 from perdure.server.common import bodies, digests, problems
 from perdure.server.common.answers import Answer, Fields, link, links, token, uri

@@ -25,7 +25,8 @@ from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.metadata.citing import cite
 from perdure.metadata.port import Described
-from perdure.model.records import Description, Query, Record, Want
+from perdure.model.queries import Description, Query, Want
+from perdure.model.records import Record
 from perdure.policy.decide import decide
 from perdure.reading.targets import path_of
 from perdure.server import pages

@@ -6,7 +6,8 @@ from http import HTTPStatus
 
 from perdure.errors import MalformedIdentifier, NotFound, UnknownScheme
 from perdure.ids import Identifier
-from perdure.model.records import Choices, Gone, Record, Want
+from perdure.model.queries import Choices, Gone, Want
+from perdure.model.records import Record
 from perdure.policy.decide import decide
 from perdure.policy.unfolding import Unfolded
 from perdure.reading.targets import identify, part_path, path_of

@@ -31,7 +31,8 @@ from perdure.ids.handle import Handle
 from perdure.ids.urn import Urn
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
-from perdure.model.records import Fetch, Gone, Location, Preference, Query, Redirect
+from perdure.model.queries import Fetch, Gone, Preference, Query, Redirect
+from perdure.model.records import Location
 from perdure.parts import Member as MemberSelector
 from perdure.policy.decide import decide
 from perdure.policy.naming import wanted

@@ -26,7 +26,9 @@ from perdure.ids.pwid import Pwid
 from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import LARGEST, Described
-from perdure.model.records import Describe, Preference, Record
+from perdure.model.commands import Describe
+from perdure.model.queries import Preference
+from perdure.model.records import Record
 from perdure.policy.decide import media_quality
 from perdure.policy.naming import wanted
 from perdure.reading.targets import Question, identify, part_path, path_of, read_question

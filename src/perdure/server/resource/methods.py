@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Query
+from perdure.model.queries import Query
 from perdure.policy.decide import decide
 from perdure.reading.targets import identify
 from perdure.server.common import problems

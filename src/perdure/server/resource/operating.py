@@ -22,20 +22,9 @@ from msgspec.structs import replace
 from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model.records import (
-    Alias,
-    Bind,
-    Break,
-    Command,
-    Location,
-    Mint,
-    Query,
-    Record,
-    Register,
-    Token,
-    Want,
-    Withdraw,
-)
+from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
+from perdure.model.queries import Query, Want
+from perdure.model.records import Location, Record, Token
 from perdure.policy import naming
 from perdure.policy.decide import decide
 from perdure.policy.handles.names import home

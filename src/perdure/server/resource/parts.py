@@ -26,7 +26,8 @@ from perdure.errors import NotFound, PartNotSupported
 from perdure.extractors.port import Part
 from perdure.formats import token
 from perdure.ids import Identifier
-from perdure.model.records import Choices, Fetch, Gone, Record, Redirect, Representation, Want
+from perdure.model.queries import Choices, Fetch, Gone, Redirect, Want
+from perdure.model.records import Record, Representation
 from perdure.parts import Member, Selector, pdi
 from perdure.policy.decide import decide, decide_part
 from perdure.policy.unfolding import Unfolded

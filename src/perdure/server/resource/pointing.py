@@ -12,7 +12,7 @@ from __future__ import annotations
 from perdure.errors import NotFound
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
-from perdure.model.records import Fetch, Query
+from perdure.model.queries import Fetch, Query
 from perdure.parts import Selector
 from perdure.policy.decide import decide
 from perdure.policy.unfolding import Unfolded

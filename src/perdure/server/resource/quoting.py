@@ -25,7 +25,8 @@ from perdure.extractors.text.coding import coding
 from perdure.extractors.text.index import Unit, open_index
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Fetch, Gone, Query, Record, Representation, Version
+from perdure.model.queries import Fetch, Gone, Query
+from perdure.model.records import Record, Representation, Version
 from perdure.parts import CharRange, TextQuote
 from perdure.policy.decide import decide
 from perdure.reading.targets import Question, part_path

@@ -19,17 +19,8 @@ from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
-from perdure.model.records import (
-    Choices,
-    Description,
-    Fetch,
-    Gone,
-    Query,
-    Record,
-    Redirect,
-    Step,
-    Want,
-)
+from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
+from perdure.model.records import Record
 from perdure.policy import templates
 from perdure.policy.decide import decide, depends_on_reader
 from perdure.policy.naming import wanted

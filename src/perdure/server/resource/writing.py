@@ -37,7 +37,9 @@ from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
 from perdure.ids import Identifier, parse, urn1993
 from perdure.ids.pdi import Pdi
-from perdure.model.records import Commit, Content, Mint, Outcome, Query, Receipt, Record, Token
+from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
+from perdure.model.queries import Query
+from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
 from perdure.policy.decide import decide
 from perdure.reading.targets import Question, identify, path_of, read_question, uri_of

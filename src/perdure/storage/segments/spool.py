@@ -22,7 +22,7 @@ from typing import Self
 import blake3
 
 from perdure.errors import DigestMismatch, Incomplete, StorageFailed, TooLarge
-from perdure.model.records import Content
+from perdure.model.commands import Content
 
 IN_MEMORY = 8 * 1024 * 1024
 HEAD_ROOM = 16 * 1024

@@ -44,7 +44,8 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.ids.urn import Urn
 from perdure.model.collection import Member
-from perdure.model.records import Fetch, Gone, Query, Redirect, Representation
+from perdure.model.queries import Fetch, Gone, Query, Redirect
+from perdure.model.records import Representation
 from perdure.registry import Registry
 from perdure.storage.segments.directory import Segments
 from perdure.upkeep.collection.digests import Measured, agrees, measure

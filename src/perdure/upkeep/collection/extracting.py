@@ -39,7 +39,7 @@ from perdure.ids import parse
 from perdure.ids.pwid import Pwid
 from perdure.ids.urn import Urn
 from perdure.model.collection import Member
-from perdure.model.records import Fetch, Query
+from perdure.model.queries import Fetch, Query
 from perdure.registry import Registry
 from perdure.upkeep.collection.checking import chunks, fault
 from perdure.upkeep.collection.companions import Companions

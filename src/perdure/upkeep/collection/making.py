@@ -22,7 +22,8 @@ from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
-from perdure.model.records import Commit, Content, Fetch, Mint, Preference, Query, Receipt
+from perdure.model.commands import Commit, Content, Mint, Receipt
+from perdure.model.queries import Fetch, Preference, Query
 from perdure.registry import Registry
 from perdure.storage.segments.spool import IN_MEMORY
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.model.records import Outcome, Receipt, Relocate
+from perdure.model.commands import Outcome, Receipt, Relocate
 from perdure.policy import binding, naming
 from perdure.policy.moves import Move, check, moved
 from perdure.registry import Registry

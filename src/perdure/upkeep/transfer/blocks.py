@@ -27,7 +27,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from perdure.errors import PerdureError, StorageFailed, TooLarge, Unavailable
-from perdure.model.records import Row
+from perdure.model.commands import Row
 from perdure.upkeep.transfer.lines import Line, read_line
 from perdure.upkeep.transfer.rows import Terms, discard, row_of
 

@@ -21,7 +21,7 @@ from perdure import formats
 from perdure.errors import InvalidRequest, quote
 from perdure.formats import MediaType
 from perdure.formats.detect import Detected, Sampler, detect
-from perdure.model.records import Content
+from perdure.model.commands import Content
 from perdure.policy.naming import canonical_format
 from perdure.storage.segments.spool import Spool
 

@@ -28,7 +28,7 @@ from typing import BinaryIO, Self
 import msgspec
 
 from perdure.errors import Conflict, PerdureError
-from perdure.model.records import Content, Load, Receipt, Row
+from perdure.model.commands import Content, Load, Receipt, Row
 from perdure.registry import Registry
 from perdure.upkeep.transfer import blocks
 from perdure.upkeep.transfer.blocks import Block, Fault, Reading, cut, fault, read_blocks, rows_of

@@ -26,16 +26,8 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.model import about as description
 from perdure.model import stored
-from perdure.model.records import (
-    LOCAL,
-    Content,
-    Location,
-    Record,
-    Representation,
-    Row,
-    Tombstone,
-    Version,
-)
+from perdure.model.commands import Content, Row
+from perdure.model.records import LOCAL, Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.storage.segments.spool import IN_MEMORY, Spool, content

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-from perdure.model.records import Row
+from perdure.model.commands import Row
 from perdure.writing.load import read_rows, write_rows
 
 _MOST_BYTES = 64 << 20  # of rows in memory
