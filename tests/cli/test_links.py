@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Shell
-from tests.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
+from tests.upkeep.linkcheck.conftest import World, world  # noqa: F401  (a fixture)
 
 from perdure.errors import PreconditionFailed
 from perdure.ids import parse

@@ -17,7 +17,7 @@ from perdure.storage.segments import ocfl
 from perdure.upkeep.transfer.backup import Copied, back_up
 from perdure.upkeep.transfer.renewal import rebuild
 
-_CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "webarchive"
+_CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "webarchive"
 IANA = _CORPUS / "webrecorder+pywb__sample_archive_warcs_iana.warc.gz"
 EXAMPLE = _CORPUS / "webrecorder+pywb__sample_archive_warcs_example.warc.gz"
 

@@ -8,7 +8,7 @@ import pytest
 import rdflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.test_members import collections
+from tests.model.test_collection import collections
 
 from perdure.errors import InvalidMetadata
 from perdure.model.collection import Collection, Member

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 from tests.conftest import Desk
-from tests.linkcheck.conftest import World
+from tests.upkeep.linkcheck.conftest import World
 
 from perdure.errors import InvalidRequest
 from perdure.ids import parse

@@ -18,7 +18,7 @@ from perdure.errors import InvalidRequest
 from perdure.formats import MediaType
 from perdure.ids.pdi_defaults import default_scheme
 
-TOOL = Path(__file__).parent.parent / "tools" / "snapshot_iana.py"
+TOOL = Path(__file__).parents[2] / "tools" / "snapshot_iana.py"
 
 
 def rows(table: str) -> list[list[str]]:

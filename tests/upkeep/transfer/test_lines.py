@@ -13,7 +13,7 @@ from perdure.errors import InvalidRequest
 from perdure.upkeep.transfer import lines
 from perdure.upkeep.transfer.lines import Held, Line, Plain, place, read_line, write_line
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/jsonl.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/reference/jsonl.md").read_text("utf-8")
 ID = "pdi://oma.eop.gov.us/1997/09/01/1"
 
 

@@ -8,7 +8,7 @@ import hashlib
 from typing import Any
 
 import pytest
-from tests.linkcheck.conftest import World
+from tests.upkeep.linkcheck.conftest import World
 
 from perdure.fetching import Cause, Exchange, Unreachable
 from perdure.upkeep.linkcheck import Checker, Finding, Politeness, Verdict

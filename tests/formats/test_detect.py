@@ -21,7 +21,7 @@ from perdure import formats
 from perdure.formats import MediaType
 from perdure.formats.detect import LOOK, Detected, Sampler, detect, resolve_type
 
-CORPUS = Path(__file__).parent.parent.parent / "shared" / "corpus"
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
 
 # files made here, by code that is not ours
