@@ -39,15 +39,15 @@ def extraction() -> Iterator[Extraction]:
     [
         ("text/plain", "line=1,2", LARGE, None),
         ("text/html", "intro", 100, None),
-        ("text/html", "intro", LARGE, "markup"),
+        ("text/html", "intro", LARGE, "tagged"),
         ("text/csv", "row=2", 100, None),
         ("text/csv", "row=2", LARGE, "table"),
         ("text/xml", "xpointer(//a[1])", 100, "xpath"),
-        ("image/png", "xywh=0,0,1,1", 100, "image"),
+        ("image/png", "xywh=0,0,1,1", 100, "rectangle"),
         ("audio/wav", "t=0,1", LARGE, None),
         ("audio/mpeg", "t=0,1", 100, "audio"),
         ("video/webm", "t=0,1", 100, "video"),
-        ("application/pdf", "page=1", 100, "pdf"),
+        ("application/pdf", "page=1", 100, "parts"),
         ("text/xml", "bogus(1)xpointer(//a[1])", 100, "xpath"),
         ("text/xml", REFINED, 100, "within"),
         ("text/xml", RANGE, 100, "xpath"),
@@ -63,7 +63,7 @@ def test_where_a_part_waits(
 ) -> None:
     it = source(tmp_path, bytes(length), media_type)
     place = extraction.place(it, parse(part, media_type))
-    assert place.partition(":")[0].removeprefix("perdure.extractors.") == (module or "")
+    assert place.partition(":")[0].rpartition(".")[2] == (module or "")
 
 
 @pytest.mark.parametrize(
