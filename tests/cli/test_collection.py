@@ -306,7 +306,7 @@ def test_a_run_that_was_killed_does_nothing_twice(
 _KILLED = """
 import os, signal, sys
 from perdure.cli import perdure
-from perdure.collection.checking import Checker
+from perdure.upkeep.collection.checking import Checker
 check = Checker.check
 def until(self, number, member):
     if number == 2:

@@ -390,7 +390,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(archive: Shell, tmp_path: Pa
 _KILLED = """
 import os, signal, sys
 from perdure.cli import perdure
-from perdure.collection import extracting
+from perdure.upkeep.collection import extracting
 member = extracting.Extraction._member
 def until(self, number, found):
     if number == 3:

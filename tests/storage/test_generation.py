@@ -11,7 +11,7 @@ from perdure.storage.generation import FILE, Generation
 ANOTHER_PROCESS = """
 import sys
 from pathlib import Path
-from perdure.generation import Generation
+from perdure.storage.generation import Generation
 with Generation(Path(sys.argv[1])) as generation:
     for line in sys.stdin:
         if line == "grow\\n":

@@ -101,10 +101,11 @@ READ = """
 import os
 import sys
 from pathlib import Path
-from perdure.app import Registry
+from perdure.registry import Registry
 from perdure.errors import PerdureError
 from perdure.ids import parse
-from perdure.model import Mint, Query
+from perdure.model.commands import Mint
+from perdure.model.queries import Query
 
 query = Query(identifier=parse(sys.argv[2]))
 if os.geteuid() == 0:  # who may do everything; the interpreter itself may be out of others' reach

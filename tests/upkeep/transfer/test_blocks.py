@@ -129,7 +129,7 @@ def test_a_process_that_dies_is_told(terms: Terms, monkeypatch: pytest.MonkeyPat
 
 READING = """
 import sys, time
-from perdure.transfer import blocks
+from perdure.upkeep.transfer import blocks
 
 def endless():
     for first in range(1, 10_000):
