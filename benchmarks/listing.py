@@ -22,13 +22,13 @@ def run() -> list[Ratio]:
     initialise(small, series=(fixture.SERIES,))
     with Registry(large) as much, Registry(small) as little:
         month = pdi.parse(_MONTH)
-        for name in much.resolver.listing(month, limit=_LISTED).identifiers:
+        for name in much.listings.listing(month, limit=_LISTED).identifiers:
             location = Location(uri="https://clintonwhitehouse.archives.gov/")
             little.door.execute(Bind(identifier=name, locations=(location,), register=True))
         result = compare(
             f"a month among {fixture.COUNT:,} / among 10,000",
-            lambda: much.resolver.listing(month, limit=_LISTED),
-            lambda: little.resolver.listing(month, limit=_LISTED),
+            lambda: much.listings.listing(month, limit=_LISTED),
+            lambda: little.listings.listing(month, limit=_LISTED),
             work=_LISTED,
             unit="ids/CPU-s",
             target=0.8,

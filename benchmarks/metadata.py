@@ -81,7 +81,7 @@ def _records() -> list[Ratio]:
     files.mkdir(exist_ok=True)
     with Registry(registry) as opened:
         name = parse(names[0])
-        record = opened.resolver.record(name) or Record()
+        record = opened.listings.record(name) or Record()
         what = metadata.described(name, record, f"https://pid.example.org/{name}")
     (files / "record.xml").write_bytes(metadata.write(what, "datacite"))
     plain = _script("metadata-nginx", ["/record.xml"])

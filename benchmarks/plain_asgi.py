@@ -26,7 +26,7 @@ async def app(
     if scope["type"] != "http":
         return
     identifier = parse(scope["raw_path"][1:].decode("ascii"))
-    step = _registry.resolver.resolve(Query(identifier=identifier))
+    step = _registry.reading.resolve(Query(identifier=identifier)).step
     assert isinstance(step, Redirect)
     headers = [(b"location", step.location.uri.encode("ascii")), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 302, "headers": headers})

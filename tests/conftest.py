@@ -121,7 +121,7 @@ class Desk:
     # -------
 
     def record(self, name: str) -> Record:
-        found = self.registry.resolver.record(parse(name))
+        found = self.registry.listings.record(parse(name))
         assert found is not None
         return found
 
@@ -129,17 +129,17 @@ class Desk:
         return self.registry.records.history(parse(name).key)
 
     def resolve(self, name: str, **query: Any) -> Step:
-        return self.registry.resolver.resolve(Query(identifier=parse(name), **query))
+        return self.registry.reading.resolve(Query(identifier=parse(name), **query)).step
 
     def served(self, name: str, version: int = 1, format: str = "text") -> bytes:
         """The bytes held of a version in a format."""
         held = self.record(name).version(version)
         one = held.find(format) if held else None
         assert one is not None
-        return self.registry.resolver.read(one)
+        return self.registry.listings.read(one)
 
     def names(self, name: str) -> list[str]:
-        return [str(other) for other in self.registry.resolver.names(parse(name))]
+        return [str(other) for other in self.registry.listings.names(parse(name))]
 
     def problems(self) -> list[str]:
         """What `verify` finds wrong with a fresh look at the files; empty where all is well."""

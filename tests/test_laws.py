@@ -203,7 +203,7 @@ class Registrar(RuleBasedStateMachine):
     def alias(self, name: str, other: str) -> None:
         receipt = self.execute(Alias(identifier=parse(name), other=parse(other)))
         self.known[name].revision += receipt.outcome is not Outcome.UNCHANGED
-        found = self.registry.resolver.names(parse(other))
+        found = self.registry.listings.names(parse(other))
         assert parse(name).key in {one.key for one in found}
 
     @rule(name=consumes(documents), whole=st.booleans())
@@ -254,7 +254,7 @@ class Registrar(RuleBasedStateMachine):
         document issues, it MUST increment the version number for the previously issued PDI. This
         requirement assures that any machine representation (byte sequence) associated with formats
         of a versioned PDI never changes" (section 2.1)."""
-        resolver = self.registry.resolver
+        resolver = self.registry.listings
         for name, document in self.known.items():
             record = resolver.record(parse(name))
             assert record is not None
@@ -266,7 +266,8 @@ class Registrar(RuleBasedStateMachine):
             assert held.keys() == document.bytes.keys()
             for (number, form), data in document.bytes.items():
                 assert held[number, form].sha512 == sha512(data)
-                step = resolver.resolve(Query(identifier=parse(f"{name}.{form}.{number}")))
+                query = Query(identifier=parse(f"{name}.{form}.{number}"))
+                step = self.registry.reading.resolve(query).step
                 if document.withdrawn or number in document.gone:
                     assert isinstance(step, Gone)
                 else:
@@ -283,7 +284,7 @@ class Registrar(RuleBasedStateMachine):
 
     @invariant()
     def the_listing_is_complete_and_serials_are_dense(self) -> None:
-        listed = self.registry.resolver.listing(pdi.parse(f"pdi://{SERIES}/")).identifiers
+        listed = self.registry.listings.listing(pdi.parse(f"pdi://{SERIES}/")).identifiers
         assert {str(one) for one in listed} == set(self.known)
         days: dict[str, list[int]] = {}
         for one in listed:

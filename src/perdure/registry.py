@@ -1,6 +1,6 @@
 """The one place where things are wired: a registry directory, opened for reading and writing.
 
-How it works: `Registry` puts together the settings, the records, the segments, the resolver that
+How it works: `Registry` puts together the settings, the records, the segments, the read door that
 reads them and the door through which writes go. Readers need nothing else; the door elects a writer
 when the first command comes.
 
@@ -32,13 +32,14 @@ from perdure.ids import Identifier
 from perdure.metadata import Described, derived, described, with_part
 from perdure.metadata.derived import Document
 from perdure.model.about import About
+from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
 from perdure.policy.naming import wanted
 from perdure.policy.rules import check_series
-from perdure.policy.unfolding import Unfolding
 from perdure.reading.extraction import Extraction
-from perdure.reading.resolver import Resolver
+from perdure.reading.listing import Listings
+from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import Segments, segment_path
@@ -103,7 +104,8 @@ class Registry:
         self.clock = clock
         self.records = SqliteRecords(root)
         self.segments = Segments(root)
-        self.resolver = Resolver(self.records, self.segments)
+        self.listings = Listings(self.records, self.segments)
+        self.reading = ReadDoor(self.records, self.settings.templates)
         self.parts = Extraction(root / "indexes")
         self.door = SharedDoor(root, self._lead)
 
@@ -143,11 +145,6 @@ class Registry:
             name=str(identifier.whole),
         )
 
-    @property
-    def unfolding(self) -> Unfolding:
-        """What names that are not registered are parts of."""
-        return Unfolding(self.records.record, self.settings.templates)
-
     def selector(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
         """What a part text selects, or the part that the identifier itself names.
 
@@ -159,24 +156,35 @@ class Registry:
             found = parts.parse(text or "", source.essence)
         return found
 
-    def described(
-        self, identifier: Identifier, record: Record, url: str, part: str | None = None
-    ) -> Described:
+    def described(self, resolved: Resolved, url: str) -> Described:
         """A resource, or a part of one, with all that can be said of it: for its metadata and for
-        citations. `url` is the actionable form of the identifier (of the part, where one is given).
+        citations. `url` is the actionable form of the identifier, or of the part.
 
-        Nothing is read where somebody said something; else the document is asked about itself.
-        Raises MalformedPart.
+        If somebody described the resource, nothing else is read; if not, the document is asked
+        about itself. Raises NotFound, MalformedPart or PartNotSupported.
         """
+        identifier, record = resolved.identifier, resolved.citable
         held = described(identifier, record, url)
         source = self._source_of(identifier, record)
         if held.about == About() and source is not None:
             held = described(identifier, record, url, self._derived(source))
-        if identifier.whole is identifier and part is None:
+        if identifier.whole is identifier and resolved.part is None:
             return held
+        part = resolved.part_beside
         if source is not None:
             return with_part(held, self.selector(identifier, source, part))
         return with_part(held, _selected(identifier, record, part))
+
+    def select_part(self, resolved: Resolved) -> Selector | None:
+        """What the part of a resolved name selects, by the rules of the scheme and of the type.
+
+        Raises NotFound, MalformedPart or PartNotSupported.
+        """
+        step = resolved.usual_step
+        if isinstance(step, Fetch):
+            source = self.source(step.identifier, step.representation)
+            return self.selector(resolved.identifier, source, resolved.part_beside)
+        return self.described(resolved, "").part
 
     def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
         """The bytes that an identifier means, the first of several formats."""

@@ -192,7 +192,7 @@ def series(shell: Shell) -> Shell:
 
 def _places(shell: Shell, name: str) -> list[str]:
     with Registry(shell.root) as registry:
-        record = registry.resolver.record(parse(name))
+        record = registry.listings.record(parse(name))
     assert record is not None
     return [one.uri for one in record.locations]
 

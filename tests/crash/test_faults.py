@@ -231,4 +231,4 @@ def test_a_registry_on_a_full_disk_is_not_opened_for_writing(small: Path) -> Non
             registry.door.execute(Mint(authority=SERIES, metadata={"x": "y" * 100_000}))
         ballast.unlink()
         assert registry.door.execute(Mint(authority=SERIES)).identifier.endswith("/1.text.1")
-        assert registry.resolver.record(parse(f"pdi://{SERIES}/2026/01/01/1")) is None
+        assert registry.listings.record(parse(f"pdi://{SERIES}/2026/01/01/1")) is None

@@ -24,10 +24,10 @@ ROUNDS = 20
 def check(registry: Registry, actor: str, receipts: list[dict[str, Any]]) -> None:
     """Every receipt resolves to the bytes that its actor wrote."""
     for one in receipts:
-        step = registry.resolver.resolve(Query(identifier=parse(one["identifier"])))
+        step = registry.reading.resolve(Query(identifier=parse(one["identifier"]))).step
         assert isinstance(step, Fetch)
         data = body(actor, one["number"], large=one["large"])
-        assert registry.resolver.read(step.representation) == data
+        assert registry.listings.read(step.representation) == data
 
 
 def serials(registry: Registry) -> dict[str, list[int | None]]:
@@ -57,7 +57,7 @@ def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
             check(registry, actor, receipts)
             for one in receipts[::50]:
                 digest = sha512(body(actor, one["number"]))
-                assert one["identifier"] in map(str, registry.resolver.same_bytes(digest))
+                assert one["identifier"] in map(str, registry.listings.same_bytes(digest))
         told = [one["identifier"] for receipts in everything.values() for one in receipts]
         assert len(set(told)) == len(told) >= 5 * 500
         for numbers in serials(registry).values():

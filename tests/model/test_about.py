@@ -173,6 +173,6 @@ def test_a_description_is_exported_and_imported(desk: Desk, tmp_path: Path) -> N
     shell = CliRunner().invoke(perdure, ["-C", str(other), "import", str(tmp_path / "lines.jsonl")])
     assert shell.exit_code == 0, shell.output
     with Registry(other) as registry:
-        record = registry.resolver.record(name)
+        record = registry.listings.record(name)
     assert record is not None
     assert (record.about, record.attached) == (NAMED, (CMDI,))

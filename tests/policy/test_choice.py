@@ -12,7 +12,8 @@ from perdure.model import stored
 from perdure.model.queries import Choices, Description, Preference, Query, Redirect, Want
 from perdure.model.records import Location, Record
 from perdure.policy.binding import checked
-from perdure.policy.decide import decide, depends_on_reader
+from perdure.policy.decide import decide
+from perdure.policy.preference import depends_on_reader
 
 NAME = parse("hdl:10.9999/x")
 

@@ -22,8 +22,9 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
-from perdure.policy.decide import decide, language_quality, media_quality
+from perdure.policy.decide import decide
 from perdure.policy.naming import wanted
+from perdure.policy.preference import language_quality, media_quality
 
 DOCUMENT = "pdi://oma.eop.gov.us/1997/09/01/1"
 GRAVE = Tombstone(reason="a court said so", at="2026-11-21T12:00:00Z", by="anna")

@@ -139,7 +139,7 @@ def test_what_runs_is_no_location(site: Deployment, uri: str) -> None:
         body=body,
     )
     assert answer.status == 400
-    assert len(site.registry.resolver.record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
+    assert len(site.registry.listings.record(parse(NAME)).locations) == 4  # type: ignore[union-attr]
 
 
 class TestPartsOfWhatLiesElsewhere:

@@ -78,7 +78,7 @@ def test_it_says_what_the_thing_is(site: Deployment, letter: str) -> None:
     found = page(site.get(f"/{letter}?landing")).text_content()
     for words in ("A letter", letter, "Jane", "1997", "Version 2", "Version 1", "SHA-512", "CC0"):
         assert words in found
-    record = site.registry.resolver.record(parse(letter))
+    record = site.registry.listings.record(parse(letter))
     assert record is not None
     assert record.versions[0].representations[0].sha512 in found
 

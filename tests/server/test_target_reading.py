@@ -13,10 +13,12 @@ from perdure import testing
 from perdure.errors import InvalidRequest, MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
+from perdure.policy.unfolding import join_part
 from perdure.reading.targets import (
     Question,
     identify,
     path_of,
+    read_name,
     read_question,
     read_target,
     uri_of,
@@ -111,7 +113,8 @@ def test_a_part_is_the_same_however_it_is_sent() -> None:
     assert identify(f"{PDI}#char=37,51") == wanted
     assert identify(f"{PDI}%23char=37,51") == wanted
     assert identify(f"{PDI}%23char%3d37,51".replace("%3d", "=")) == wanted
-    assert identify(PDI, "char=37,51") == wanted
+    beside = read_name(PDI, "char=37,51")
+    assert join_part(beside.identifier, beside.part) == (wanted, None)
     assert identify(f"urn:{PDI}%23char=37,51") == wanted
 
 

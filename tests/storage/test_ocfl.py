@@ -41,7 +41,7 @@ def contents(desk: Desk) -> list[bytes]:
     """All bytes as a reader finds them who has no file open yet."""
     with Registry(desk.root, environment={}, clock=desk.clock) as fresh:
         return [
-            fresh.resolver.read(one.representations[0])
+            fresh.listings.read(one.representations[0])
             for _, record in fresh.records.scan("", "~", limit=100)
             for one in record.versions
         ]

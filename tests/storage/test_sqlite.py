@@ -114,8 +114,8 @@ if os.geteuid() == 0:  # who may do everything; the interpreter itself may be ou
     os.setuid(65534)
 with Registry(Path(sys.argv[1]), environment={}) as registry:
     try:
-        step = registry.resolver.resolve(query)
-        print(registry.resolver.read(step.representation).decode())
+        step = registry.reading.resolve(query).step
+        print(registry.listings.read(step.representation).decode())
     except PerdureError as error:
         print(error.code, error)
     try:
@@ -206,7 +206,7 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
     file.write_bytes(data)
     names = [parse(f"{TODAY}/{number}") for number in range(1, 201)]
     with Registry(desk.root, environment={}) as registry, pytest.raises(Unavailable) as told:
-        list(map(registry.resolver.record, names))
+        list(map(registry.listings.record, names))
     assert "'perdure rebuild'" in told.value.repair()
 
 

@@ -191,7 +191,7 @@ def test_the_segments_suffice(full: Desk, sealed: bool) -> None:
     assert again.problems() == []
     step = again.resolve(f"{TODAY}/2.text.1")
     assert isinstance(step, Fetch)
-    assert again.registry.resolver.read(step.representation) == LARGE
+    assert again.registry.listings.read(step.representation) == LARGE
     again.registry.close()
 
 
@@ -230,7 +230,7 @@ def test_serials_go_on_where_those_found_end(full: Desk) -> None:
 def test_names_are_found_by_their_bytes_again(full: Desk) -> None:
     again = rebuilt(full)
     digest = again.record(f"{TODAY}/1").versions[0].representations[0].sha512
-    found = again.registry.resolver.same_bytes(digest)
+    found = again.registry.listings.same_bytes(digest)
     assert [str(one) for one in found] == [f"{TODAY}/1.text.1"]
     again.registry.close()
 
@@ -282,6 +282,6 @@ def test_a_backup_of_the_records_and_the_segments_tell_the_same(full: Desk) -> N
     shutil.copy(full.root / "perdure.toml", copy)
     assert promises(copy) == promises(full.root)
     with Registry(copy, environment={}) as registry:
-        step = registry.resolver.resolve(Query(identifier=pdi.parse(f"{TODAY}/2.text.1")))
+        step = registry.reading.resolve(Query(identifier=pdi.parse(f"{TODAY}/2.text.1"))).step
         assert isinstance(step, Fetch)
-        assert registry.resolver.read(step.representation) == LARGE
+        assert registry.listings.read(step.representation) == LARGE

@@ -87,7 +87,7 @@ def known(desk: Desk) -> Known:
     desk.alias("hdl:10.9999/x", "urn:isbn:1")
     promise = Location(uri="https://c.example/same", sha512=sha512(b"same"))
     desk.bind("hdl:10.9999/y", promise, register=True)
-    return Known(desk.registry.resolver)
+    return Known(desk.registry.listings, desk.registry.reading)
 
 
 @pytest.mark.parametrize(

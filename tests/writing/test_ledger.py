@@ -154,7 +154,7 @@ def test_a_missing_segment_is_told_to_readers(desk: Desk) -> None:
     step = desk.resolve(f"{TODAY}/1")
     assert isinstance(step, Fetch)
     with pytest.raises(Corrupt, match="promised a file"):
-        desk.registry.resolver.read(step.representation)
+        desk.registry.listings.read(step.representation)
 
 
 def test_old_uploads_that_nobody_finished_are_cleared_away(desk: Desk) -> None:
@@ -177,10 +177,10 @@ def test_references_of_a_load_that_broke_off_are_merged_at_the_next_start(desk: 
     refers = (reference_hash("location:https://a.example/"),)
     row = Row(name.key, msgspec.json.encode(record), 1, refers)
     desk.registry.door.execute(Load(rows=(row,)))
-    assert desk.registry.resolver.named("https://a.example/") == ()
+    assert desk.registry.listings.named("https://a.example/") == ()
     desk.reopen()
     desk.mint(text("the first write opens the registry"))
-    assert [str(one) for one in desk.registry.resolver.named("https://a.example/")] == [str(name)]
+    assert [str(one) for one in desk.registry.listings.named("https://a.example/")] == [str(name)]
 
 
 @pytest.mark.parametrize("day", ["2026/11/21", "2026/11/22"])

@@ -55,7 +55,7 @@ def with_bytes(one: Row, data: bytes, *, version: int = 1, format: str = "text")
 
 
 def record(registry: Registry, name: str) -> Record:
-    found = registry.resolver.record(parse(f"pdi://{SERIES}/{name}"))
+    found = registry.listings.record(parse(f"pdi://{SERIES}/{name}"))
     assert found is not None
     return found
 
@@ -64,7 +64,7 @@ def served(registry: Registry, name: str, version: int = 1, format: str = "text"
     held = record(registry, name).version(version)
     one = held.find(format) if held else None
     assert one is not None
-    return registry.resolver.read(one)
+    return registry.listings.read(one)
 
 
 def test_new_rows_are_added_and_findable_by_their_references_at_the_end(
@@ -74,7 +74,7 @@ def test_new_rows_are_added_and_findable_by_their_references_at_the_end(
     receipt = registry.door.execute(Load(rows=rows))
     assert (receipt.outcome, receipt.accepted) == (Outcome.CREATED, 2)
     registry.door.execute(Load(last=True))
-    found = registry.resolver.named("https://a.example/2")
+    found = registry.listings.named("https://a.example/2")
     assert [str(one) for one in found] == [f"pdi://{SERIES}/1997/09/01/2"]
 
 
@@ -153,7 +153,7 @@ def _unplaced(registry: Registry, number: int) -> tuple[Record, list[bytes]]:
     found = record(registry, f"1997/09/01/{number}")
     (version,) = found.versions
     here = tuple(replace(one, offset=0) for one in version.representations)
-    data = [registry.resolver.read(one) for one in version.representations]
+    data = [registry.listings.read(one) for one in version.representations]
     return replace(found, versions=(replace(version, representations=here),)), data
 
 

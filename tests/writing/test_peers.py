@@ -98,11 +98,11 @@ def test_eight_processes_mint_densely_and_uniquely(root: Path, start: StartWorke
 
 def read(registry: Registry, name: str) -> bytes:
     identifier = parse(name)
-    record = registry.resolver.record(identifier)
+    record = registry.listings.record(identifier)
     assert record is not None
     version = record.version(int(name.rpartition(".")[2]))
     assert version is not None
-    return registry.resolver.read(version.representations[0])
+    return registry.listings.read(version.representations[0])
 
 
 @pytest.mark.parametrize("same", [False, True])

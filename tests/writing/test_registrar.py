@@ -425,7 +425,7 @@ def test_a_format_has_one_representation_whatever_it_is_called(
     assert desk.commit(name, text("bytes", other), version=1).outcome is Outcome.UNCHANGED
     step = desk.resolve(name.replace(f".{one}.", f".{other}."))
     assert isinstance(step, Fetch)
-    assert desk.registry.resolver.read(step.representation) == b"bytes"
+    assert desk.registry.listings.read(step.representation) == b"bytes"
 
 
 def test_identical_bytes_are_a_no_op_that_says_so(desk: Desk) -> None:
@@ -863,7 +863,7 @@ def test_what_is_bound_to_a_location_and_what_has_the_same_bytes(desk: Desk) -> 
     one = desk.mint(text("same")).identifier
     other = desk.mint(text("same")).identifier
     desk.bind(other, "https://a.example/")
-    resolver = desk.registry.resolver
+    resolver = desk.registry.listings
     assert list(map(str, resolver.same_bytes(sha512(b"same")))) == [one, other]
     assert list(map(str, resolver.named("https://a.example/"))) == [other]
     desk.break_(other, "https://a.example/")

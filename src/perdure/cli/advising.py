@@ -34,7 +34,7 @@ def look(
     metadata: Mapping[str, str] | None = None,
 ) -> tuple[Advice, ...]:
     """The advice on a mint that is about to be made."""
-    same = [str(one) for held in contents for one in registry.resolver.same_bytes(held.sha512)]
+    same = [str(one) for held in contents for one in registry.listings.same_bytes(held.sha512)]
     slices: list[Slice] = []
     if not same:
         slices = [one for held in contents for one in _slices(registry, authority, held)]
@@ -67,9 +67,9 @@ def _of_today(registry: Registry, authority: str) -> Iterator[tuple[Pdi, Represe
     if authority not in registry.settings.series:
         return
     day = timestamp(registry.clock())[:10].replace("-", "/")
-    page = registry.resolver.listing(pdi.parse(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS)
+    page = registry.listings.listing(pdi.parse(f"pdi://{authority}/{day}/"), limit=_MOST_DOCUMENTS)
     for name in islice(page.identifiers, _MOST_DOCUMENTS):
-        record = registry.resolver.record(name)
+        record = registry.listings.record(name)
         for version in record.versions if record and not record.tombstone else ():
             for held in version.representations if not version.tombstone else ():
                 exact = qualified(name, version.number, held.format)
@@ -81,7 +81,7 @@ def _fragments(registry: Registry, locations: Sequence[str]) -> Iterator[Fragmen
     for location in locations:
         whole, mark, fragment = location.partition("#")
         if mark and fragment:
-            for one in registry.resolver.named(whole):
+            for one in registry.listings.named(whole):
                 yield Fragment(str(one), fragment)
 
 

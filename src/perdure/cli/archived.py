@@ -24,7 +24,6 @@ from perdure.archives.pwid import answering
 from perdure.archives.pwid.verdict import Judgement, Verdict, asked
 from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
 from perdure.errors import InvalidRequest, OriginalMissing, OverBudget, Unavailable, quote
-from perdure.ids import Identifier
 from perdure.ids.pwid import Pwid
 from perdure.registry import Registry
 
@@ -32,13 +31,6 @@ _MEMBERS = 1000
 _LISTS = ("subsite", "site")
 _IS_LIST = "it is a list of captures, which 'perdure resolve' tells"
 _LONGEST_DOCUMENT = 16 << 20  # bytes; a page of a thousand resources has one
-
-
-def archived(registry: Registry, identifier: Identifier) -> Pwid | None:
-    """The identifier, if it is a PWID that was not registered here."""
-    if not isinstance(identifier, Pwid) or registry.resolver.record(identifier) is not None:
-        return None
-    return identifier
 
 
 def delivery(

@@ -133,7 +133,7 @@ def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str |
     """The format that lies at a location, by what the record says."""
     from perdure.policy import binding, rules
 
-    record = rules.known(identifier, registry.resolver.record(identifier))
+    record = rules.known(identifier, registry.listings.record(identifier))
     return binding.find_location(identifier, record, url).format
 
 

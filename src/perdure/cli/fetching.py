@@ -43,11 +43,13 @@ from perdure.model.queries import (
     Gone,
     Preference,
     Query,
+    Reader,
     Redirect,
     Want,
 )
+from perdure.model.records import LOCAL
 from perdure.parts import Selector
-from perdure.policy.decide import decide_part
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import part_path, path_of
 from perdure.registry import Registry
 from perdure.upkeep.linkcheck.health import Health
@@ -116,12 +118,15 @@ def query(
     *,
     languages: tuple[str, ...] = (),
     region: str | None = None,
+    part: str | None = None,
 ) -> Query:
     """What to ask, the formats and languages in order of preference; as a server asks it today."""
     health = Health(registry.root)
     health.refresh()
     return Query(
         identifier=identifier,
+        part=part,
+        reader=Reader(name=LOCAL),
         want=want,
         accept=_ranked(accept),
         languages=_ranked(languages),
@@ -136,23 +141,15 @@ def _ranked(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
     return tuple(Preference(one, 1 - place / 1000) for place, one in enumerate(ranges[:999]))
 
 
-def from_registry(
-    registry: Registry, query: Query, *, follow: bool, part: str | None = None
-) -> Delivery:
-    """The bytes that a query leads to, or those of a part: the identifier's own, or `part`.
+def from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
+    """The bytes that a name resolves to, or those of a part.
 
-    Raises what `Resolver.resolve` raises, Unavailable for what is known by name only, and what
+    Raises what `Resolved.step` raises, Unavailable for a name to which nothing is bound, and what
     `perdure.reading.extraction` raises.
     """
-    identifier = query.identifier
-    if part is not None or identifier is not identifier.whole:
-        return _part(registry, query, part)
-    if "#" in str(identifier) or "%23" in str(identifier):
-        found = registry.unfolding.unfold(identifier)
-        if found and found.delimiter == "#" and registry.resolver.record(identifier) is None:
-            whole = msgspec.structs.replace(query, identifier=found.whole)
-            return _part(registry, whole, found.part)
-    step = registry.resolver.resolve(query)
+    if resolved.inside is not None:
+        return _part(registry, resolved, follow=follow)
+    step = resolved.step
     name = str(step.identifier)
     match step:
         case Fetch(representation=held):
@@ -169,14 +166,13 @@ def from_registry(
             raise Unavailable(what=name, reason=reason)
 
 
-def _part(registry: Registry, query: Query, text: str | None) -> Delivery:
-    identifier = query.identifier
-    whole = msgspec.structs.replace(query, identifier=identifier.whole)
-    step = decide_part(whole, registry.resolver.record(identifier.whole))
+def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
+    elsewhere = registry.reading.locate_elsewhere(resolved)
+    step = elsewhere or resolved.step
     match step:
         case Fetch(representation=held):
             source = registry.source(step.identifier, held)
-            selector = registry.selector(identifier, source, text)
+            selector = registry.selector(resolved.identifier, source, resolved.part_beside)
             found = registry.parts.extract(source, selector)
             return Bytes(
                 identifier=f"{step.identifier}#{found.selector}",
@@ -185,19 +181,22 @@ def _part(registry: Registry, query: Query, text: str | None) -> Delivery:
                 promises=False,
                 selector=found.selector,
             )
+        case Redirect(location=location) if elsewhere is not None:
+            name = str(resolved.asked)
+            if follow:
+                return from_location(name, location.uri, None)
+            return Elsewhere(identifier=name, uri=location.uri)
         case Gone(tombstone=tombstone):
             return Withdrawn(
                 identifier=str(step.identifier), tombstone=msgspec.to_builtins(tombstone)
             )
         case Choices(fetches=fetches):
             raise InvalidRequest(
-                what=f"a part of {identifier.whole}",
+                what=f"a part of {resolved.whole}",
                 reason=f"which of its versions is meant? {', '.join(_names(fetches))}",
                 rule="ruling part-version",
             )
-    raise PartNotSupported(
-        media_type="what is not held here", selector=text or str(identifier).partition("#")[2]
-    )
+    raise PartNotSupported(media_type="what is not held here", selector=resolved.part or "")
 
 
 def _names(fetches: tuple[Fetch, ...]) -> list[str]:

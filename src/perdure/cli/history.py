@@ -22,13 +22,14 @@ def history(identifier: Identifier) -> None:
 
     Nothing of it can be taken back; the registry itself refuses to change its history.
     """
-    from perdure.policy import rules
+    from perdure.cli import fetching
     from perdure.policy.revisions import changes
 
     with here().registry() as registry:
-        rules.known(identifier, registry.resolver.record(identifier))
+        resolved = registry.reading.resolve(fetching.query(registry, identifier))
+        resolved.known  # noqa: B018  (raises NotFound)
         before: Mapping[str, Any] = {}
-        for record in registry.records.history(identifier.key):
+        for record in registry.records.history(resolved.identifier.key):
             after = _shown(record)
             changed = changes(before, after)
             about = {"revision": record.revision, "at": record.at, "by": record.by}

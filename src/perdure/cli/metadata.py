@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from perdure.ids.pwid import Pwid
     from perdure.metadata.port import Described
     from perdure.model.about import About
+    from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
 _part = click.option(
@@ -57,7 +58,7 @@ def cite(
     from perdure.metadata import citing
 
     with here().registry() as registry:
-        what = _described(registry, identifier, url, part)
+        what = _described(registry, _resolve(registry, identifier, part), url)
         text = citing.cite(what, style, locale).rstrip()
     here().answer(
         {
@@ -71,17 +72,18 @@ def cite(
     )
 
 
-def _described(
-    registry: Registry, identifier: Identifier, url: str | None, part: str | None
-) -> Described:
-    from perdure.policy import rules
-    from perdure.policy.unfolding import joined
+def _described(registry: Registry, resolved: Resolved, url: str | None) -> Described:
+    address = url or _actionable(registry, resolved.identifier, resolved.part_beside)
+    return registry.described(resolved, address)
 
-    identifier, part = joined(identifier, part)
-    record = rules.known(identifier, registry.resolver.record(identifier))
-    return registry.described(
-        identifier, record, url or _actionable(registry, identifier, part), part
-    )
+
+def _resolve(registry: Registry, identifier: Identifier, part: str | None = None) -> Resolved:
+    """What an identifier resolves to, with a record of its own. Raises NotFound."""
+    from perdure.cli import fetching
+
+    resolved = registry.reading.resolve(fetching.query(registry, identifier, part=part))
+    resolved.known  # noqa: B018  (raises NotFound)
+    return resolved
 
 
 def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
@@ -129,15 +131,15 @@ def metadata() -> None:
 def get(identifier: Identifier, form: str, output: str, url: str | None, part: str | None) -> None:
     """Write what is known about IDENTIFIER as a record of a format."""
     from perdure import metadata as formats
-    from perdure.policy import rules
 
     with here().registry() as registry:
-        record = rules.known(identifier, registry.resolver.record(identifier))
-        attached = next((one for one in record.attached if one.format == form.lower()), None)
+        resolved = _resolve(registry, identifier, part)
+        known = resolved.known.attached
+        attached = next((one for one in known if one.format == form.lower()), None)
         if attached is not None:
             data = attached.content
         else:
-            data = formats.write(_described(registry, identifier, url, part), form)
+            data = formats.write(_described(registry, resolved, url), form)
     if here().as_json and output == "-":
         here().answer(
             {
@@ -177,7 +179,7 @@ def set_(
     data = _read(file)
     name = form or formats.guess(data)
     with here().registry() as registry:
-        record = rules.known(identifier, registry.resolver.record(identifier))
+        record = rules.known(identifier, registry.listings.record(identifier))
         command = Describe(by=by or LOCAL, identifier=identifier, expect=expect)
         if name == cmdi.NAME:
             attached = cmdi.attached(record.attached, data)

@@ -158,5 +158,5 @@ def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, 
 
     number, format = naming.wanted(identifier)
     rules.check_format_named(format, [one.format for one in contents])
-    record = registry.resolver.record(identifier)
+    record = registry.listings.record(identifier)
     return None if record is None else rules.version_meant(record, number, contents)

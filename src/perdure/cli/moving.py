@@ -118,7 +118,8 @@ def dedupe(file: str, duplicates: bool) -> None:
         )
         known: Known | Nothing = Nothing()
         if (here().root / "perdure.toml").exists():
-            known = Known(opened.enter_context(here().registry()).resolver)
+            registry = opened.enter_context(here().registry())
+            known = Known(registry.listings, registry.reading)
         for one in sieve(lines, known):
             if here().as_json:
                 here().answer(one, "")

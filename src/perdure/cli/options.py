@@ -18,6 +18,7 @@ from perdure.errors import InvalidRequest
 if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
+    from perdure.policy.unfolding import Name
     from perdure.upkeep.linkcheck.collecting import Within
 
 _T = TypeVar("_T")
@@ -41,10 +42,10 @@ def _identifier(text: str) -> Identifier:
     return parse(text)
 
 
-def _named(text: str) -> tuple[Identifier, str | None]:
-    from perdure.policy.unfolding import apart
+def _named(text: str) -> Name:
+    from perdure.policy.unfolding import split_part
 
-    return apart(text)
+    return split_part(text)
 
 
 def _pattern(text: str) -> Pdi:

@@ -14,9 +14,9 @@ from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
-    from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
     from perdure.parts import Selector
+    from perdure.policy.unfolding import Name
 
 _FILE = click.Path(exists=True, dir_okay=False)
 _type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Else it is detected.")
@@ -118,18 +118,15 @@ def _line(one: Extent) -> str:
 @click.argument("file", type=_FILE)
 @click.option("--part", "spec", metavar="SPEC", help="Of an identifier that has no parts itself.")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
-def verify_part(
-    named: tuple[Identifier, str | None], file: str, spec: str | None, resolver: str | None
-) -> None:
+def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) -> None:
     """Tell whether FILE is exactly the part that IDENTIFIER names.
 
     Ends with 1 where it is not.
     """
     from perdure.cli import fetching
-    from perdure.policy.unfolding import joined
+    from perdure.policy.unfolding import join_part
 
-    identifier, behind = named
-    identifier, spec = joined(identifier, behind if spec is None else spec)
+    identifier, spec = join_part(named.identifier, named.part if spec is None else spec)
     if spec is None and identifier.whole is identifier:
         raise click.UsageError(f"{identifier} names no part: write one behind #, or give --part")
     if resolver is not None:
@@ -137,8 +134,8 @@ def verify_part(
         _compare(delivery, file)
         return
     with here().registry() as registry:
-        query = fetching.query(registry, identifier)
-        _compare(fetching.from_registry(registry, query, follow=False, part=spec), file)
+        resolved = registry.reading.resolve(fetching.query(registry, identifier, part=spec))
+        _compare(fetching.from_registry(registry, resolved, follow=False), file)
 
 
 @click.command(cls=Command)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from perdure.ids import Identifier
     from perdure.ids.pdi import Pdi
     from perdure.parts import Selector
+    from perdure.policy.unfolding import Name
+    from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
 _accept = click.option(
@@ -42,7 +44,7 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 @_nearest
 @_accept
 def get(
-    named: tuple[Identifier, str | None],
+    named: Name,
     output: str,
     resolver: str | None,
     follow: bool,
@@ -58,12 +60,11 @@ def get(
     """
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
-    from perdure.policy.unfolding import joined
+    from perdure.policy.unfolding import join_part
 
     if here().as_json and output == "-":
         raise click.UsageError("--json describes what was written: --output is needed")
-    identifier, behind = named
-    identifier, part = joined(identifier, behind if part is None else part)
+    identifier, part = join_part(named.identifier, named.part if part is None else part)
     found: Delivery
     if resolver is not None:
         if isinstance(identifier, Pwid) and part is None:
@@ -75,26 +76,25 @@ def get(
         _deliver(found, output)
         return
     with here().registry() as registry:
-        pwid = archived.archived(registry, identifier)
-        if pwid is not None and part is None:
+        resolved = registry.reading.resolve(fetching.query(registry, identifier, accept, part=part))
+        if resolved.pwid is not None:
+            pwid = resolved.pwid
             found, judgement = archived.delivery(registry, pwid, nearest=nearest, follow=follow)
             here().note(judgement.sentence)
             _deliver(found, output)
             return
-        _check_single(registry, identifier)
-        query = fetching.query(registry, identifier, accept)
-        _deliver(fetching.from_registry(registry, query, follow=follow, part=part), output)
+        _check_single(resolved)
+        _deliver(fetching.from_registry(registry, resolved, follow=follow), output)
 
 
-def _check_single(registry: Registry, identifier: Identifier) -> None:
+def _check_single(resolved: Resolved) -> None:
     """Raises InvalidRequest for a pattern of several resources."""
-    from perdure.ids.pdi import Pdi
     from perdure.policy.naming import refused
 
-    is_pattern = isinstance(identifier, Pdi) and identifier.is_pattern
-    if is_pattern and registry.resolver.record(identifier) is None:
-        reason = f"a pattern names many resources; 'perdure list {identifier}' lists them"
-        raise refused(identifier, reason, "ruling pdi-wildcard")
+    if resolved.is_pattern and resolved.record is None:
+        asked = resolved.asked
+        reason = f"a pattern names many resources; 'perdure list {asked}' lists them"
+        raise refused(asked, reason, "ruling pdi-wildcard")
 
 
 def _of_part(selector: Selector | None) -> dict[str, object]:
@@ -159,29 +159,28 @@ def resolve(
     Of a PWID: a verdict and the capture that it is about; of a page all resources, of a site all
     captures in it, each with a verdict of its own.
     """
-    import msgspec
-
     from perdure.cli import archived, fetching, steps
     from perdure.model.queries import Step, Want
 
     with here().registry() as registry:
-        pwid = archived.archived(registry, identifier)
-        if pwid is not None:
-            here().answer(*archived.resolution(registry, pwid, nearest=nearest))
+        resolved = registry.reading.resolve(
+            fetching.query(registry, identifier, accept, languages=language, region=region)
+        )
+        if resolved.pwid is not None:
+            here().answer(*archived.resolution(registry, resolved.pwid, nearest=nearest))
             return
-        _check_single(registry, identifier)
-        query = fetching.query(registry, identifier, accept, languages=language, region=region)
-        part = registry.unfolding.redirect(query)
+        _check_single(resolved)
+        elsewhere = registry.reading.locate_elsewhere(resolved)
         for one in map(Want, want):
-            step: Step
-            if part is not None and one in (Want.LOCATION, Want.RESOURCE):
-                step = part
-            else:
-                step = registry.resolver.resolve(msgspec.structs.replace(query, want=one))
             if one is Want.NAMES:
-                names = [str(name) for name in registry.resolver.names(identifier)]
+                names = [str(name) for name in registry.listings.names_of(resolved)]
                 here().answer({"want": one.value, "names": names}, "\n".join(names))
                 continue
+            step: Step
+            if elsewhere is not None and one in (Want.LOCATION, Want.RESOURCE):
+                step = elsewhere
+            else:
+                step = resolved.choose(one)
             base = registry.settings.base_url
             fields = {"want": one.value} | steps.fields(step)
             here().answer(fields, steps.text(step, one, base=base))
@@ -206,7 +205,7 @@ def list_(pattern: Pdi, limit: int | None, cursor: str | None, intervals: bool) 
     """
     with here().registry() as registry:
         if intervals:
-            found = registry.resolver.interval(pattern)
+            found = registry.listings.interval(pattern)
             members = [str(one) for one in found.members]
             here().answer({"pattern": str(pattern), "members": members}, "\n".join(members))
         else:
@@ -217,7 +216,7 @@ def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: st
     """One page where a limit is given, else all of them."""
     size = limit or registry.settings.page_size
     while True:
-        page = registry.resolver.listing(pattern, cursor=cursor, limit=size)
+        page = registry.listings.listing(pattern, cursor=cursor, limit=size)
         cursor = page.cursor
         names = [str(one) for one in page.identifiers]
         here().answer({"identifiers": names, "cursor": cursor}, "\n".join(names))
@@ -233,13 +232,14 @@ def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: st
 @click.option("--history", is_flag=True, help="All revisions of the record, the oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
     """Tell what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
-    from perdure.cli import steps
-    from perdure.policy import naming, rules
+    from perdure.cli import fetching, steps
+    from perdure.policy import naming
 
     with here().registry() as registry:
-        _check_single(registry, identifier)
-        record = rules.known(identifier, registry.resolver.record(identifier))
-        revisions = registry.records.history(identifier.key) if history else [record]
+        resolved = registry.reading.resolve(fetching.query(registry, identifier))
+        _check_single(resolved)
+        key, record = resolved.identifier.key, resolved.known
+        revisions = registry.records.history(key) if history else [record]
         for one in revisions:
-            name = naming.identify(identifier.key, one)
+            name = naming.identify(key, one)
             here().answer(steps.described(name, one), steps.description(name, one))

@@ -9,6 +9,7 @@ import enum
 
 import msgspec
 
+from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Representation, Tombstone
@@ -32,10 +33,27 @@ class Preference(msgspec.Struct, frozen=True):
     quality: float = 1.0
 
 
+class Reader(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks. A reader without a name is the public."""
+
+    name: str = ""
+    """The name of the token that was presented; `local` on the machine itself."""
+
+
+PUBLIC_READER = Reader()
+
+
 class Query(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a reader can ask about one identifier."""
 
     identifier: Identifier
+    part: str | None = None
+    """The part, if it stood beside the identifier."""
+    delimiter: str = "?part="
+    """The text that stood between the identifier and the part."""
+    doubt: MalformedIdentifier | None = None
+    """The error to raise if the identifier is not known (`perdure.policy.unfolding.Name`)."""
+    reader: Reader = PUBLIC_READER
     want: Want = Want.RESOURCE
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()

@@ -25,7 +25,6 @@ from perdure.model.queries import (
     Description,
     Fetch,
     Gone,
-    Preference,
     Query,
     Redirect,
     Step,
@@ -33,6 +32,7 @@ from perdure.model.queries import (
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import qualified, same_format, wanted
+from perdure.policy.preference import language_quality, media_quality
 from perdure.policy.rules import version_numbers
 
 
@@ -210,11 +210,6 @@ def _nearness(region: str | None, asked: str | None) -> int:
     return 2 if ours == theirs or theirs.startswith(f"{ours}-") else 0
 
 
-def depends_on_reader(locations: tuple[Location, ...]) -> bool:
-    """Whether the choice among these is another one for another reader."""
-    return len({(one.format, one.language, one.region) for one in locations}) > 1
-
-
 def _highest(record: Record) -> int | None:
     """The "highest version available", here or elsewhere (section 3.6.3).
 
@@ -247,34 +242,6 @@ def _quality(held: Representation, query: Query) -> float:
         return media
     # A language that nobody asked for is still better than an empty hand (RFC 9110 12.5.4).
     return media * max(language_quality(query.languages, held.language), 0.001)
-
-
-def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
-    """Quality of a media type; the most specific matching range decides (RFC 9110 12.5.1)."""
-    if not accept:
-        return 1.0
-    essence = media_type.partition(";")[0].strip().lower()
-    major = essence.partition("/")[0]
-    best, quality = -1, 0.0
-    for preference in accept:
-        asked = preference.range.partition(";")[0].strip().lower()
-        specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
-        if specific > best:
-            best, quality = specific, preference.quality
-    return quality
-
-
-def language_quality(asked: tuple[Preference, ...], language: str) -> float:
-    """Quality of a language by basic filtering, the longest range first (RFC 4647 3.3.1)."""
-    tag = language.lower()
-    best, quality = -1, 0.0
-    for preference in asked:
-        range_ = preference.range.lower()
-        matches = range_ == "*" or tag == range_ or tag.startswith(range_ + "-")
-        specific = 0 if range_ == "*" else len(range_)
-        if matches and specific > best:
-            best, quality = specific, preference.quality
-    return quality
 
 
 def _not_acceptable(query: Query, fetches: tuple[Fetch, ...]) -> NotAcceptable:

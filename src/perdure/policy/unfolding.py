@@ -1,14 +1,16 @@
 """Parts of things held elsewhere: which template says where one lies, and which whole it is of.
 
-How it works: an identifier that is registered is what it is. One that is not may be a part of one
-that is: `unfold` looks for the longest registered beginning, cut off at a delimiter of its scheme
-(`#` or `@` in a Handle, `/` or `.` in the qualifier of an ARK, a `%23` that was meant for a `#` in
-an ARK or URN). `apart` needs no registry: where a
-scheme has no `#` in its names, one begins a part. Templates are asked in this order:
-those that lie with the record, those of the settings, and for Handles the HS_NAMESPACE values of
-the record and of its prefix. The rest of an ARK is passed through as it is, as ARKs have it.
+How it works: a name that is not registered may be a part of one that is. `find_beginnings` lists
+the names it begins with, cut off at a delimiter of its scheme (`#` or `@` in a Handle, `/` or `.`
+in the qualifier of an ARK, a `%23` that stands for a `#` in an ARK or URN); the read door
+(`perdure.reading.resolve`) takes the longest one that is known. `split_part` needs no registry: if
+a scheme allows no `#` in its names, a `#` begins a part.
 
-What must stay true: at most 16 records are looked up for one name, each by its key.
+`Unfolding` asks templates in this order: those of the record, those of the settings, and for
+Handles the HS_NAMESPACE values of the record and of its prefix. The rest of an ARK is passed
+through as it is.
+
+What must stay true: a name has at most 17 beginnings, and each is looked up by its key.
 """
 
 from __future__ import annotations
@@ -27,10 +29,8 @@ from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn import Urn
-from perdure.model.queries import Query, Redirect, Want
-from perdure.model.records import Location, Record, Value
+from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
-from perdure.policy.decide import decide
 from perdure.policy.handles import names, namespace
 from perdure.policy.handles.values import TEMPLATE, URL, values_of
 from perdure.policy.templates import Template
@@ -40,40 +40,46 @@ _HASH = re.compile("#|%23")
 _KEPT = "/:;,@!$&'()*+=-._~?"
 
 
-def apart(
-    text: str,
-    read: Callable[[str], Identifier] = parse,
-    *,
-    is_known: Callable[[Identifier], bool] = lambda _: True,
-) -> tuple[Identifier, str | None]:
-    """An identifier and, where a `#` stands in it that no name of its scheme has, the part behind.
+class Name(msgspec.Struct, frozen=True):
+    """What a text names: an identifier and, if its scheme cannot say so itself, a part of it."""
 
-    `read` reads identifiers, and what it raises is raised, also where the whole is not known: it
-    may have been meant for a name. A PDI says itself what a part is.
+    identifier: Identifier
+    part: str | None = None
+    doubt: MalformedIdentifier | None = None
+    """The error to raise if the identifier is not known: the text was read as a name with a part
+    only because it is malformed as a name."""
 
-    >>> str(apart("URN:IANA:42117::x:::#char=6,11")[0]), apart("ark:/99999/x#page=2")[1]
-    ('URN:IANA:42117::x:::', 'page=2')
+
+def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
+    """Reads a name. A `#` that the scheme does not allow in its names begins a part.
+
+    `read` reads identifiers; its errors pass through. A PDI carries its part itself.
+
+    >>> str(split_part("URN:IANA:42117::x:::#char=6,11").identifier)
+    'URN:IANA:42117::x:::'
+    >>> split_part("ark:/99999/x#page=2").part
+    'page=2'
     """
     try:
-        return read(text), None
-    except MalformedIdentifier:
+        return Name(read(text))
+    except MalformedIdentifier as error:
         hash = _HASH.search(text)
         if hash is None:
             raise
         with suppress(PerdureError):
             identifier = read(text[: hash.start()])
-            if not isinstance(identifier, Pdi) and is_known(identifier):
-                return identifier, unquote(text[hash.end() :])
+            if not isinstance(identifier, Pdi):
+                return Name(identifier, unquote(text[hash.end() :]), error)
         raise
 
 
-def joined(identifier: Identifier, part: str | None) -> tuple[Identifier, str | None]:
-    """A part that was given apart, put where it has its meaning: into a PDI, beside all others.
+def join_part(identifier: Identifier, part: str | None) -> tuple[Identifier, str | None]:
+    """Puts a part that stood beside a PDI into the PDI; leaves it beside any other identifier.
 
-    Raises MalformedIdentifier where the PDI has no such parts, or is one already.
+    Raises MalformedIdentifier if the PDI allows no such part, or has a part already.
     # ruling: part-meaning
 
-    >>> str(joined(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
+    >>> str(join_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
     'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
     """
     if part is None or not isinstance(identifier, Pdi):
@@ -81,17 +87,46 @@ def joined(identifier: Identifier, part: str | None) -> tuple[Identifier, str | 
     return parse(f"{identifier}#{part}"), None
 
 
-class Unfolded(msgspec.Struct, frozen=True):
-    """A name that was not registered, as a part of one that is."""
+def written_part(identifier: Identifier) -> str:
+    """The text of the part that an identifier carries itself; empty for a whole or a citation.
+
+    >>> written_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"))
+    'char=37,51'
+    """
+    own = str(identifier).removeprefix(str(identifier.whole))
+    return own[1:] if own.startswith("#") else ""
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """One way to read a name as a part of another: the whole, the delimiter and the part."""
 
     whole: Identifier
-    record: Record
     delimiter: str
     part: str
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the part cannot lie in bytes that are held here.
+
+        In an ARK only `#` begins such a part; `/` and `.` begin a qualifier.
+        """
+        return isinstance(self.whole, Ark) and self.delimiter in ("/", ".")
+
+
+def find_beginnings(identifier: Identifier) -> Iterator[Beginning]:
+    """The names that an identifier begins with, the longest first, at most 17."""
+    ways = templates.splits(str(identifier), _DELIMITERS.get(type(identifier), ""))
+    if isinstance(identifier, Ark | Urn) and "%23" in str(identifier):  # meant for a `#`
+        text, _, part = identifier.written.partition("%23")  # with the hyphens of the part
+        ways.insert(0, (text, "#", unquote(part)))
+    for text, delimiter, part in ways:
+        if part:
+            with suppress(MalformedIdentifier):
+                yield Beginning(parse(text), delimiter, part)
+
 
 class Unfolding:
-    """Finds what names that are not registered are parts of, and where those lie.
+    """Says where the parts of things lie that are held elsewhere.
 
     `record` gives the record with a key, `general` are the templates of the settings.
     """
@@ -100,48 +135,7 @@ class Unfolding:
         self._record = record
         self._general = general
 
-    def record(self, identifier: Identifier) -> Record | None:
-        """The record of an identifier as it is."""
-        return self._record(identifier.key)
-
-    def unfold(self, identifier: Identifier) -> Unfolded | None:
-        """The longest registered beginning of an identifier that is not registered itself."""
-        ways = templates.splits(str(identifier), _DELIMITERS.get(type(identifier), ""))
-        if isinstance(identifier, Ark | Urn) and "%23" in str(identifier):  # meant for a `#`
-            text, _, part = identifier.written.partition("%23")  # with the hyphens of the part
-            ways.insert(0, (text, "#", unquote(part)))
-        for text, delimiter, part in ways:
-            try:
-                whole = parse(text)
-            except MalformedIdentifier:
-                continue
-            record = self._record(whole.key)
-            if record is not None and part:
-                return Unfolded(whole, record, delimiter, part)
-        return None
-
-    def location(self, query: Query) -> str | None:
-        """Where the part lies that an identifier is which is not registered; None where nothing
-        says so. The whole is looked for as the query says. Raises what `part_location` raises."""
-        found = self.unfold(query.identifier)
-        if found is None:
-            return None
-        step = decide(
-            msgspec.structs.replace(query, identifier=found.whole, want=Want.LOCATION), found.record
-        )
-        if not isinstance(step, Redirect):
-            return None
-        place = step.location.uri
-        return self.part_location(found.whole, found.record, found.delimiter, found.part, place)
-
-    def redirect(self, query: Query) -> Redirect | None:
-        """The step to where a part lies; None for what is registered, and where nothing says so."""
-        place = None if self.record(query.identifier) else self.location(query)
-        if place is None:
-            return None
-        return Redirect(identifier=query.identifier, location=Location(uri=place))
-
-    def part_location(
+    def locate_part(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str
     ) -> str | None:
         """Where a part lies of what lies at a location; None where nothing says so.
@@ -152,7 +146,7 @@ class Unfolding:
         if found is None and isinstance(whole, Ark):
             found = templates.appended(location, delimiter + escape(part, safe=f"{_KEPT}%"))
         if found is None and isinstance(whole, Handle):
-            made = self.made_values(whole, record, delimiter, part)
+            made = self.make_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
         if found is not None:
             binding.check_uri(found)
@@ -169,7 +163,7 @@ class Unfolding:
                     return filled
         return None
 
-    def made_values(
+    def make_values(
         self, whole: Handle, record: Record, delimiter: str, part: str
     ) -> tuple[Value, ...] | None:
         """The values of a handle that a template of the Handle System makes of another one; None

@@ -24,7 +24,6 @@ the f-components of URNs aside.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from urllib.parse import quote as escape
@@ -38,7 +37,7 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.parts import media
-from perdure.policy.unfolding import apart
+from perdure.policy.unfolding import Name, split_part
 
 _OUR_ADDRESS = re.compile(r"https?://[^/?#]*", re.ASCII | re.IGNORECASE)
 _PWID = re.compile(r"(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
@@ -198,8 +197,8 @@ def _positive(text: str) -> int:
 # -----------
 
 
-def identify(text: str, part: str | None = None) -> Identifier:
-    """The identifier that stands in a target; a PDI with its part where that was given apart.
+def identify(text: str) -> Identifier:
+    """The identifier that stands in a target.
 
     Raises MalformedIdentifier or UnknownScheme.
     """
@@ -210,8 +209,6 @@ def identify(text: str, part: str | None = None) -> Identifier:
             text = text[:4] + _decoded(text[4:])
         elif _PDI.match(text):
             text = _with_hash(text)
-    if part is not None and _PDI.match(text):
-        text = f"{text}#{part}"
     try:
         return parse(text)
     except MalformedIdentifier:
@@ -220,16 +217,14 @@ def identify(text: str, part: str | None = None) -> Identifier:
         return _with_part(text)
 
 
-def named(
-    text: str, is_known: Callable[[Identifier], bool], part: str | None = None
-) -> tuple[Identifier, str | None]:
-    """What a target names, and which part of it, where its scheme has no way to say so.
+def read_name(text: str, part: str | None = None) -> Name:
+    """What a target names, and which part of it, if its scheme has no way to say so.
 
-    `part` is one that was given apart. Raises as `identify` does.
+    `part` is one that was given beside the name. Raises as `identify` does.
     """
     if part is not None:
-        return identify(text, part), part
-    return apart(text, identify, is_known=is_known)
+        return Name(identify(text), part)
+    return split_part(text, identify)
 
 
 def is_escaped(text: str) -> bool:

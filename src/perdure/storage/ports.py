@@ -7,6 +7,7 @@ as an entry point in the group `perdure.storage.sqlite`; nothing that stands is 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from perdure.model.records import Record, Token
@@ -14,6 +15,9 @@ from perdure.model.records import Record, Token
 
 class Records(Protocol):
     """A registry, as readers see it. Every method sees what was acknowledged before the call."""
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """One state of the registry for all that this thread reads inside."""
 
     def record(self, key: str) -> Record | None:
         """The current revision of a record."""

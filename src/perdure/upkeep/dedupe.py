@@ -24,7 +24,8 @@ from perdure.ids import Identifier, equivalent, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.urls import normal
 from perdure.model.queries import Choices, Query, Want
-from perdure.reading.resolver import Resolver
+from perdure.reading.listing import Listings
+from perdure.reading.resolve import ReadDoor
 
 
 class Why(enum.StrEnum):
@@ -188,11 +189,12 @@ def _hash(kind: str, text: str) -> bytes:
 class Known:
     """What a registry knows."""
 
-    def __init__(self, resolver: Resolver) -> None:
-        self._resolver = resolver
+    def __init__(self, listings: Listings, reading: ReadDoor) -> None:
+        self._listings = listings
+        self._reading = reading
 
     def names(self, identifier: Identifier) -> Iterable[str]:
-        found = self._resolver.names(identifier)
+        found = self._listings.names(identifier)
         return (name.key for name in found) if len(found) > 1 else ()
 
     def digests(self, identifier: Identifier) -> Iterable[str]:
@@ -210,14 +212,14 @@ class Known:
         if identifier != identifier.whole:
             return None
         try:
-            step = self._resolver.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
+            step = self._reading.resolve(Query(identifier=identifier)).choose(Want.LOCATIONS)
         except PerdureError:
             return None  # nothing is known of it
         return step if isinstance(step, Choices) else None
 
     def promised(self, uri: str) -> Iterable[str]:
-        for name in self._resolver.named(uri):
-            record = self._resolver.record(name)
+        for name in self._listings.named(uri):
+            record = self._listings.record(name)
             for location in record.locations if record else ():
                 if location.sha512 and normal(location.uri) == normal(uri):
                     yield location.sha512

@@ -65,7 +65,7 @@ def bound(number: int) -> dict[str, Any]:
 
 
 def listed(desk: Desk) -> list[str]:
-    page = desk.registry.resolver.listing(parse(f"pdi://{SERIES}/"))  # type: ignore[arg-type]
+    page = desk.registry.listings.listing(parse(f"pdi://{SERIES}/"))  # type: ignore[arg-type]
     return [str(one) for one in page.identifiers]
 
 
@@ -84,7 +84,7 @@ def test_lines_in_any_order_are_imported(desk: Desk, atomic: bool) -> None:
     end = take(desk, map(bound, numbers), atomic=atomic)
     assert (end.accepted, end.refused) == (499, 0)
     assert listed(desk) == [f"{DAY}/{number}" for number in range(1, 500)]
-    assert desk.registry.resolver.named("https://a.example/250")
+    assert desk.registry.listings.named("https://a.example/250")
 
 
 def test_one_bad_line_does_not_spoil_the_others(desk: Desk) -> None:
@@ -278,7 +278,7 @@ def test_an_interrupted_import_goes_on_where_it_stopped(
     assert began > 5000
     assert end.accepted < 199
     assert len(listed(desk)) == 199
-    assert desk.registry.resolver.named("https://a.example/1")
+    assert desk.registry.listings.named("https://a.example/1")
     assert list((desk.root / "incoming").iterdir()) == []
 
 
@@ -350,7 +350,7 @@ def test_references_are_findable_after_an_interruption(
     interrupted(desk, path, 5)
     desk.reopen()
     desk.registry.door.execute(Load())
-    assert desk.registry.resolver.named("https://a.example/1")
+    assert desk.registry.listings.named("https://a.example/1")
 
 
 def test_what_is_refused_leaves_no_file_behind(desk: Desk, place: Path, atomic: bool) -> None:
@@ -428,7 +428,7 @@ def test_an_import_that_was_killed_is_completed_by_the_next(
     assert desk.problems() == []
     assert desk.served(f"{DAY}/9", format="html") == b"text 9"
     assert all(
-        desk.registry.resolver.named(f"https://a.example/{number}") for number in (1, 9, 20_000)
+        desk.registry.listings.named(f"https://a.example/{number}") for number in (1, 9, 20_000)
     )
     left = {one.name for one in (desk.root / "incoming").iterdir()}
     assert left == set()

@@ -82,10 +82,10 @@ def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> Non
     assert withdrawn is not None
     assert withdrawn.tombstone is not None
     foreign = parse(f"{TODAY}/https:%2f%2fWWW%2eexample%2ecom%2f%257ex")
-    kept = full.registry.resolver.record(foreign)
+    kept = full.registry.listings.record(foreign)
     assert kept is not None
     assert "WWW" in kept.name
-    assert full.registry.resolver.record(parse("hdl:10.9999/x")) is None
+    assert full.registry.listings.record(parse("hdl:10.9999/x")) is None
 
 
 def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> None:

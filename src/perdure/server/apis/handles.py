@@ -34,11 +34,11 @@ from perdure.ids.pdi import Pdi
 from perdure.model.commands import Assign, Outcome, Receipt
 from perdure.model.queries import Choices, Query, Want
 from perdure.model.records import Record, Value
-from perdure.policy.decide import decide
 from perdure.policy.handles import changes, names, values
 from perdure.policy.handles.admins import Permission
 from perdure.policy.handles.values import COMPUTED, URL, is_url, values_of, written
 from perdure.policy.naming import bindable
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import path_of
 from perdure.server.apis import handle_admins, handle_codes, handle_search
 from perdure.server.apis.handle_codes import METHODS, Code, Form
@@ -156,15 +156,16 @@ def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> boo
 async def get(service: Service, request: Request, asked: Asked) -> Answer:
     """The values of a handle that everybody may read; for its administrators, the others too."""
     identifier = asked.identifier
-    record = service.record(identifier)
-    shown = _made(service, identifier) if record is None else None
+    resolved = _resolve(service, identifier)
+    record = resolved.holder if resolved is not None else None
+    if resolved is None or record is None or record.tombstone:
+        return _unknown(service, identifier, asked)
+    shown = _shown(service, resolved, record, request.base)
     if shown is None:
-        if record is None or record.tombstone:
-            return _unknown(service, identifier, asked)
-        shown = _shown(identifier, record, request.base)
+        return _unknown(service, identifier, asked)
     known = b"authorization" in request.fields
     to_admin = False
-    if known and record is not None:
+    if known and resolved.is_registered:
         who = await handle_admins.actor(service, request)
         to_admin = handle_admins.may_read(service, who, identifier, values_of(record))
     found = written(_chosen(shown, asked), to_admin=to_admin)
@@ -231,15 +232,30 @@ def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
     )
 
 
-def _shown(identifier: Handle | Pdi, record: Record, base: str) -> tuple[Value, ...]:
-    """The values of a record, and what follows from bytes held here; of the version named.
+def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
+    """What a handle resolves to; None if nothing is known of it."""
+    try:
+        return service.reading.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
+    except NotFound:
+        return None
+
+
+def _shown(
+    service: Service, resolved: Resolved, record: Record, base: str
+) -> tuple[Value, ...] | None:
+    """The values of a handle, among them those that tell of bytes held here; or the values that a
+    template makes of a part, None if it makes none.
 
     Raises NoSuchVersion and NotAcceptable.
     """
+    identifier = resolved.identifier
+    if resolved.inside is not None and isinstance(resolved.asked, Handle):
+        return service.reading.make_values(resolved)
     own = values_of(record)
     if not record.versions and identifier.key and isinstance(identifier, Handle):
         return own
-    step = decide(Query(identifier=bindable(identifier), want=Want.LOCATIONS), record)
+    bindable(resolved.asked)
+    step = resolved.step
     if not isinstance(step, Choices):
         raise NotFound(identifier=str(identifier))
     places = {one.uri for one in step.locations}
@@ -255,15 +271,6 @@ def _shown(identifier: Handle | Pdi, record: Record, base: str) -> tuple[Value, 
             for number, (kind, data) in enumerate(told)
         ]
     return tuple(shown)
-
-
-def _made(service: Service, identifier: Handle | Pdi) -> tuple[Value, ...] | None:
-    """The values of a handle that a template makes of one that is registered."""
-    found = service.unfolding.unfold(identifier)
-    if found is None or not isinstance(found.whole, Handle):
-        return None
-    whole, part = found.whole, found.part
-    return service.unfolding.made_values(whole, found.record, found.delimiter, part)
 
 
 def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:

@@ -42,7 +42,6 @@ from perdure.ids.pdi import Pdi
 from perdure.model.queries import Fetch, Gone, Query
 from perdure.model.records import Record
 from perdure.parts import Information, iiif
-from perdure.policy.decide import decide
 from perdure.reading.targets import identify, path_of
 from perdure.server.common import digests, problems
 from perdure.server.common.answers import Answer, Fields, empty, link, links, uri
@@ -79,7 +78,6 @@ class _Asked(NamedTuple):
 class _Image(NamedTuple):
     """An image that a request is about."""
 
-    identifier: Identifier
     step: Fetch
     record: Record
     source: Source
@@ -102,16 +100,18 @@ async def _answer(service: Service, request: Request) -> Answer:
             information = f"{_service(request, asked.version, asked.name)}/info.json"
             return empty(HTTPStatus.SEE_OTHER, (b"location", uri(information)))
         selector = iiif.read(asked.parameters, asked.version)
-        record = service.record(identifier)
-        step = decide(Query(identifier=identifier, accept=_IMAGES_FIRST), record)
+        resolved = service.reading.resolve(Query(identifier=identifier, accept=_IMAGES_FIRST))
+        if resolved.inside is not None:
+            raise NotFound(identifier=str(identifier))
+        step = resolved.step
         if isinstance(step, Gone):
             return problems.answer(problems.of_tombstone(step), request)
-        if not isinstance(step, Fetch) or record is None:
+        if not isinstance(step, Fetch):
             raise PartNotSupported(
                 media_type="what is not held here", selector=str(selector), offered=()
             )
         source = service.registry.source(step.identifier, step.representation)
-        image = _Image(identifier, step, record, source)
+        image = _Image(step, resolved.known, source)
         part = await service.cut_out(service.registry.parts.extract, source, selector)
         made = _information if isinstance(part.selector, Information) else _picture
         return made(service, request, asked, image, part)

@@ -29,15 +29,13 @@ from perdure.errors import (
 )
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
-from perdure.ids.pwid import Pwid
 from perdure.model.queries import Choices, Gone, Redirect, Want
 from perdure.model.records import Location
-from perdure.policy.decide import decide
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import (
     Question,
     identify,
     is_escaped,
-    named,
     part_path,
     part_uri,
     path_of,
@@ -52,7 +50,6 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, reading
 from perdure.server.resource.locating import known_by_url, locations, urls
-from perdure.server.resource.pointing import pointed
 
 PREFIX = "uri-res/"
 _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
@@ -88,21 +85,22 @@ async def answer(service: Service, request: Request) -> Answer:
 
 async def _n2l(service: Service, request: Request, operand: str) -> Answer:
     """One URL, which "MUST be returned in a Location: header" (RFC 2169 section 3.1)."""
-    identifier, part = _single(service, operand)
-    if (pwid := _archived(service, identifier, part)) is not None:
-        there = await pwids.located(service, request, pwid)
+    resolved = _resolve(service, request, operand)
+    if resolved.pwid is not None:
+        there = await pwids.located(service, request, resolved.pwid)
         if prefers(request.accept, lists.TYPES):
             place = (b"location", uri(there.url))
             return _listed(service, request, operand, [lists.Entry(there.url)], place)
-        return pwids.redirect(service, pwid, there, _see_other(request))
-    found = urls(service, request, identifier, part)
+        return pwids.redirect(service, resolved.pwid, there, _see_other(request))
+    identifier = resolved.identifier
+    found = urls(service, request, resolved)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     if not found:
         return problems.answer(problems.no_location(identifier), request)
     if prefers(request.accept, lists.TYPES):
         place = (b"location", uri(found[0]))
-        return locations(service, request, identifier, place, about=operand, part=part)
+        return locations(service, request, resolved, place, about=operand)
     step = Redirect(
         identifier=identifier,
         location=Location(uri=found[0]),
@@ -117,30 +115,26 @@ def _see_other(request: Request) -> HTTPStatus:
 
 
 async def _n2ls(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = _single(service, operand)
-    if (pwid := _archived(service, identifier, part)) is not None:
-        there = await pwids.located(service, request, pwid)
+    resolved = _resolve(service, request, operand)
+    if resolved.pwid is not None:
+        there = await pwids.located(service, request, resolved.pwid)
         return _listed(service, request, operand, [lists.Entry(there.url)])
-    return locations(service, request, identifier, about=operand, part=part)
+    return locations(service, request, resolved, about=operand)
 
 
 async def _n2r(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = _single(service, operand)
-    return await reading.resource(service, request, identifier, part, delimiter="#")
+    return await reading.resource(service, request, _resolve(service, request, operand))
 
 
 async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
     """Every acceptable representation, "a MIME multipart/alternative message" (section 3.4)."""
-    identifier, part = _single(service, operand)
-    inside = pointed(service, identifier, part) is not None
-    if inside or _archived(service, identifier, part) is not None:
-        return await reading.resource(service, request, identifier, part, delimiter="#")
-    record = service.record(identifier)
-    query = asking.query(service, request, identifier, Want.RESOURCES)
-    step = decide(query, record)
+    resolved = _resolve(service, request, operand)
+    if resolved.inside is not None or resolved.pwid is not None:
+        return await reading.resource(service, request, resolved)
+    step = resolved.choose(Want.RESOURCES)
     if not isinstance(step, Choices) or len(step.fetches) < 2:
         # "If there is only one version … it MAY be returned without the wrapper."
-        return await reading.resource(service, request, identifier)
+        return await reading.resource(service, request, resolved)
     segments = service.registry.segments
     parts: list[bodies.Part] = []
     for fetch in step.fetches:
@@ -160,41 +154,30 @@ async def _n2rs(service: Service, request: Request, operand: str) -> Answer:
 
 
 async def _n2c(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = _single(service, operand)
-    if (pwid := _archived(service, identifier, part)) is not None:
-        return await pwids.answer(service, request, pwid, Question(verb="info"))
-    return await reading.description(service, request, identifier, part)
+    resolved = _resolve(service, request, operand)
+    if resolved.pwid is not None:
+        return await pwids.answer(service, request, resolved.pwid, Question(verb="info"))
+    return reading.description(service, request, resolved)
 
 
 async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
-    identifier, part = _single(service, operand)
-    if part is None and not service.knows(identifier):
-        inside = service.unfolding.unfold(identifier)
-        if inside is not None and inside.delimiter == "#":
-            identifier, part = inside.whole, inside.part
-    if (pwid := _archived(service, identifier, part)) is not None:
-        await pwids.located(service, request, pwid)  # or else nothing is known of it
-    elif service.record(identifier) is None:
-        raise NotFound(identifier=str(identifier))
+    resolved = _resolve(service, request, operand)
+    if resolved.pwid is not None:
+        await pwids.located(service, request, resolved.pwid)  # raises if nothing is known of it
+    else:
+        resolved.known  # noqa: B018  (raises NotFound)
+    identifier, part = resolved.identifier, resolved.part_beside
     if part is None:
-        return _names(service, request, (identifier,), operand)
+        return _names(service, request, (resolved,), operand)
     place = f"{request.base}/{part_path(identifier, part)}"
     return _listed(service, request, operand, [lists.Entry(part_uri(identifier, part), place)])
 
 
-def _names(service: Service, request: Request, known: tuple[Identifier, ...], about: str) -> Answer:
+def _names(service: Service, request: Request, known: tuple[Resolved, ...], about: str) -> Answer:
     """All names of the same resource, as URNs where their scheme has such a form."""
-    names = {name.key: name for one in known for name in _names_of(service, one)}
+    names = {name.key: name for one in known for name in service.listings.names_of(one)}
     entries = [lists.Entry(_urn(one), f"{request.base}/{path_of(one)}") for one in names.values()]
     return _listed(service, request, about, entries)
-
-
-def _names_of(service: Service, identifier: Identifier) -> tuple[Identifier, ...]:
-    """All names of a resource; of a part its own, for behind another name of the whole, the same
-    text may mean another part."""
-    if pointed(service, identifier) is not None:
-        return (identifier,)
-    return service.resolver.names(identifier.whole)
 
 
 def _listed(
@@ -213,47 +196,28 @@ def _urn(identifier: Identifier) -> str:
     return identifier.urn if isinstance(identifier, Pdi) else uri_of(identifier)
 
 
-def _archived(service: Service, identifier: Identifier, part: str | None) -> Pwid | None:
-    """A PWID that was not registered here: its archive knows it, and has it"""
-    if isinstance(identifier, Pwid) and part is None and not service.knows(identifier):
-        return identifier
-    return None
-
-
-def _single(service: Service, operand: str) -> tuple[Identifier, str | None]:
-    """The identifier asked about, and the part behind one that has no way to say so itself.
-
-    What is but an alias is what it is an alias of. Raises InvalidRequest for a pattern.
-    """
-    identifier, part = named(operand, service.knows)
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
+def _resolve(service: Service, request: Request, operand: str) -> Resolved:
+    """What the operand resolves to. Raises InvalidRequest for a pattern, and NotFound."""
+    resolved = asking.resolve(service, request, operand)
+    if resolved.is_pattern:
         raise InvalidRequest(
-            what=str(identifier)[:200],
+            what=str(resolved.asked)[:200],
             reason="a pattern names many resources; ask for it by itself to list them",
             rule="ruling pdi-wildcard",
         )
-    if part is None and _is_unknown(service, identifier):
-        identifier = service.resolver.meant(identifier) or identifier
-    return identifier, part
-
-
-def _is_unknown(service: Service, identifier: Identifier) -> bool:
-    """Whether nothing is known of an identifier but, perhaps, that others are called so, too."""
-    if isinstance(identifier, Pwid) or service.knows(identifier):
-        return False
-    return identifier.whole is identifier and service.unfolding.unfold(identifier) is None
+    return resolved
 
 
 # from a URL
 # ----------
 
 
-def _known(service: Service, request: Request, operand: str) -> tuple[Identifier, ...]:
+def _known(service: Service, request: Request, operand: str) -> tuple[Resolved, ...]:
     url = unquote(operand) if is_escaped(operand) else operand
     found = known_by_url(service, request, url)
     if not found:
         raise NotFound(identifier=url)
-    return found
+    return tuple(service.reading.resolve(asking.query(service, request, one)) for one in found)
 
 
 def _l2ns(service: Service, request: Request, operand: str) -> Answer:
@@ -262,8 +226,8 @@ def _l2ns(service: Service, request: Request, operand: str) -> Answer:
 
 def _l2ls(service: Service, request: Request, operand: str) -> Answer:
     found: dict[str, None] = {}
-    for identifier in _known(service, request, operand):
-        for name in _names_of(service, identifier):
+    for resolved in _known(service, request, operand):
+        for name in service.listings.names_of(resolved):
             found |= dict.fromkeys(_urls_of(service, request, name))
     return _listed(service, request, operand, [lists.Entry(one) for one in found])
 
@@ -271,16 +235,17 @@ def _l2ls(service: Service, request: Request, operand: str) -> Answer:
 def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
     """The URLs of one name among others, which may be known by name only, or withdrawn."""
     try:
-        found = urls(service, request, name)
+        resolved = service.reading.resolve(asking.query(service, request, name))
+        found = urls(service, request, resolved)
     except NotFound:
         return []
     return [] if isinstance(found, Gone) else found
 
 
-async def _l2c(service: Service, request: Request, operand: str) -> Answer:
+def _l2c(service: Service, request: Request, operand: str) -> Answer:
     first, *others = _known(service, request, operand)
-    answer = await reading.description(service, request, first)
-    more = (link(f"{request.base}/{path_of(one)}", "alternate") for one in others)
+    answer = reading.description(service, request, first)
+    more = (link(f"{request.base}/{path_of(one.asked)}", "alternate") for one in others)
     answer.fields += links(more)
     return answer
 
@@ -296,7 +261,7 @@ async def _l2r(service: Service, request: Request, operand: str) -> Answer:
 def _same(service: Service, _request: Request, operand: str) -> Answer:
     """Whether two URIs, separated by an escaped blank or line break, name the same resource."""
     one, other = _two(operand)
-    keys = {name.key for name in service.resolver.names(one.whole)}
+    keys = {name.key for name in service.listings.names(one.whole)}
     same = equivalent(one, other) or (
         one.whole is one and other.whole is other and other.key in keys
     )

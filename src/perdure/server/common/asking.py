@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
 from perdure.model.queries import Query, Want
+from perdure.reading.resolve import Resolved
+from perdure.reading.targets import read_name
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
@@ -24,10 +27,16 @@ def query(
     want: Want = Want.RESOURCE,
     *,
     region: str | None = None,
+    part: str | None = None,
+    delimiter: str = "?part=",
+    doubt: MalformedIdentifier | None = None,
 ) -> Query:
     """Everything that a request asks about one identifier. `region` is what its address says."""
     return Query(
         identifier=identifier,
+        part=part,
+        delimiter=delimiter,
+        doubt=doubt,
         want=want,
         accept=request.accept,
         languages=request.languages,
@@ -35,6 +44,31 @@ def query(
         day=today(),
         dead=service.health.dead,
     )
+
+
+def resolve(
+    service: Service,
+    request: Request,
+    text: str,
+    *,
+    part: str | None = None,
+    region: str | None = None,
+) -> Resolved:
+    """What the name in a target resolves to. `part` is one that was given beside it.
+
+    Raises what reading the name and `ReadDoor.resolve` raise.
+    """
+    name = read_name(text, part)
+    asked = query(
+        service,
+        request,
+        name.identifier,
+        region=region,
+        part=name.part,
+        delimiter="#" if part is None else "?part=",
+        doubt=name.doubt,
+    )
+    return service.reading.resolve(asked)
 
 
 def region_of(service: Service, request: Request) -> str | None:

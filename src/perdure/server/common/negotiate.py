@@ -1,7 +1,7 @@
 """What a client would like to have: Accept and Accept-Language, read and compared. Pure.
 
 How it works: werkzeug reads the grammar; a field comes again and again in the same words, so the
-result is remembered. How welcome one media type is, `perdure.policy.decide` says, for it must
+result is remembered. How welcome one media type is, `perdure.policy.preference` says, for it must
 choose among representations by the same measure.
 
 What must stay true: no Accept field means that everything is welcome (RFC 9110 section 12.5.1).
@@ -15,7 +15,7 @@ from functools import lru_cache
 from werkzeug.http import parse_accept_header
 
 from perdure.model.queries import Preference
-from perdure.policy.decide import media_quality
+from perdure.policy.preference import media_quality
 
 _LONGEST = 1024  # characters; longer fields are cut: nobody has that many wishes
 

@@ -14,8 +14,8 @@ from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Record
 from perdure.parts import Selector
-from perdure.policy.unfolding import Unfolding
-from perdure.reading.resolver import Resolver
+from perdure.reading.listing import Listings
+from perdure.reading.resolve import ReadDoor
 from perdure.registry import Registry
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import Metrics
@@ -58,18 +58,15 @@ class Service:
         return self.registry.settings
 
     @property
-    def resolver(self) -> Resolver:
-        return self.registry.resolver
+    def listings(self) -> Listings:
+        return self.registry.listings
 
     @property
-    def unfolding(self) -> Unfolding:
-        return self.registry.unfolding
+    def reading(self) -> ReadDoor:
+        return self.registry.reading
 
     def record(self, identifier: Identifier) -> Record | None:
         return self.registry.records.record(identifier.key)
-
-    def knows(self, identifier: Identifier) -> bool:
-        return self.record(identifier) is not None
 
     async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
         """What cutting and hashing give, in a thread that nothing else waits for."""

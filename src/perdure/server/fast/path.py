@@ -36,9 +36,10 @@ from perdure.ids.pdi import plain_key
 from perdure.model import stored
 from perdure.model.queries import Fetch, Query, Redirect
 from perdure.model.records import Location
-from perdure.policy.decide import decide, depends_on_reader
+from perdure.policy.decide import decide
 from perdure.policy.handles import names
 from perdure.policy.naming import wanted
+from perdure.policy.preference import depends_on_reader
 from perdure.reading.targets import uri_of
 from perdure.registry import Registry
 from perdure.server.apis import cdx as captures

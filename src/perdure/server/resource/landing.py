@@ -22,12 +22,10 @@ from markupsafe import Markup
 from perdure import metadata
 from perdure.errors import Unavailable
 from perdure.ids import Identifier
-from perdure.ids.ark import Ark
 from perdure.metadata.citing import cite
 from perdure.metadata.port import Described
-from perdure.model.queries import Description, Query, Want
 from perdure.model.records import Record
-from perdure.policy.decide import decide
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import path_of
 from perdure.server import pages
 from perdure.server.common import asking
@@ -45,9 +43,9 @@ _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 _LONGEST = 200  # locations and versions that are shown; the record has all
 
 
-async def answer(service: Service, request: Request, identifier: Identifier) -> Answer:
+async def answer(service: Service, request: Request, resolved: Resolved) -> Answer:
     """The landing page. Raises NotFound."""
-    record = _record(service, identifier)
+    identifier, record = resolved.identifier, resolved.known
     findings = service.health.findings(one.uri for one in record.locations)
     tag = _tag(record, findings)
     fields = [
@@ -57,8 +55,8 @@ async def answer(service: Service, request: Request, identifier: Identifier) -> 
     ]
     if has_already(request, tag):
         return empty(HTTPStatus.NOT_MODIFIED, *fields)
-    passage = await quoting.passage(service, identifier, record)
-    what, about = await service.cut(_described, service, request, identifier, record)
+    passage = await quoting.passage(service, resolved)
+    what, about = await service.cut(_described, service, request, resolved)
     citation = await service.cut(_citation, what)
     rows = signposting.signposts(record, what, request.base, _kind(about))
     shown = public(record, identifier, request.base)
@@ -84,10 +82,10 @@ async def answer(service: Service, request: Request, identifier: Identifier) -> 
     return pages.page(HTTPStatus.OK, body, *fields, *links(signposting.of_header(rows)))
 
 
-async def linkset(service: Service, request: Request, identifier: Identifier) -> Answer:
+async def linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
     """All links of an identifier (RFC 9264), as JSON or as text. Raises NotFound."""
-    record = _record(service, identifier)
-    what, about = await service.cut(_described, service, request, identifier, record)
+    record = resolved.known
+    what, about = await service.cut(_described, service, request, resolved)
     rows = signposting.signposts(record, what, request.base, _kind(about))
     kind = choose(request.accept, signposting.TYPES) or signposting.JSON
     body = signposting.as_json(rows) if kind == signposting.JSON else signposting.as_text(rows)
@@ -107,12 +105,12 @@ def wanted(request: Request) -> bool:
     return named and choose(request.accept, others) == "text/html"
 
 
-def erc(service: Service, request: Request, identifier: Ark, *, full: bool) -> Answer:
+def erc(service: Service, request: Request, resolved: Resolved, *, full: bool) -> Answer:
     """What `?` and, in full, `??` behind an ARK give: an ERC (draft-kunze-ark, kernel ERC in ANVL).
 
     The full one says, besides what the thing is, what is promised about it. Raises NotFound.
     """
-    record = _record(service, identifier)
+    identifier, record = resolved.identifier, resolved.known
     shown = public(record, identifier, request.base)
     if record.about is not None:
         about = record.about
@@ -130,13 +128,6 @@ def erc(service: Service, request: Request, identifier: Ark, *, full: bool) -> A
     return plain(HTTPStatus.OK, "text/plain; charset=utf-8", body, fresh, *links((name,)))
 
 
-def _record(service: Service, identifier: Identifier) -> Record:
-    step = decide(Query(identifier=identifier, want=Want.DESCRIPTION), service.record(identifier))
-    if not isinstance(step, Description):
-        raise TypeError(f"no description: {step}")
-    return step.record
-
-
 def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
     """The entity tag of the page: that of the revision, and of what is known of its locations."""
     plain_tag = etag(record, "text/html")
@@ -147,11 +138,11 @@ def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
 
 
 def _described(
-    service: Service, request: Request, identifier: Identifier, record: Record
+    service: Service, request: Request, resolved: Resolved
 ) -> tuple[Described, dict[str, Any]]:
     """The description, and the same as JSON-LD."""
-    url = f"{request.base}/{path_of(identifier)}"
-    what = service.registry.described(identifier, record, url)
+    url = f"{request.base}/{path_of(resolved.identifier)}"
+    what = service.registry.described(resolved, url)
     return what, json.loads(metadata.write(what, "jsonld"))
 
 

@@ -35,7 +35,7 @@ async def listing(service: Service, request: Request, pattern: Pdi, question: Qu
     if not service.knows_series(pattern):
         raise NotFound(identifier=str(pattern))
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
-    resolver = service.resolver
+    resolver = service.listings
     if pattern.is_interval and pattern.day is None and "*" not in (pattern.date or ""):
         if question.cursor:
             raise InvalidRequest(

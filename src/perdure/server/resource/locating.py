@@ -8,8 +8,8 @@ from perdure.errors import MalformedIdentifier, NotFound, UnknownScheme
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
 from perdure.model.records import Record
-from perdure.policy.decide import decide
-from perdure.policy.unfolding import Unfolded
+from perdure.policy.unfolding import Beginning
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import identify, part_path, path_of
 from perdure.server.common import asking, lists, problems
 from perdure.server.common.answers import Answer, plain
@@ -17,28 +17,25 @@ from perdure.server.common.negotiate import choose, prefers
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import signposting
-from perdure.server.resource.pointing import is_elsewhere, pointed
 from perdure.upkeep.linkcheck.verdict import Finding
 
 
 def locations(
     service: Service,
     request: Request,
-    identifier: Identifier,
+    resolved: Resolved,
     *more: tuple[bytes, bytes],
     about: str | None = None,
-    part: str | None = None,
 ) -> Answer:
-    """The list of URLs of an identifier (`N2Ls`, `?locations`), empty where there are none.
+    """The list of URLs of a name (`N2Ls`, `?locations`), empty if it has none.
 
-    `about` is what was asked for, as it was spelled, `part` what stood beside the identifier.
-    Raises NotFound or NoSuchVersion.
+    `about` is the name as it was spelled. Raises NotFound or NoSuchVersion.
     """
-    record = service.record(identifier.whole)
-    found = urls(service, request, identifier, part)
+    record, identifier = resolved.record, resolved.identifier
+    found = urls(service, request, resolved)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
-    inside = pointed(service, identifier, part)
+    inside = resolved.inside
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     if record is not None and prefers(request.accept, signposting.TYPES):
         path = path_of(identifier) if inside is None else part_path(inside.whole, inside.part)
@@ -97,49 +94,41 @@ def _linkset(
     return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
 
 
-def urls(
-    service: Service, request: Request, identifier: Identifier, part: str | None = None
-) -> list[str] | Gone:
-    """URLs where the resource can be had, best first; its tombstone where it was withdrawn.
+def urls(service: Service, request: Request, resolved: Resolved) -> list[str] | Gone:
+    """The URLs of a resource, best first; its tombstone if it was withdrawn.
 
-    Of a part, those of the part, and none where it cannot be had by itself. `part` is one that
-    stood beside the identifier. Raises NotFound.
+    Of a part, those of the part, and none if it has no URL of its own. Raises NotFound.
     """
-    inside = pointed(service, identifier, part)
-    whole = identifier.whole if inside is None else inside.whole
-    query = asking.query(service, request, whole, Want.LOCATIONS)
-    step = decide(query, service.record(whole))
+    step = resolved.choose(Want.LOCATIONS, whole=True)
     if isinstance(step, Gone):
         return step
     if not isinstance(step, Choices):
         return []
-    if inside is not None:
-        return _urls_of_part(service, request, identifier, inside, step)
+    if resolved.inside is not None:
+        return _urls_of_part(service, request, resolved, resolved.inside, step)
     ours = [f"{request.base}/{path_of(fetch.identifier)}" for fetch in step.fetches]
     return list(dict.fromkeys((*(one.uri for one in step.locations), *ours)))
 
 
 def _urls_of_part(
-    service: Service, request: Request, identifier: Identifier, inside: Unfolded, step: Choices
+    service: Service, request: Request, resolved: Resolved, inside: Beginning, step: Choices
 ) -> list[str]:
-    """Never those of the whole. Where no version is named, our own says which there are to choose
+    """Never those of the whole. If no version is named, our own says which there are to choose
     from  # ruling: part-version"""
-    whole, record, before, part = inside.whole, inside.record, inside.delimiter, inside.part
-    locate = service.unfolding.part_location
-    places = (locate(whole, record, before, part, one.uri) for one in step.locations)
+    places = (service.reading.locate_part(resolved, one.uri) for one in step.locations)
     found = [one for one in places if one is not None]
-    if is_elsewhere(inside):
+    if inside.is_elsewhere:
         if not found:
-            raise NotFound(identifier=str(identifier))
+            raise NotFound(identifier=str(resolved.asked))
         return found
-    named = (fetch.identifier if fetch.pinned else whole for fetch in step.fetches)
-    found += (f"{request.base}/{part_path(one, part)}" for one in named)
+    named = (fetch.identifier if fetch.pinned else inside.whole for fetch in step.fetches)
+    found += (f"{request.base}/{part_path(one, inside.part)}" for one in named)
     return list(dict.fromkeys(found))
 
 
 def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
     """The identifiers of the resource at a URL: those bound to it, or the one that it resolves."""
-    bound = service.resolver.named(url)
+    bound = service.listings.named(url)
     ours = own(service, request, url)
     return bound if ours is None else (ours, *(one for one in bound if one.key != ours.key))
 

@@ -31,11 +31,11 @@ from perdure.ids.handle import Handle
 from perdure.ids.urn import Urn
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
-from perdure.model.queries import Fetch, Gone, Preference, Query, Redirect
+from perdure.model.queries import Fetch, Gone, Preference, Redirect, Want
 from perdure.model.records import Location
 from perdure.parts import Member as MemberSelector
-from perdure.policy.decide import decide
 from perdure.policy.naming import wanted
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, part_path, part_uri, path_of
 from perdure.server import pages
 from perdure.server.common import problems
@@ -133,16 +133,14 @@ def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]
 
 
 async def listing(
-    service: Service, request: Request, identifier: Identifier, question: Question
+    service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """The answer to `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
-    kind = choose(request.accept, OFFERS)
+    identifier, kind = resolved.identifier, choose(request.accept, OFFERS)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
         raise NotAcceptable(identifier=str(identifier), asked=asked, offered=OFFERS)
-    record = service.record(identifier)
-    query = Query(identifier=identifier, accept=(Preference(members.MEDIA_TYPE),))
-    step = decide(query, record)
+    step = resolved.choose(Want.RESOURCE, accept=(Preference(members.MEDIA_TYPE),), whole=True)
     if isinstance(step, Gone):
         return problems.answer(problems.of_tombstone(step), request)
     if not isinstance(step, Fetch) or step.representation.media_type != members.MEDIA_TYPE:

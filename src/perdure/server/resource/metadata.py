@@ -18,19 +18,20 @@ from http import HTTPStatus
 import msgspec
 
 from perdure import metadata
-from perdure.errors import InvalidRequest, NotAcceptable, NotFound, quote
+from perdure.errors import InvalidRequest, NotAcceptable, quote
 from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.ids.pwid import Pwid
 from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import LARGEST, Described
 from perdure.model.commands import Describe
 from perdure.model.queries import Preference
 from perdure.model.records import Record
-from perdure.policy.decide import media_quality
-from perdure.policy.naming import wanted
+from perdure.policy.naming import refused, wanted
+from perdure.policy.preference import media_quality
+from perdure.policy.rules import known
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, identify, part_path, path_of, read_question
 from perdure.server.common import auth
 from perdure.server.common.answers import Answer, empty, link, links, plain
@@ -62,44 +63,35 @@ def asked(question: Question) -> bool:
 
 
 async def answer(
-    service: Service, request: Request, identifier: Identifier, question: Question
+    service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """The answer to `?metadata`, `?metadata=<format>` and `?cite=<style>`.
 
     Raises NotFound, NotAcceptable for an attached record that there is not, InvalidRequest for
     a format, a style or a language that is not known.
     """
-    record = _known(service, identifier)
+    resolved.citable  # noqa: B018  (raises NotFound)
     if question.metadata is not None:
         name = question.metadata or _TYPES.get(_best(request.accept) or "") or "datacite"
-        return await _metadata(service, request, identifier, record, name, question.part)
+        return await _metadata(service, request, resolved, name)
     style = question.cite or "apa"
-    return await _citation(
-        service, request, identifier, record, style, question.locale or "", question.part
-    )
+    return await _citation(service, request, resolved, style, question.locale or "")
 
 
-async def negotiated(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    record: Record | None,
-    part: str | None,
-) -> Answer | None:
-    """What Accept asks for, where that is metadata or a citation; None where it is the thing."""
+async def negotiated(service: Service, request: Request, resolved: Resolved) -> Answer | None:
+    """What Accept asks for if that is metadata or a citation; None if it is the thing."""
     kind = _best(request.accept)
+    identifier, record = resolved.identifier, resolved.record
     if kind is None or record is None or wanted(identifier)[1] is not None:
         return None
-    if part is None and _quality(request.accept, kind) <= _of_the_thing(
+    if resolved.part_beside is None and _quality(request.accept, kind) <= _of_the_thing(
         request.accept, identifier, record
     ):
         return None
     if kind == BIBLIOGRAPHY:
         style, locale = _parameters(request.accept)
-        found = await _citation(service, request, identifier, record, style, locale, part)
-    else:
-        found = await _metadata(service, request, identifier, record, _TYPES[kind], part)
-    return found
+        return await _citation(service, request, resolved, style, locale)
+    return await _metadata(service, request, resolved, _TYPES[kind])
 
 
 @lru_cache(maxsize=1024)
@@ -146,27 +138,8 @@ def _parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
 # ------
 
 
-def _known(service: Service, identifier: Identifier) -> Record:
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
-        raise InvalidRequest(
-            what=str(identifier)[:200], reason="a pattern names many resources", rule="pdi-wildcard"
-        )
-    record = service.record(identifier)
-    if record is None and isinstance(identifier, Pwid):
-        return Record()  # what it says by itself is enough to cite it
-    if record is None:
-        raise NotFound(identifier=str(identifier))
-    return record
-
-
-async def _metadata(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    record: Record,
-    name: str,
-    part: str | None,
-) -> Answer:
+async def _metadata(service: Service, request: Request, resolved: Resolved, name: str) -> Answer:
+    identifier, record = resolved.identifier, resolved.citable
     attached = next((one for one in record.attached if one.format == name.lower()), None)
     if attached is not None:
         return _given(
@@ -176,7 +149,7 @@ async def _metadata(
         offered = tuple(metadata.FORMATS)
         raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
     form = metadata.find(name)
-    what = await _described(service, request, identifier, record, part)
+    what = await _described(service, request, resolved)
     asked = _accepted(request)
     kind = next((one for one in form.media_types if one in asked), form.media_types[0])
     if form.name in _TEXT:
@@ -190,17 +163,12 @@ async def _metadata(
 
 
 async def _citation(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    record: Record,
-    style: str,
-    locale: str,
-    part: str | None,
+    service: Service, request: Request, resolved: Resolved, style: str, locale: str
 ) -> Answer:
     if style.lower() in ("bibtex", "ris", "csl", "csl-json"):
-        return await _metadata(service, request, identifier, record, style, part)
-    what = await _described(service, request, identifier, record, part)
+        return await _metadata(service, request, resolved, style)
+    identifier, record = resolved.identifier, resolved.citable
+    what = await _described(service, request, resolved)
     language = locale or _language(request)
     text: str
     if _is_long(what):
@@ -274,17 +242,15 @@ def _word(name: str) -> str:
     return "".join(one for one in name if one.isascii() and (one.isalnum() or one == "-"))
 
 
-async def _described(
-    service: Service, request: Request, identifier: Identifier, record: Record, part: str | None
-) -> Described:
+async def _described(service: Service, request: Request, resolved: Resolved) -> Described:
     """The resource as it is described, or the part of it that is asked about."""
-    url = f"{request.base}/{path_of(identifier)}"
-    if part is not None:
-        url = f"{request.base}/{part_path(identifier, part)}"
+    identifier, part = resolved.identifier, resolved.part_beside
+    path = path_of(identifier) if part is None else part_path(identifier, part)
+    url = f"{request.base}/{path}"
     registry = service.registry
-    if record.about is not None and identifier.whole is identifier and part is None:
-        return registry.described(identifier, record, url)
-    found: Described = await service.cut(registry.described, identifier, record, url, part)
+    if resolved.citable.about is not None and resolved.inside is None:
+        return registry.described(resolved, url)
+    found: Described = await service.cut(registry.described, resolved, url)
     return found
 
 
@@ -319,7 +285,9 @@ async def _describe(service: Service, request: Request) -> Answer:
     """
     question = read_question(request.target.question, verbs=("metadata",))
     identifier = identify(request.target.text)
-    record = _known(service, identifier)
+    if isinstance(identifier, Pdi) and identifier.is_pattern:
+        raise refused(identifier, "a pattern names many resources", "pdi-wildcard")
+    record = known(identifier, service.record(identifier))
     token = auth.bearer(service, request)
     auth.check(service, token, "describe", identifier)
     expect = writing.unless_repeated(

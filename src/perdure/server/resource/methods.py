@@ -12,7 +12,6 @@ from http import HTTPStatus
 from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import Query
-from perdure.policy.decide import decide
 from perdure.reading.targets import identify
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, empty, plain
@@ -38,9 +37,10 @@ def allowed(service: Service, request: Request) -> bytes:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
         return _READ_ONLY
+    resolved = service.reading.resolve(Query(identifier=identifier))
     with contextlib.suppress(NotAcceptable):  # known, in other formats
-        decide(Query(identifier=identifier.whole), service.record(identifier))
-    return _WRITABLE if identifier.whole is identifier else _READ_ONLY
+        resolved.choose(whole=True)
+    return _WRITABLE if resolved.is_registered else _READ_ONLY
 
 
 async def options(service: Service, request: Request) -> Answer:

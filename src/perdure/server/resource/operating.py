@@ -23,10 +23,8 @@ from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
-from perdure.model.queries import Query, Want
 from perdure.model.records import Location, Record, Token
-from perdure.policy import naming
-from perdure.policy.decide import decide
+from perdure.policy import naming, rules
 from perdure.policy.handles.names import home
 from perdure.policy.rights import about, covers
 from perdure.reading.targets import identify, read_question
@@ -135,7 +133,7 @@ async def post(service: Service, request: Request) -> Answer:
     record = service.record(identifier)
     known = _is_pattern(identifier) and service.knows_series(identifier)
     if not known:
-        decide(Query(identifier=identifier, want=Want.DESCRIPTION), record)  # 404 before all else
+        rules.known(identifier, record)  # 404 before all else
     if verb not in _KNOWN or record is None:
         return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
     return await _operate(service, request, verb, identifier, record)

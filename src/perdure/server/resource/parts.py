@@ -25,12 +25,10 @@ from werkzeug.http import parse_etags
 from perdure.errors import NotFound, PartNotSupported
 from perdure.extractors.port import Part
 from perdure.formats import token
-from perdure.ids import Identifier
 from perdure.model.queries import Choices, Fetch, Gone, Redirect, Want
-from perdure.model.records import Record, Representation
+from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi
-from perdure.policy.decide import decide, decide_part
-from perdure.policy.unfolding import Unfolded
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import part_path, part_uri, path_of
 from perdure.server.common import asking, lists, part_bodies, problems
 from perdure.server.common.answers import Answer, Fields, link, links, uri
@@ -40,59 +38,39 @@ from perdure.server.common.redirects import described_by, redirect
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import held, members
-from perdure.server.resource.pointing import is_elsewhere, written
 
 
-async def part(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    text: str | None,
-    delimiter: str,
-) -> Answer:
-    """The answer to GET or HEAD of a part: the identifier's own, or the one that `text` says.
-
-    `delimiter` is what stood in front of it. Raises what resolving and cutting raise.
-    """
-    record = service.record(identifier)
-    step = decide_part(asking.query(service, request, identifier.whole), record)
+async def part(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """The answer to GET or HEAD of a part. Raises what resolving and cutting raise."""
+    step = resolved.step
     match step:
         case Fetch():
-            return await _answer(service, request, identifier, text, step, record or Record())
+            return await _answer(service, request, resolved, step)
         case Gone():
             return problems.answer(problems.of_tombstone(step), request)
         case Choices():
-            return _choices(request, identifier, text, step)
+            return _choices(request, resolved, step)
         case Redirect(location=location):
-            meant = written(identifier, text)
-            there = service.unfolding.part_location(
-                identifier.whole, record or Record(), delimiter, meant, location.uri
-            )
+            there = service.reading.locate_part(resolved, location.uri)
             if there is not None:
                 return _redirect(service, step, there)
-            raise PartNotSupported(media_type=f"what lies at {location.uri}", selector=meant)
-    return problems.answer(problems.no_location(identifier), request)
+            raise PartNotSupported(
+                media_type=f"what lies at {location.uri}", selector=resolved.part or ""
+            )
+    return problems.answer(problems.no_location(resolved.identifier), request)
 
 
-async def unfolded(
-    service: Service, request: Request, identifier: Identifier, found: Unfolded
-) -> Answer:
-    """The answer to a name that is not registered, as a part of one that is.
-
-    Raises NotFound besides what `part` raises.
-    """
-    if is_elsewhere(found):
-        query = asking.query(service, request, found.whole, Want.LOCATION)
-        step = decide(query, found.record)
-        if isinstance(step, Gone):
-            return problems.answer(problems.of_tombstone(step), request)
-        if not isinstance(step, Redirect):
-            raise NotFound(identifier=str(identifier))
-        there = service.unfolding.part_location(
-            found.whole, found.record, found.delimiter, found.part, step.location.uri
-        )
-        return _redirect(service, step, str(there))
-    return await part(service, request, found.whole, found.part, found.delimiter)
+def part_elsewhere(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """The answer to a name that is a qualifier of one that is held elsewhere. Raises NotFound."""
+    step = resolved.choose(Want.LOCATION)
+    if isinstance(step, Gone):
+        return problems.answer(problems.of_tombstone(step), request)
+    there = None
+    if isinstance(step, Redirect):
+        there = service.reading.locate_part(resolved, step.location.uri)
+    if not isinstance(step, Redirect) or there is None:
+        raise NotFound(identifier=str(resolved.asked))
+    return _redirect(service, step, there)
 
 
 def _redirect(service: Service, step: Redirect, there: str) -> Answer:
@@ -101,30 +79,23 @@ def _redirect(service: Service, step: Redirect, there: str) -> Answer:
     return redirect(step.to(there), fresh=fresh, vary=asking.varies(service))
 
 
-def _choices(request: Request, identifier: Identifier, text: str | None, step: Choices) -> Answer:
-    """The part of each version: which of them is meant, nobody can tell  # ruling: part-version"""
-    meant = written(identifier, text)
+def _choices(request: Request, resolved: Resolved, step: Choices) -> Answer:
+    """The part of each version: the reader has to say which is meant  # ruling: part-version"""
+    meant = resolved.part or ""
     entries = [
         lists.Entry(part_uri(one.identifier, meant), f"{request.base}/{path}")
         for one in step.fetches
         for path in (part_path(one.identifier, meant),)
     ]
-    answer = lists.answer(request, str(identifier), entries)
+    answer = lists.answer(request, str(resolved.identifier), entries)
     answer.status = HTTPStatus.MULTIPLE_CHOICES
     return answer
 
 
-async def _answer(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    text: str | None,
-    step: Fetch,
-    record: Record,
-) -> Answer:
+async def _answer(service: Service, request: Request, resolved: Resolved, step: Fetch) -> Answer:
     registry, one = service.registry, step.representation
     source = registry.source(step.identifier, one)
-    selector = registry.selector(identifier, source, text)
+    selector = registry.selector(resolved.identifier, source, resolved.part_beside)
     if isinstance(selector, Member):
         onward = await members.member(service, request, step, source, selector)
         if onward is not None:
@@ -139,7 +110,7 @@ async def _answer(
     extract = registry.parts.outline if outlined else registry.parts.extract
     found = await service.cut_out(extract, source, selector)
     tag = _etag(one, found.selector)
-    modified = last_modified(record, one)
+    modified = last_modified(resolved.known, one)
     fields = _validators(service, request, step, found.selector, tag)
     if is_unmodified(request, tag, modified):
         return Answer(HTTPStatus.NOT_MODIFIED, fields)

@@ -23,12 +23,11 @@ from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Part, Source, Span, body_chunks
 from perdure.extractors.text.coding import coding
 from perdure.extractors.text.index import Unit, open_index
-from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
-from perdure.model.queries import Fetch, Gone, Query
+from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import CharRange, TextQuote
-from perdure.policy.decide import decide
+from perdure.reading.resolve import Resolved
 from perdure.reading.targets import Question, part_path
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, empty, uri
@@ -47,7 +46,7 @@ class Passage(msgspec.Struct, frozen=True):
 
 
 async def answer(
-    service: Service, request: Request, identifier: Identifier, question: Question
+    service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
     """The way to the part that is quoted: 303 to its landing page.
 
@@ -57,9 +56,7 @@ async def answer(
     quote = TextQuote(
         exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
     )
-    record = service.record(identifier)
-    query = Query(identifier=identifier.whole, accept=request.accept, languages=request.languages)
-    step = decide(query, record)
+    step = resolved.choose(Want.RESOURCE, whole=True)
     if isinstance(step, Gone):
         return problems.answer(problems.of_tombstone(step), request)
     if not isinstance(step, Fetch):
@@ -99,21 +96,22 @@ def quotable(record: Record) -> tuple[Version, Representation] | None:
     return (newest, texts[0]) if texts else None
 
 
-async def passage(service: Service, identifier: Identifier, record: Record) -> Passage | None:
-    """What the part says that an identifier names; None where it names none, or no text held here.
+async def passage(service: Service, resolved: Resolved) -> Passage | None:
+    """What the part says that an identifier carries; None if it carries no part, or none of a text
+    that is held here.
 
     Raises what cutting it raises: a page never tells of a part that is not there.
     """
-    if identifier.whole is identifier:
+    if resolved.identifier.whole is resolved.identifier:
         return None
     try:
-        step = decide(Query(identifier=identifier.whole), record)
+        step = resolved.usual_step
     except NotFound:
         return None
     if not isinstance(step, Fetch) or not step.representation.media_type.startswith("text/"):
         return None
     source = service.registry.source(step.identifier, step.representation)
-    selector = service.registry.selector(identifier, source, None)
+    selector = service.registry.selector(resolved.identifier, source, None)
     found = await service.cut_out(service.registry.parts.extract, source, selector)
     shown: Passage | None = await service.cut(_read, found, source)
     return shown

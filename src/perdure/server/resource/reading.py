@@ -1,8 +1,8 @@
 """GET and HEAD of an identifier: the thing, a way to it, a part of it, or what is known about it.
 
-How it works: the target becomes an identifier and a question, `perdure.policy.decide` says what to
-do, and what it says is carried out here. Whoever puts JSON or XML before all else in Accept is
-asking for the record, unless the thing itself is to be had as that.
+How it works: the target becomes a name and a question, the read door (`perdure.reading.resolve`)
+says what to do, and what it says is carried out here. A client that puts JSON or XML before all
+else in Accept asks for the record, unless the thing itself is of that type.
 
 What must stay true: a request for a part is never answered with the whole document.
 """
@@ -18,14 +18,14 @@ from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.ids.pdi import Pdi
-from perdure.ids.pwid import Pwid
-from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
+from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
 from perdure.policy import templates
-from perdure.policy.decide import decide, depends_on_reader
 from perdure.policy.naming import wanted
+from perdure.policy.preference import depends_on_reader
 from perdure.policy.revisions import changes
-from perdure.reading.targets import Question, named, path_of, read_question
+from perdure.reading.resolve import Resolved
+from perdure.reading.targets import Question, part_path, path_of, read_question
 from perdure.server.apis import pwids
 from perdure.server.common import asking, auth, problems
 from perdure.server.common.answers import Answer, plain, uri
@@ -37,34 +37,27 @@ from perdure.server.resource import held, landing, members, metadata, parts, quo
 from perdure.server.resource.describing import TYPES, describe, public
 from perdure.server.resource.listings import listing
 from perdure.server.resource.locating import locations
-from perdure.server.resource.pointing import is_elsewhere, pointed, selected
 
 
 async def get(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of what is no page."""
+    """The answer to GET or HEAD of a name."""
     question = read_question(request.target.question)
-    identifier, part = named(request.target.text, service.knows, question.part)
-    if question.part is None:
-        question = msgspec.structs.replace(question, part=part, delimiter="#")
-    try:
-        return await _asked(service, request, identifier, question)
-    except NotFound:
-        onward = _by_alias(service, request, identifier)
-        if onward is None:
-            raise
-        return onward
+    resolved = asking.resolve(
+        service, request, request.target.text, part=question.part, region=question.region
+    )
+    if isinstance(resolved.asked, Pdi) and resolved.asked.is_pattern:
+        return await listing(service, request, resolved.asked, question)
+    if resolved.via is not None:
+        return _follow_alias(service, request, resolved)
+    return await _answer(service, request, resolved, question)
 
 
-def _by_alias(service: Service, request: Request, identifier: Identifier) -> Answer | None:
-    """The way to what a name without a record of its own is an alias of, with the same question.
-
-    None where it is nobody's alias, or that of several.
-    """
-    meant = service.resolver.meant(identifier)
-    if meant is None:
-        return None
-    asked = request.target.question
-    there = f"{request.base}/{path_of(meant)}" + ("" if asked is None else f"?{asked}")
+def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """The redirect from an alias to the name that it stands for, with the same question."""
+    asked, path = request.target.question, path_of(resolved.whole)
+    if resolved.part is not None and resolved.query.delimiter == "#":
+        path = part_path(resolved.whole, resolved.part)
+    there = f"{request.base}/{path}" + ("" if asked is None else f"?{asked}")
     fields = [
         (b"location", uri(there)),
         (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
@@ -73,106 +66,78 @@ def _by_alias(service: Service, request: Request, identifier: Identifier) -> Ans
     return Answer(HTTPStatus.FOUND, fields)
 
 
-async def _asked(
-    service: Service, request: Request, identifier: Identifier, question: Question
+async def _answer(
+    service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
-        return await listing(service, request, identifier, question)
-    if question.part is None and not service.knows(identifier):
-        inside = service.unfolding.unfold(identifier)
-        if inside is not None and not is_elsewhere(inside):
-            identifier = inside.whole
-            question = msgspec.structs.replace(
-                question, part=inside.part, delimiter=inside.delimiter
-            )
     if metadata.asked(question):
-        return await metadata.answer(service, request, identifier, question)
-    if isinstance(identifier, Pwid) and service.record(identifier) is None:
-        return await pwids.answer(service, request, identifier, question)
+        return await metadata.answer(service, request, resolved, question)
+    if resolved.pwid is not None:
+        return await pwids.answer(service, request, resolved.pwid, question)
     if question.quote is not None:
-        return await quoting.answer(service, request, identifier, question)
+        return await quoting.answer(service, request, resolved, question)
     match question.verb:
         case "info":
             for_record = prefers(request.accept, TYPES)
-            if isinstance(identifier, Ark) and question.inflection and not for_record:
-                return landing.erc(service, request, identifier, full=question.inflection == "??")
+            if isinstance(resolved.asked, Ark) and question.inflection and not for_record:
+                return landing.erc(service, request, resolved, full=question.inflection == "??")
             if landing.wanted(request):
-                return await landing.answer(service, request, identifier)
-            return await description(service, request, identifier, question.part)
+                return await landing.answer(service, request, resolved)
+            return description(service, request, resolved)
         case "landing":
-            return await landing.answer(service, request, identifier)
+            return await landing.answer(service, request, resolved)
         case "linkset":
-            return await landing.linkset(service, request, identifier)
+            return await landing.linkset(service, request, resolved)
         case "locations":
-            return locations(service, request, identifier, part=question.part)
+            return locations(service, request, resolved)
         case "history":
-            return history(service, request, identifier)
+            return history(service, request, resolved)
         case "members":
-            return await members.listing(service, request, identifier, question)
-    return await resource(
-        service,
-        request,
-        identifier,
-        question.part,
-        question.append,
-        question.region,
-        delimiter=question.delimiter,
-    )
+            return await members.listing(service, request, resolved, question)
+    return await resource(service, request, resolved, question.append)
 
 
 async def resource(
-    service: Service,
-    request: Request,
-    identifier: Identifier,
-    part: str | None = None,
-    append: str | None = None,
-    region: str | None = None,
-    *,
-    delimiter: str = "?part=",
+    service: Service, request: Request, resolved: Resolved, append: str | None = None
 ) -> Answer:
-    """The thing that an identifier names, by way of a redirect where it lies elsewhere.
+    """The thing that a name leads to, by way of a redirect if it lies elsewhere.
 
-    `part` is what was asked for of a thing whose identifier has no way to say so itself, written
-    behind `delimiter`, `append` what is to stand behind the address that it leads to, `region`
-    where the reader is.
+    `append` is what to put behind the address of such a redirect.
     """
+    identifier = resolved.identifier
     if isinstance(identifier, Pdi) and identifier.citation is not None:
-        return await description(service, request, identifier)
-    if isinstance(identifier, Pwid) and service.record(identifier) is None:
-        return await pwids.answer(service, request, identifier)
+        return description(service, request, resolved)
+    if resolved.pwid is not None:
+        return await pwids.answer(service, request, resolved.pwid)
     if metadata.wishes(request.accept):
-        record = service.record(identifier)
-        found = await metadata.negotiated(service, request, identifier, record, part)
+        found = await metadata.negotiated(service, request, resolved)
         if found is not None:
             return found
-    if identifier.whole is not identifier or part is not None:
-        return await parts.part(service, request, identifier, part, delimiter)
+    if resolved.is_elsewhere:
+        return parts.part_elsewhere(service, request, resolved)
+    if resolved.inside is not None:
+        return await parts.part(service, request, resolved)
     if wanted(identifier)[1] is None and prefers(request.accept, signposting.TYPES):
-        return await landing.linkset(service, request, identifier)
-    record = service.record(identifier)
-    if record is None and (unfolded := service.unfolding.unfold(identifier)) is not None:
-        return await parts.unfolded(service, request, identifier, unfolded)
-    query = asking.query(service, request, identifier, region=region)
+        return await landing.linkset(service, request, resolved)
     try:
-        step = _step(request, query, record)
+        step = _step(request, resolved)
     except NotAcceptable as error:
         if not members.suits(request, identifier, error.offered):
             raise
-        return await members.listing(service, request, identifier, Question())
+        return await members.listing(service, request, resolved, Question())
     given = (step.representation.media_type,) if isinstance(step, Fetch) else ()
     if members.suits(request, identifier, given):
-        return await members.listing(service, request, identifier, Question())
+        return await members.listing(service, request, resolved, Question())
     if append and isinstance(step, Redirect):
         step = step.to(templates.appended(step.location.uri, append))
-    return carry_out(service, request, identifier, step, record)
+    return carry_out(service, request, resolved, step)
 
 
-def _step(request: Request, query: Query, record: Record | None) -> Step:
+def _step(request: Request, resolved: Resolved) -> Step:
     """What to do, with the wish for the record itself taken into account."""
-    identifier = query.identifier
+    identifier, record = resolved.identifier, resolved.record
     for_record = prefers(request.accept, TYPES)
     try:
-        step = decide(query, record)
+        step = resolved.step
     except NotAcceptable:
         if not for_record or record is None:
             raise
@@ -201,13 +166,13 @@ def _essence(kind: str | None) -> str:
 def carry_out(
     service: Service,
     request: Request,
-    identifier: Identifier,
+    resolved: Resolved,
     step: Step,
-    record: Record | None,
     *,
     status: int = HTTPStatus.FOUND,
 ) -> Answer:
     """The answer that a step is. `status` is that of a redirect."""
+    identifier = resolved.identifier
     fresh = service.settings.fresh_seconds
     match step:
         case Fetch():
@@ -215,7 +180,7 @@ def carry_out(
                 request,
                 service.registry.segments,
                 step,
-                record or Record(),
+                resolved.record or Record(),
                 fresh=fresh,
                 chosen=wanted(identifier)[1] is None,
             )
@@ -228,31 +193,22 @@ def carry_out(
         case Gone():
             return problems.answer(problems.of_tombstone(step), request)
         case Choices():
-            return locations(service, request, identifier)
+            return locations(service, request, resolved)
 
 
-async def description(
-    service: Service, request: Request, identifier: Identifier, part: str | None = None
-) -> Answer:
-    """What is known about an identifier, or about a part of it. Raises NotFound."""
-    inside = pointed(service, identifier, part)
-    if inside is None:
-        query = Query(identifier=identifier, want=Want.DESCRIPTION)
-        record = service.record(identifier)
-        return carry_out(service, request, identifier, decide(query, record), record)
-    if is_elsewhere(inside):
-        raise NotFound(identifier=str(identifier))
-    whole = identifier if identifier.whole == inside.whole else inside.whole
-    selector = selected(service, identifier, inside)
-    fresh = service.settings.fresh_seconds
-    return describe(request, whole, inside.record, fresh=fresh, selector=selector)
+def description(service: Service, request: Request, resolved: Resolved) -> Answer:
+    """What is known about a name, or about a part. Raises NotFound."""
+    record, fresh = resolved.known, service.settings.fresh_seconds
+    selector = None if resolved.inside is None else service.registry.select_part(resolved)
+    return describe(request, resolved.identifier, record, fresh=fresh, selector=selector)
 
 
-def history(service: Service, request: Request, identifier: Identifier) -> Answer:
+def history(service: Service, request: Request, resolved: Resolved) -> Answer:
     """All revisions of the record as JSON, the oldest first, with what each of them changed.
 
     Who made them is told to those only who administer the identifier.
     """
+    identifier = resolved.identifier
     past = service.registry.records.history(identifier.key)
     if not past:
         raise NotFound(identifier=str(identifier))

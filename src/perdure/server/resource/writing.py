@@ -28,6 +28,7 @@ from perdure.errors import (
     MalformedIdentifier,
     NoSuchVersion,
     NotAcceptable,
+    NotFound,
     PreconditionFailed,
     TooLarge,
     UnknownAuthority,
@@ -41,7 +42,6 @@ from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
 from perdure.model.queries import Query
 from perdure.model.records import Record, Token
 from perdure.policy import naming, rules
-from perdure.policy.decide import decide
 from perdure.reading.targets import Question, identify, path_of, read_question, uri_of
 from perdure.server.common import auth, digests, problems
 from perdure.server.common.answers import Answer, plain, uri
@@ -121,17 +121,19 @@ def existing(service: Service, identifier: Identifier) -> Record | None:
     """
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         if not service.knows_series(identifier):
-            decide(Query(identifier=identifier), None)
+            raise NotFound(identifier=str(identifier))
         return None
-    record = service.record(identifier)
+    resolved = service.reading.resolve(Query(identifier=identifier.whole))
+    if not resolved.is_registered:
+        raise NotFound(identifier=str(identifier))
     try:
-        decide(Query(identifier=identifier.whole), record)
+        resolved.step  # noqa: B018  (raises NoSuchVersion)
     except NoSuchVersion as error:
         if error.version != max(error.versions, default=0) + 1:
             raise
     except NotAcceptable:
         pass  # a format that is to be added
-    return record if identifier.whole is identifier else None
+    return resolved.record if identifier.whole is identifier else None
 
 
 # carrying out

@@ -240,6 +240,16 @@ class SqliteRecords:
         self._connections.append(connection)
         return Lookup(connection)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One state of the registry for all that this thread reads inside."""
+        execute = self.connection.execute
+        execute("BEGIN")
+        try:
+            yield
+        finally:
+            execute("COMMIT")
+
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
         return None if text is None else _decoded(key, text)

@@ -42,10 +42,10 @@ from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
-from perdure.ids.urn import Urn
 from perdure.model.collection import Member
 from perdure.model.queries import Fetch, Gone, Query, Redirect
 from perdure.model.records import Representation
+from perdure.reading.resolve import Resolved
 from perdure.registry import Registry
 from perdure.storage.segments.directory import Segments
 from perdure.upkeep.collection.digests import Measured, agrees, measure
@@ -102,12 +102,13 @@ class Checker:
 
     def _registered(self, blank: Checked, identifier: Identifier) -> Checked:
         try:
-            step = self._registry.resolver.resolve(Query(identifier=identifier.whole))
+            resolved = self._registry.reading.resolve(Query(identifier=identifier))
+            step = resolved.choose(whole=True)
         except NotFound as error:
             return self._unknown(blank, identifier, error)
         match step:
             case Fetch():
-                return self._held(blank, identifier, step)
+                return self._held(blank, resolved, step)
             case Gone(tombstone=tombstone):
                 detail = f"withdrawn {tombstone.at}: {tombstone.reason}"
                 return _with(blank, State.GONE, detail=detail)
@@ -121,18 +122,18 @@ class Checker:
         state = State.ABSENT if ours or version_is_missing else State.FOREIGN
         return _with(blank, state, detail=error.problem() if state is State.ABSENT else "")
 
-    def _held(self, blank: Checked, identifier: Identifier, step: Fetch) -> Checked:
+    def _held(self, blank: Checked, resolved: Resolved, step: Fetch) -> Checked:
         one = step.representation
         media_type, pieces = one.media_type, chunks(self._registry.segments, one)
-        if identifier.whole is not identifier:
+        if resolved.inside is not None:
             source = self._registry.source(step.identifier, one)
-            text = identifier.f_component if isinstance(identifier, Urn) else None
             part = self._registry.parts.extract(
-                source, self._registry.selector(identifier, source, text)
+                source,
+                self._registry.selector(resolved.identifier, source, resolved.part_beside),
             )
             media_type, pieces = part.media_type, body_chunks(part.body, source)
         found = measure(pieces, blank.promised)
-        is_whole = identifier.whole is identifier
+        is_whole = resolved.inside is None
         if is_whole and found.values["sha512"].hex() != one.sha512:
             detail = f"the registry promised sha512:{one.sha512}"
             return _found(blank, State.DAMAGED, found, media_type, detail=detail)

@@ -37,7 +37,6 @@ from perdure.errors import PerdureError, Unavailable
 from perdure.extractors.port import body_chunks
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
-from perdure.ids.urn import Urn
 from perdure.model.collection import Member
 from perdure.model.queries import Fetch, Query
 from perdure.registry import Registry
@@ -230,26 +229,25 @@ class Extraction:
     def _held(self, name: str, written: list[str]) -> None:
         """What is held, as a `resource` record. Raises what resolving and cutting raise."""
         identifier = parse(name)
-        step = self._registry.resolver.resolve(Query(identifier=identifier.whole))
+        resolved = self._registry.reading.resolve(Query(identifier=identifier))
+        step = resolved.choose(whole=True)
         if not isinstance(step, Fetch):
             raise Unavailable(what=name, reason="no bytes of it are held here")
         if name in self._written:
             return
         one = step.representation
-        record = self._registry.resolver.record(identifier)
-        version = next(
-            (v for v in (record.versions if record else ()) if one in v.representations), None
-        )
+        versions = resolved.known.versions
+        version = next((v for v in versions if one in v.representations), None)
         date = one.at or (version.at if version else self._begun)
         kind = one.media_type + (f"; charset={one.charset}" if one.charset else "")
-        if identifier.whole is identifier:
+        if resolved.inside is None:
             pieces = chunks(self._registry.segments, one)
             self._record("resource", str(step.identifier), kind, date, pieces, one.length)
         else:
             source = self._registry.source(step.identifier, one)
-            text = identifier.f_component if isinstance(identifier, Urn) else None
             part = self._registry.parts.extract(
-                source, self._registry.selector(identifier, source, text)
+                source,
+                self._registry.selector(resolved.identifier, source, resolved.part_beside),
             )
             data = b"".join(body_chunks(part.body, source))
             self._record("resource", name, part.media_type, date, [data], len(data))

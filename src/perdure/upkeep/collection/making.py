@@ -45,9 +45,9 @@ def held(registry: Registry, identifier: Identifier) -> Held:
     Raises NotFound, NoSuchVersion, NotAcceptable where it is no collection, InvalidMetadata where
     it says it is and is none.
     """
-    record = registry.resolver.record(identifier)
     query = Query(identifier=identifier.whole, accept=(Preference(members.MEDIA_TYPE),))
-    step = registry.resolver.resolve(query)
+    resolved = registry.reading.resolve(query)
+    step = resolved.step
     if not isinstance(step, Fetch):
         raise Unavailable(what=str(identifier), reason="no bytes of it are held here")
     if step.representation.media_type != members.MEDIA_TYPE:
@@ -56,8 +56,8 @@ def held(registry: Registry, identifier: Identifier) -> Held:
             asked=members.MEDIA_TYPE,
             offered=(step.representation.media_type,),
         )
-    data = registry.resolver.read(step.representation)
-    revision = record.revision if record else 0
+    data = registry.listings.read(step.representation)
+    revision = resolved.known.revision
     return Held(step.identifier, step.representation.sha512, revision, members.read(data))
 
 

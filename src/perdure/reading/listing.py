@@ -1,8 +1,8 @@
-"""The read door: what a reader asks, answered from the registry and the segments.
+"""Lists of names: which lie in a pattern, which name the same resource, which are at a URL.
 
-How it works: `resolve` fetches the record and lets `perdure.policy.decide` choose the step.
-Listings walk key ranges: a pattern with a wildcard in front of something fixed jumps over the days
-that cannot match. `names` and `named` follow what records refer to, in both directions.
+How it works: listings walk key ranges. A pattern with a wildcard in front of something fixed jumps
+over the days that cannot match. `names` and `named` follow what records refer to, in both
+directions.
 
 What must stay true: a page costs no more than its own length plus a bounded number of jumps,
 however many identifiers lie around it; a cursor stays valid whatever is added meanwhile.
@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from msgspec.structs import replace
-
 from perdure.errors import InvalidRequest, MalformedIdentifier, quote
 from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
 from perdure.ids.urls import spellings
-from perdure.model.queries import Interval, Page, Query, Step
+from perdure.model.queries import Interval, Page
 from perdure.model.records import Location, Record, Representation
-from perdure.policy.decide import decide
 from perdure.policy.naming import identify, qualified, same_format
+from perdure.reading.resolve import Resolved
 from perdure.storage.ports import Records
 from perdure.storage.segments.directory import Segments
 
@@ -32,7 +30,7 @@ _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse patter
 _MOST_NAMES = 1000  # followed from alias to alias
 
 
-class Resolver:
+class Listings:
     """Reads one registry. Safe to use from several threads."""
 
     def __init__(self, records: Records, segments: Segments) -> None:
@@ -41,17 +39,6 @@ class Resolver:
 
     def record(self, identifier: Identifier) -> Record | None:
         return self.records.record(identifier.key)
-
-    def resolve(self, query: Query) -> Step:
-        """What to do about a query; about an alias, what to do about what it names.
-
-        Raises NotFound, NoSuchVersion or NotAcceptable.
-        """
-        record = self.record(query.identifier)
-        meant = self.meant(query.identifier) if record is None else None
-        if meant is not None:
-            return self.resolve(replace(query, identifier=meant))
-        return decide(query, record)
 
     def read(self, held: Representation) -> bytes:
         """All bytes of a representation."""
@@ -132,15 +119,15 @@ class Resolver:
                     waiting.append(other)
         return tuple(found.values())
 
-    def meant(self, alias: Identifier) -> Identifier | None:
-        """The one identifier whose record gives a name without a record of its own as an alias.
+    def names_of(self, resolved: Resolved) -> tuple[Identifier, ...]:
+        """All names of what a name resolved to.
 
-        None for a part, and where there are several: nobody can tell which of them is meant.
+        A part has one name only: behind another name of the whole, the same text may mean another
+        part. So has a PWID that is not registered here.
         """
-        if alias.whole is not alias or self.record(alias) is not None:
-            return None
-        known = self._said_by_others(alias)
-        return known[0] if len(known) == 1 else None
+        if resolved.inside is not None or resolved.pwid is not None:
+            return (resolved.identifier,)
+        return self.names(resolved.whole)
 
     def _said_by_others(self, name: Identifier) -> list[Identifier]:
         """The identifiers of records that give this one as an alias."""

@@ -16,7 +16,7 @@ from perdure.ids import parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Commit, Mint, Register
 from perdure.model.records import Location
-from perdure.reading.resolver import Resolver
+from perdure.reading.listing import Listings
 from perdure.registry import Registry
 
 DAYS = (
@@ -52,7 +52,7 @@ def chronological(name: Pdi) -> tuple[object, ...]:
 
 
 @pytest.fixture(scope="module")
-def everything(pristine: Path) -> Iterator[tuple[Resolver, list[Pdi]]]:
+def everything(pristine: Path) -> Iterator[tuple[Listings, list[Pdi]]]:
     """A resolver, and all that it knows as fully qualified identifiers in chronological order."""
     with in_memory() as place:
         root = shutil.copytree(pristine, place / "registry")
@@ -66,7 +66,7 @@ def everything(pristine: Path) -> Iterator[tuple[Resolver, list[Pdi]]]:
                 for member in populate(registry, f"pdi://{series}/{day}/{uid}")
             ]
             members.sort(key=lambda one: (one.series, chronological(one), one.version, one.format))
-            yield registry.resolver, members
+            yield registry.listings, members
 
 
 def populate(registry: Registry, name: str) -> list[Pdi]:
@@ -117,7 +117,7 @@ def filtered(pattern: Pdi, members: list[Pdi]) -> list[str]:
 
 @given(patterns | intervals, st.integers(1, 30))
 def test_a_listing_is_everything_that_matches_in_chronological_order(
-    everything: tuple[Resolver, list[Pdi]], text: str, limit: int
+    everything: tuple[Listings, list[Pdi]], text: str, limit: int
 ) -> None:
     """ "Lexical sorts of identifiers produce a chronological ordering of PDIs, making various
     listings … automatically appear in a meaningful order" (section 2.3)."""
@@ -149,7 +149,7 @@ def test_a_listing_is_everything_that_matches_in_chronological_order(
     ],
 )
 def test_wildcards_in_dates(
-    everything: tuple[Resolver, list[Pdi]], series: str, pattern: str, days: tuple[str, ...]
+    everything: tuple[Listings, list[Pdi]], series: str, pattern: str, days: tuple[str, ...]
 ) -> None:
     """ "A date wildcard to the left of a fixed part (`1997/*/01`) is legal" (ruling
     pdi-wildcard)."""
@@ -158,7 +158,7 @@ def test_wildcards_in_dates(
     assert names(page.identifiers) == [f"pdi://{series}/{day}/1" for day in days]
 
 
-def test_the_example_of_the_issue(everything: tuple[Resolver, list[Pdi]]) -> None:
+def test_the_example_of_the_issue(everything: tuple[Listings, list[Pdi]]) -> None:
     resolver, _ = everything
     page = resolver.listing(pdi.parse(f"pdi://{SERIES}/1997/09/*/*.text.*"))
     day = f"pdi://{SERIES}/1997/09/0"
@@ -182,7 +182,7 @@ def test_the_example_of_the_issue(everything: tuple[Resolver, list[Pdi]]) -> Non
 
 
 def test_an_interval_shows_what_is_directly_in_it(
-    everything: tuple[Resolver, list[Pdi]],
+    everything: tuple[Listings, list[Pdi]],
 ) -> None:
     resolver, _ = everything
 
@@ -201,23 +201,23 @@ def test_a_cursor_stays_valid_while_minting_goes_on(desk: Desk) -> None:
     for number in range(5):
         desk.mint(text(str(number)))
     interval = pdi.parse(f"{TODAY}/")
-    first = desk.registry.resolver.listing(interval, limit=2)
+    first = desk.registry.listings.listing(interval, limit=2)
     assert names(first.identifiers) == [f"{TODAY}/1", f"{TODAY}/2"]
     for number in range(3):
         desk.mint(text(str(number)))
     desk.register(f"pdi://{SERIES}/2026/11/20/7", locations=(Location(uri="https://a.example/"),))
-    second = desk.registry.resolver.listing(interval, cursor=first.cursor, limit=3)
+    second = desk.registry.listings.listing(interval, cursor=first.cursor, limit=3)
     assert names(second.identifiers) == [f"{TODAY}/{number}" for number in (3, 4, 5)]
-    third = desk.registry.resolver.listing(interval, cursor=second.cursor, limit=3)
+    third = desk.registry.listings.listing(interval, cursor=second.cursor, limit=3)
     assert names(third.identifiers) == [f"{TODAY}/{number}" for number in (6, 7, 8)]
 
 
 def test_a_cursor_holds_for_another_process_and_after_a_restart(desk: Desk) -> None:
     for number in range(4):
         desk.mint(text(str(number)))
-    first = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), limit=3)
+    first = desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), limit=3)
     desk.reopen()
-    rest = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), cursor=first.cursor)
+    rest = desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), cursor=first.cursor)
     assert names(rest.identifiers) == [f"{TODAY}/4"]
 
 
@@ -225,12 +225,12 @@ def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
     """An encapsulated URL is found by its normal form and called by its own."""
     minted = desk.mint(html("<p>"), uid="HTTP://WWW.example.org/%7Ejcma").identifier
     desk.withdraw(minted)
-    [listed] = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*")).identifiers
+    [listed] = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*")).identifiers
     assert str(listed) == minted
     second = desk.mint(html("<p>"), uid="doi:10.1000/A%20b").identifier
-    page = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*"), limit=1)
+    page = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*"), limit=1)
     assert names(page.identifiers) == [second]
-    rest = desk.registry.resolver.listing(pdi.parse(f"{TODAY}/*.html.*"), cursor=page.cursor)
+    rest = desk.registry.listings.listing(pdi.parse(f"{TODAY}/*.html.*"), cursor=page.cursor)
     assert names(rest.identifiers) == [minted]
 
 
@@ -239,14 +239,14 @@ def test_a_listing_gives_names_as_they_were_minted(desk: Desk) -> None:
 )
 def test_a_cursor_that_is_none_of_the_listing_is_refused(desk: Desk, cursor: str) -> None:
     with pytest.raises(InvalidRequest, match="cursor"):
-        desk.registry.resolver.listing(pdi.parse(f"{TODAY}/"), cursor=cursor)
+        desk.registry.listings.listing(pdi.parse(f"{TODAY}/"), cursor=cursor)
 
 
 def test_other_schemes_lie_in_no_interval(desk: Desk) -> None:
     for name in ("hdl:1/2", "ark:12345/x6", "URN:IANA:1::a:::", "urn:isbn:9780141036144"):
         desk.bind(name, "https://a.example/", register=True)
     desk.mint(text("a"))
-    page = desk.registry.resolver.listing(pdi.parse(f"pdi://{SERIES}/"))
+    page = desk.registry.listings.listing(pdi.parse(f"pdi://{SERIES}/"))
     assert names(page.identifiers) == [f"{TODAY}/1"]
 
 
@@ -256,6 +256,6 @@ def test_what_has_the_same_bytes_in_another_format_or_version(desk: Desk) -> Non
     desk.registry.door.execute(Commit(identifier=parse(f"{TODAY}/1"), contents=(text("same"),)))
     desk.registry.door.execute(Mint(authority=SERIES, contents=(text("other"),)))
     digest = desk.record(f"{TODAY}/1").versions[0].representations[0].sha512
-    found = names(desk.registry.resolver.same_bytes(digest))
+    found = names(desk.registry.listings.same_bytes(digest))
     assert found == [f"{TODAY}/1.text.1", f"{TODAY}/1.html.1", f"{TODAY}/1.text.3"]
-    assert desk.registry.resolver.same_bytes("0" * 128) == ()
+    assert desk.registry.listings.same_bytes("0" * 128) == ()

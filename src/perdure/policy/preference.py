@@ -1,0 +1,39 @@
+"""How welcome a media type or a language is to a reader (RFC 9110 section 12, RFC 4647). Pure."""
+
+from __future__ import annotations
+
+from perdure.model.queries import Preference
+from perdure.model.records import Location
+
+
+def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
+    """Quality of a media type; the most specific matching range decides (RFC 9110 12.5.1)."""
+    if not accept:
+        return 1.0
+    essence = media_type.partition(";")[0].strip().lower()
+    major = essence.partition("/")[0]
+    best, quality = -1, 0.0
+    for preference in accept:
+        asked = preference.range.partition(";")[0].strip().lower()
+        specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
+        if specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def language_quality(asked: tuple[Preference, ...], language: str) -> float:
+    """Quality of a language by basic filtering, the longest range first (RFC 4647 3.3.1)."""
+    tag = language.lower()
+    best, quality = -1, 0.0
+    for preference in asked:
+        range_ = preference.range.lower()
+        matches = range_ == "*" or tag == range_ or tag.startswith(range_ + "-")
+        specific = 0 if range_ == "*" else len(range_)
+        if matches and specific > best:
+            best, quality = specific, preference.quality
+    return quality
+
+
+def depends_on_reader(locations: tuple[Location, ...]) -> bool:
+    """Whether the choice among these is another one for another reader."""
+    return len({(one.format, one.language, one.region) for one in locations}) > 1

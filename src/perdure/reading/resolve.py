@@ -1,0 +1,291 @@
+"""The read door: one road from a query to what it resolves to, for every face.
+
+How it works: `ReadDoor.resolve` takes these steps, in this order, on one state of the registry:
+
+1. The part is put where it belongs: into a PDI, beside any other identifier.
+2. The record is read by its key.
+3. If there is none, the name may be an alias that exactly one record gives: that record answers.
+4. If it is no alias, the name may begin with one that is known (`perdure.policy.unfolding`): the
+   longest beginning answers, and the rest of the name is the part.
+5. If nothing here knows the name, another resolver may: the hook `delegate`.
+6. The reader's right is asked for (`perdure.policy.access`).
+7. `Resolved.step` decides, and decides about the part (`perdure.policy.decide`).
+
+A face builds a `Query`, prints the `Resolved`, and asks nothing else. If it needs the answer to
+another question about the same name (all locations, another media type), `Resolved.choose` gives it
+from the same record.
+
+What must stay true: a record is read once per request, and one more for a followed alias and for
+each beginning of an unknown name; what names a part is never taken for the name of the whole; every
+face gives the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from perdure.errors import Forbidden, NotFound
+from perdure.ids import Identifier, parse
+from perdure.ids.handle import Handle
+from perdure.ids.pdi import Pdi
+from perdure.ids.pwid import Pwid
+from perdure.model.queries import Preference, Query, Reader, Redirect, Step, Want
+from perdure.model.records import Entry, Location, Record, Value
+from perdure.policy.access import may_read
+from perdure.policy.decide import decide, decide_part
+from perdure.policy.naming import identify, qualified, wanted
+from perdure.policy.unfolding import (
+    Beginning,
+    Unfolding,
+    find_beginnings,
+    join_part,
+    written_part,
+)
+from perdure.storage.ports import Records
+
+Delegate = Callable[[Query], Step | None]
+"""Says where a name is resolved that is not known here; None if nobody knows."""
+MayRead = Callable[[Reader, Identifier, Record], bool]
+
+
+def delegate_nothing(_query: Query) -> Step | None:
+    """No other resolver is known."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What a query resolved to. `perdure.reading.resolve` says how.
+
+    Three kinds of names have no `record`: a pattern of PDIs, a PWID that is not registered here
+    (`pwid`), and a name that is a qualifier of one that is held elsewhere (`is_elsewhere`).
+    """
+
+    asked: Identifier
+    """The identifier as it was asked for."""
+    identifier: Identifier
+    """The identifier that answers. A PDI carries its part; for any other scheme it is the whole."""
+    record: Record | None
+    query: Query
+    via: Identifier | None = None
+    """The alias that was followed."""
+    inside: Beginning | None = None
+    """The whole and the part that is meant; None if the whole is meant."""
+    holder: Record | None = None
+    """The record of the whole, also if the part lies elsewhere."""
+    delegated: Step | None = None
+
+    @property
+    def whole(self) -> Identifier:
+        """The resource that answers, without a part."""
+        return self.identifier.whole if self.inside is None else self.inside.whole
+
+    @property
+    def part(self) -> str | None:
+        """The text of the part that is meant; None if the whole is meant."""
+        return None if self.inside is None else self.inside.part
+
+    @property
+    def part_beside(self) -> str | None:
+        """The text of the part if the identifier does not carry it itself."""
+        return None if isinstance(self.identifier, Pdi) else self.part
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the part cannot lie in bytes that are held here."""
+        return self.inside is not None and self.inside.is_elsewhere
+
+    @property
+    def is_pattern(self) -> bool:
+        return isinstance(self.asked, Pdi) and self.asked.is_pattern
+
+    @property
+    def pwid(self) -> Pwid | None:
+        """The identifier if it is a PWID that is not registered here: its archive has the say."""
+        return self.asked if isinstance(self.asked, Pwid) and self.record is None else None
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether the name itself, and not another that it leads to, has a record of its own."""
+        return self.record is not None and self.via is None and self.inside is None
+
+    @property
+    def known(self) -> Record:
+        """The record. Raises NotFound if there is none."""
+        if self.record is None:
+            raise NotFound(identifier=str(self.asked))
+        return self.record
+
+    @property
+    def citable(self) -> Record:
+        """The record to describe or cite: an empty one for a PWID that is not registered here,
+        because it says enough itself. Raises NotFound."""
+        return Record() if self.pwid is not None else self.known
+
+    @property
+    def step(self) -> Step:
+        """The answer to the query. Raises NotFound, NoSuchVersion or NotAcceptable."""
+        return self.choose()
+
+    @property
+    def usual_step(self) -> Step:
+        """What a reader without preferences is given of the whole.
+
+        Raises NotFound, NoSuchVersion or NotAcceptable.
+        """
+        return decide(Query(identifier=self.whole), self.holder)
+
+    def choose(
+        self,
+        want: Want | None = None,
+        *,
+        accept: tuple[Preference, ...] | None = None,
+        whole: bool = False,
+    ) -> Step:
+        """The answer to another question about the same name, by the same record.
+
+        `whole` leaves a part out of account. Raises NotFound, NoSuchVersion or NotAcceptable.
+        """
+        if self.delegated is not None:
+            return self.delegated
+        query = msgspec.structs.replace(
+            self.query,
+            identifier=self.identifier if self.inside is None and not whole else self.whole,
+            want=self.query.want if want is None else want,
+            accept=self.query.accept if accept is None else accept,
+        )
+        of_part = self.inside is not None and not self.inside.is_elsewhere and not whole
+        if of_part and query.want is Want.RESOURCE:
+            return decide_part(query, self.holder)
+        return decide(query, self.holder)
+
+
+class ReadDoor:
+    """Resolves names of one registry. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        records: Records,
+        templates: tuple[str, ...] = (),
+        *,
+        delegate: Delegate = delegate_nothing,
+        may_read: MayRead = may_read,
+    ) -> None:
+        self._records = records
+        self._delegate = delegate
+        self._may_read = may_read
+        self._unfolding = Unfolding(records.record, templates)
+
+    def resolve(self, query: Query) -> Resolved:
+        """What a query resolves to.
+
+        Raises NotFound if nothing is known of the name, MalformedIdentifier if it has no such
+        parts, Forbidden if the reader has no right to it.
+        """
+        asked, beside = join_part(query.identifier, query.part)
+        part = written_part(asked) or beside or ""
+        with self._records.snapshot():
+            resolved = self._find(query, asked, part)
+        if resolved.holder is not None and not self._may_read(
+            query.reader, resolved.whole, resolved.holder
+        ):
+            raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
+        return resolved
+
+    def _find(self, query: Query, asked: Identifier, part: str) -> Resolved:
+        found = self._look_up(asked.whole)
+        if found is not None:
+            delimiter = "#" if query.part is None else query.delimiter
+            return _answer(query, asked, asked.whole, delimiter, part, found)
+        if isinstance(asked, Pdi) and asked.is_pattern:
+            return Resolved(asked, asked, None, query)
+        if not part:
+            for beginning in find_beginnings(asked):
+                whole, delimiter = beginning.whole, beginning.delimiter
+                found = self._look_up(whole)
+                if found is not None and (delimiter == "#" or found.identifier.key == whole.key):
+                    return _answer(query, asked, whole, delimiter, beginning.part, found)
+        delegated = self._delegate(query)
+        if delegated is not None:
+            return Resolved(asked, asked, None, query, delegated=delegated)
+        if isinstance(asked, Pwid) and not part:
+            return Resolved(asked, asked, None, query)
+        raise query.doubt or NotFound(identifier=str(asked))
+
+    def _look_up(self, name: Identifier) -> Entry | None:
+        """The record of a name or, if it has none, the one record that gives it as an alias."""
+        record = self._records.record(name.key)
+        if record is not None:
+            return Entry(name, record)
+        owners = self.owners(name)
+        return owners[0] if len(owners) == 1 else None
+
+    def owners(self, alias: Identifier) -> list[Entry]:
+        """The records that give a name as an alias, each with its own identifier."""
+        found = []
+        for key in self._records.referring(f"alias:{alias.key}"):
+            record = self._records.record(key)  # the index keeps hashes: it may be another name's
+            if record and any(parse(one).key == alias.key for one in record.aliases):
+                found.append(Entry(identify(key, record), record))
+        return found
+
+    def locate_part(self, resolved: Resolved, location: str) -> str | None:
+        """Where the part lies of a whole that lies at a location; None if nothing says so.
+
+        Raises InvalidRequest if it would lie on another server, or at no valid location.
+        """
+        if resolved.inside is None:
+            return None
+        inside, holder = resolved.inside, resolved.holder or Record()
+        return self._unfolding.locate_part(
+            inside.whole, holder, inside.delimiter, inside.part, location
+        )
+
+    def make_values(self, resolved: Resolved) -> tuple[Value, ...] | None:
+        """The values that a template of the Handle System makes of a part of a handle."""
+        inside = resolved.inside
+        if inside is None or resolved.holder is None or not isinstance(inside.whole, Handle):
+            return None
+        return self._unfolding.make_values(
+            inside.whole, resolved.holder, inside.delimiter, inside.part
+        )
+
+    def locate_elsewhere(self, resolved: Resolved) -> Redirect | None:
+        """The redirect to a part that lies elsewhere; None for anything else."""
+        step = resolved.choose(Want.LOCATION, whole=True) if resolved.inside is not None else None
+        if not isinstance(step, Redirect):
+            return None
+        there = self.locate_part(resolved, step.location.uri)
+        if there is None:
+            return None
+        return Redirect(identifier=resolved.asked, location=Location(uri=there))
+
+
+def _answer(
+    query: Query, asked: Identifier, whole: Identifier, delimiter: str, part: str, found: Entry
+) -> Resolved:
+    """What is answered by a record that was found for a whole, with the part that is meant."""
+    via = None if found.identifier.key == whole.key else whole
+    answers = whole if via is None else _same_version(asked, found.identifier)
+    inside = Beginning(answers.whole, delimiter, part) if part else None
+    record: Record | None = found.record
+    if inside is None:
+        identifier = asked if via is None else answers
+    elif inside.is_elsewhere:
+        identifier, record = asked, None
+    elif via is None and whole.key == asked.key:
+        identifier = asked
+    else:
+        identifier, _ = join_part(answers, part)
+    return Resolved(asked, identifier, record, query, via, inside, found.record)
+
+
+def _same_version(asked: Identifier, target: Identifier) -> Identifier:
+    """The identifier that an alias stands for, of the version and format that the alias names."""
+    version, format = wanted(asked)
+    if version is None or format is None:
+        return target
+    return qualified(target, version, format)

@@ -1,0 +1,281 @@
+"""The read door: one road from a query to what it resolves to, for every face."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from tests.conftest import Desk, text
+
+from perdure.errors import Forbidden, MalformedIdentifier, NotFound
+from perdure.ids import Identifier, parse
+from perdure.model.queries import Choices, Fetch, Gone, Query, Reader, Redirect, Step, Want
+from perdure.model.records import Location, Record
+from perdure.policy.unfolding import split_part
+from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.server.common.bearers import Bearers
+from perdure.server.common.metrics import Metrics
+from perdure.server.common.service import Service
+from perdure.server.protocol.http import EXTENSION
+from perdure.server.routes import Application
+from perdure.storage.generation import Generation
+
+
+def resolve(desk: Desk, name: str, **query: Any) -> Resolved:
+    return desk.registry.reading.resolve(Query(identifier=parse(name), **query))
+
+
+@pytest.fixture
+def letter(desk: Desk) -> str:
+    """A document with an alias, `hdl:1839/letter`."""
+    name = desk.mint(text("Dear Sir,\nyours\n")).identifier
+    desk.alias(name.removesuffix(".text.1"), "hdl:1839/letter")
+    return name
+
+
+# aliases
+# -------
+
+
+def test_an_alias_answers_with_the_record_that_gives_it(desk: Desk, letter: str) -> None:
+    found = resolve(desk, "hdl:1839/letter")
+    assert str(found.asked) == "hdl:1839/letter"
+    assert str(found.via) == "hdl:1839/letter"
+    assert f"{found.identifier}.text.1" == letter
+    assert isinstance(found.step, Fetch)
+    assert not found.is_registered
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("hdl:1839/letter#char=0,4", None),
+        ("hdl:1839/letter", "char=0,4"),
+    ],
+)
+def test_a_part_of_an_alias_is_a_part_of_what_it_names(
+    desk: Desk, letter: str, name: str, part: str | None
+) -> None:
+    found = resolve(desk, name, part=part)
+    assert str(found.identifier) == f"{letter.removesuffix('.text.1')}#char=0,4"
+    assert (found.part, found.part_beside) == ("char=0,4", None)
+    assert isinstance(found.step, Fetch)
+
+
+def test_an_alias_that_names_a_version_leads_to_that_version(desk: Desk) -> None:
+    first = desk.mint(text("one")).identifier
+    resource = first.removesuffix(".text.1")
+    desk.commit(resource, text("two"))
+    desk.alias(resource, "pdi://older.example.us/1997/09/01/1")
+    step = resolve(desk, "pdi://older.example.us/1997/09/01/1.text.1").step
+    assert str(step.identifier) == first
+
+
+def test_an_alias_of_two_records_answers_for_neither(desk: Desk, letter: str) -> None:
+    other = desk.mint(text("another")).identifier.removesuffix(".text.1")
+    desk.alias(other, "hdl:1839/letter")
+    with pytest.raises(NotFound):
+        resolve(desk, "hdl:1839/letter")
+
+
+def test_a_record_of_its_own_comes_before_an_alias(desk: Desk, letter: str) -> None:
+    desk.bind("hdl:1839/letter", "https://a.example/", register=True)
+    found = resolve(desk, "hdl:1839/letter")
+    assert found.via is None
+    assert isinstance(found.step, Redirect)
+
+
+# names that begin with another
+# -----------------------------
+
+
+def test_the_longest_beginning_answers(desk: Desk) -> None:
+    desk.bind("hdl:1839/a", "https://a.example/a", register=True)
+    desk.bind("hdl:1839/a@b", "https://a.example/b", register=True)
+    found = resolve(desk, "hdl:1839/a@b#c@d")
+    assert found.inside is not None
+    assert (str(found.whole), found.inside.delimiter, found.part) == (
+        "hdl:1839/a@b",
+        "#",
+        "c@d",
+    )
+
+
+def test_a_qualifier_of_an_ark_lies_elsewhere(desk: Desk) -> None:
+    desk.bind("ark:/99999/x", "https://a.example/x", register=True)
+    found = resolve(desk, "ark:/99999/x/page2")
+    assert found.is_elsewhere
+    assert found.record is None
+    with pytest.raises(NotFound):
+        _ = found.known
+    step = desk.registry.reading.locate_elsewhere(found)
+    assert step is not None
+    assert step.location.uri == "https://a.example/x/page2"
+
+
+def test_what_no_name_can_be_is_malformed_unless_its_beginning_is_known(desk: Desk) -> None:
+    name = split_part("ark:/99999/x#page=2")
+    query = Query(identifier=name.identifier, part=name.part, doubt=name.doubt)
+    with pytest.raises(MalformedIdentifier):
+        desk.registry.reading.resolve(query)
+    desk.bind("ark:/99999/x", "https://a.example/x", register=True)
+    assert desk.registry.reading.resolve(query).part == "page=2"
+
+
+# hooks
+# -----
+
+
+def test_a_reader_without_the_right_is_refused_in_one_place(desk: Desk, letter: str) -> None:
+    def may_read(reader: Reader, identifier: Identifier, record: Record) -> bool:
+        assert record.versions
+        assert identifier.key == parse(letter).key
+        return reader.name == "curator"
+
+    door = ReadDoor(desk.registry.records, may_read=may_read)
+    for name in (letter, "hdl:1839/letter", "hdl:1839/letter#char=0,4"):
+        with pytest.raises(Forbidden):
+            door.resolve(Query(identifier=parse(name)))
+        curator = Query(identifier=parse(name), reader=Reader(name="curator"))
+        assert isinstance(door.resolve(curator).step, Fetch)
+
+
+def test_another_resolver_is_asked_only_for_what_is_not_known(desk: Desk, letter: str) -> None:
+    asked: list[str] = []
+
+    def delegate(query: Query) -> Step | None:
+        asked.append(str(query.identifier))
+        place = Location(uri="https://other.example/")
+        return Redirect(identifier=query.identifier, location=place)
+
+    door = ReadDoor(desk.registry.records, delegate=delegate)
+    assert isinstance(door.resolve(Query(identifier=parse(letter))).step, Fetch)
+    step = door.resolve(Query(identifier=parse("hdl:20.1/elsewhere"))).step
+    assert isinstance(step, Redirect)
+    assert asked == ["hdl:20.1/elsewhere"]
+
+
+# one record, several questions
+# -----------------------------
+
+
+def test_one_resolution_answers_every_question(desk: Desk, letter: str) -> None:
+    desk.bind(letter, "https://a.example/letter")
+    found = resolve(desk, letter)
+    everything = found.choose(Want.LOCATIONS)
+    assert isinstance(everything, Choices)
+    assert [one.uri for one in everything.locations] == ["https://a.example/letter"]
+    assert isinstance(found.choose(Want.LOCATION), Redirect)
+    assert isinstance(found.step, Fetch)
+
+
+def test_what_was_withdrawn_is_gone_by_each_of_its_names(desk: Desk, letter: str) -> None:
+    desk.withdraw(letter.removesuffix(".text.1"))
+    for name in (letter, "hdl:1839/letter", f"{letter}#char=0,4"):
+        assert isinstance(resolve(desk, name).step, Gone)
+
+
+# counting
+# --------
+
+
+@contextmanager
+def counting(desk: Desk) -> Iterator[list[str]]:
+    """The keys of all records that are read inside."""
+    read: list[str] = []
+    records = desk.registry.records
+    original = records.raw
+
+    def raw(key: str) -> str | None:
+        read.append(key)
+        return original(key)
+
+    records.raw = raw  # type: ignore[method-assign]
+    try:
+        yield read
+    finally:
+        del records.raw
+
+
+def ask(desk: Desk, target: str, *fields: tuple[bytes, bytes]) -> int:
+    """The status of the answer to GET, made without the fast path."""
+    generation = Generation(desk.root)
+    bearers = Bearers(desk.registry.records, generation)
+    application = Application(Service(desk.registry, bearers, Metrics()))
+    answers: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "scheme": "http",
+        "http_version": "1.1",
+        "path": target,
+        "raw_path": target.encode("ascii").partition(b"?")[0],
+        "query_string": target.encode("ascii").partition(b"?")[2],
+        "headers": [(b"host", b"resolver.example"), *fields],
+        "server": ("127.0.0.1", 80),
+        "extensions": {EXTENSION: {"raw": target.encode("ascii")}},
+    }
+    try:
+        asyncio.run(application(scope, receive, send))
+    finally:
+        generation.close()
+    return int(answers[0]["status"])
+
+
+PLAIN = [
+    ("/{}", b"*/*"),
+    ("/{}", b"application/json"),
+    ("/{}", b"application/vnd.datacite.datacite+xml"),
+    ("/{}", b"application/linkset+json"),
+    ("/{}%23char=0,4", b"*/*"),
+    ("/{}?part=char=0,4", b"*/*"),
+    ("/{}?info", b"application/json"),
+    ("/{}?info", b"text/html"),
+    ("/{}?landing", b"*/*"),
+    ("/{}?linkset", b"*/*"),
+    ("/{}?locations", b"*/*"),
+    ("/{}?cite=apa", b"*/*"),
+    ("/{}?metadata=datacite", b"*/*"),
+    ("/{}?quote=Dear", b"*/*"),
+    ("/uri-res/N2L?{}", b"*/*"),
+    ("/uri-res/N2Ls?{}", b"*/*"),
+    ("/uri-res/N2R?{}", b"*/*"),
+    ("/uri-res/N2R?{}%23char=0,4", b"*/*"),
+    ("/uri-res/N2Rs?{}", b"*/*"),
+    ("/uri-res/N2C?{}", b"*/*"),
+]
+
+
+@pytest.mark.parametrize(("target", "accept"), PLAIN)
+def test_a_plain_request_reads_its_record_once(
+    desk: Desk, letter: str, target: str, accept: bytes
+) -> None:
+    with counting(desk) as read:
+        assert ask(desk, target.format(letter), (b"accept", accept)) < 400
+    assert read == [parse(letter).key]
+
+
+def test_a_followed_alias_reads_two_records(desk: Desk, letter: str) -> None:
+    for target in ("/hdl:1839/letter", "/uri-res/N2R?hdl:1839/letter"):
+        with counting(desk) as read:
+            assert ask(desk, target) < 400
+        assert read == [parse("hdl:1839/letter").key, parse(letter).key]
+
+
+def test_an_unknown_name_is_looked_up_once_and_once_for_each_delimiter(desk: Desk) -> None:
+    with counting(desk) as read:
+        assert ask(desk, "/hdl:1839/unknown") == 404
+    assert len(read) == 1
+    with counting(desk) as read:
+        assert ask(desk, "/ark:/99999/un/kn.own") == 404
+    assert len(read) == 1 + 2
