@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -26,6 +28,12 @@ def test_every_service_of_thttp_is_documented() -> None:
     _, _, section = page.partition("## THTTP")
     documented = re.findall(r"\b[NLI](?:2[A-Za-z]+|=I)", section.partition("\n## ")[0])
     assert {one.upper() for one in documented} == set(thttp.SERVICES)
+
+
+def test_the_page_of_errors_is_that_of_the_tree() -> None:
+    """`python tools/document_errors.py` writes it."""
+    tool = PROJECT / "tools/document_errors.py"
+    assert subprocess.run([sys.executable, tool, "--check"], check=False).returncode == 0
 
 
 def anchors(page: Path) -> set[str]:

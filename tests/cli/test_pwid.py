@@ -155,7 +155,7 @@ def test_every_pwid_of_the_wild_is_read(shell: Shell) -> None:
         ("pwid:archive.org:2016-01-22T11.20.29Z:page:some-id", "not a URI"),
         ("pwid:webharvest.gov:2016-01-22T11.20.29Z:page:http://a/", "--collection"),
         ("pwid:commoncrawl.org:2016-01-22T11.20.29Z:page:http://a/", "not known to have"),
-        ("urn:isbn:0451450523", "no PWID"),
+        ("urn:isbn:0451450523", "not a PWID"),
     ],
 )
 def test_what_has_no_address_says_why(shell: Shell, text: str, reason: str) -> None:

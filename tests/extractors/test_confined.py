@@ -136,8 +136,8 @@ def test_the_end_waits_for_no_decoder(thing: Source, monkeypatch: pytest.MonkeyP
         ending.close()
         errors = [job.exception(30) for job in jobs]
     assert sorted(type(one).__name__ for one in errors) == [
-        "Unavailable",
-        "Unavailable",
+        "Stopping",
+        "Stopping",
         "Undecodable",
     ]
 
@@ -189,4 +189,4 @@ def test_errors_come_back() -> None:
     assert type(back) is PartNotFound
     assert str(back) == str(error)
     with pytest.raises(ValueError, match="no error"):
-        messages.error_of(messages.Failed("unheard-of", {}))
+        messages.error_of(messages.Failed(("UnheardOf",), {}))

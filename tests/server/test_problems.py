@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from perdure import errors
-from perdure.errors import Forbidden, PerdureError
+from perdure.errors import (
+    Forbidden,
+    InvalidRequest,
+    PerdureError,
+    RefusedThere,
+    Unavailable,
+    UnavailableThere,
+)
+from perdure.errors.naming import SerialNotCome
+from perdure.errors.tree import list_classes
 from perdure.server.common import problems
 from perdure.server.common.problems import STATUS
 
 DOCUMENTED = Path(__file__).parents[2] / "docs/reference/errors.md"
 
 
-def tree(kind: type[PerdureError] = PerdureError) -> Iterator[type[PerdureError]]:
-    yield kind
-    for below in kind.__subclasses__():
-        if below.__module__ == errors.__name__:
-            yield from tree(below)
+QUOTING: dict[type[PerdureError], type[PerdureError]] = {
+    InvalidRequest: RefusedThere,
+    Unavailable: UnavailableThere,
+}
+
+
+def tree() -> list[type[PerdureError]]:
+    """Classes with a code of their own; those below them share it, with its status."""
+    return [
+        kind
+        for kind in list_classes()
+        if "code" in vars(kind) and kind.__module__.startswith("perdure.errors.")
+    ]
 
 
 def test_every_error_has_a_status() -> None:
@@ -48,13 +63,26 @@ def test_a_class_of_a_plug_in_takes_the_status_of_the_nearest_above() -> None:
     assert problems.of_error(TooLate(who="a", needed="b")).status == 403
 
 
-@pytest.mark.parametrize("kind", list(tree()), ids=lambda kind: kind.code)
+@pytest.mark.parametrize("kind", tree(), ids=lambda kind: kind.code)
 def test_any_error_becomes_a_problem(kind: type[PerdureError]) -> None:
+    whole = QUOTING.get(kind, kind)
     fields: dict[str, object] = {
-        name: [] if name in ("known", "versions", "offered") else name for name in kind.fields
+        name: [] if name in ("known", "versions", "offered") else name for name in whole.fields
     }
-    fields |= {name: 1 for name in ("at", "limit", "version") if name in kind.fields}
-    problem = problems.of_error(kind(**fields))
+    fields |= {name: 1 for name in ("at", "limit", "version") if name in whole.fields}
+    problem = problems.of_error(whole(**fields))
     assert problem.status == STATUS[kind]
     assert problem.code == kind.code
-    assert set(problem.members) == set(kind.fields)
+    assert set(problem.members) == {*kind.fields, *kind.computed}
+
+
+def test_a_reason_has_code_and_status_of_its_parent_and_members_of_its_own() -> None:
+    problem = problems.of_error(SerialNotCome(identifier="pdi://a.example.us/9", last=3))
+    assert (problem.status, problem.code) == (400, "invalid-request")
+    assert problem.members == {
+        "what": "'pdi://a.example.us/9'",
+        "reason": "the numbers of today go up to 3: they are handed out in order",
+        "rule": SerialNotCome.rule,
+        "identifier": "pdi://a.example.us/9",
+        "last": 3,
+    }

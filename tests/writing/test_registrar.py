@@ -276,13 +276,13 @@ def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> 
 def test_a_series_that_ends_in_no_country_is_not_minted_in(desk: Desk) -> None:
     """ "The right most component of a DOCUMENT-SERIES MUST be a two digit ISO 3166 country code"
     (section 2.2). The draft's own `oma.eop.gov` can be read, not minted in."""
-    with pytest.raises(InvalidRequest, match="'gov' is no ISO 3166 code"):
+    with pytest.raises(InvalidRequest, match="'gov' is not an ISO 3166 code"):
         initialise(desk.root, series=("oma.eop.gov",))
     initialise(desk.root, series=("press.kreml.su",))
     settings = desk.root / "perdure.toml"  # where anything can be written
     settings.write_text(settings.read_text().replace('"press', '"oma.eop.gov", "press'))
     desk.reopen()
-    with pytest.raises(InvalidRequest, match="'gov' is no ISO 3166 code"):
+    with pytest.raises(InvalidRequest, match="'gov' is not an ISO 3166 code"):
         desk.mint(text("a"), authority="oma.eop.gov")
     minted = desk.mint(text("a"), authority="press.kreml.su").identifier  # a former country
     assert minted == "pdi://press.kreml.su/2026/11/21/1.text.1"
@@ -907,7 +907,7 @@ def test_a_refused_command_spoils_nothing_for_the_others(desk: Desk) -> None:
     assert [getattr(one, "identifier", type(one).__name__) for one in answers] == [
         f"{TODAY}/1.text.1",
         "UnknownAuthority",
-        "InvalidRequest",
+        "UnspeakableValue",
         f"{TODAY}/2.text.1",
     ]
     assert desk.served(f"{TODAY}/2") == b"a"
@@ -977,7 +977,7 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
     registrar = Registrar(desk.root, settings.load(desk.root, {}), clock=desk.clock)
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute(batch)]
-    assert sorted(answers) == ["InvalidRequest", "PreconditionFailed", "Receipt"]
+    assert sorted(answers) == ["PreconditionFailed", "Receipt", "UnspeakableValue"]
     registrar.close()
     assert list((desk.root / "incoming").iterdir()) == []
     desk.reopen()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import MissingLibrary
 
 
 def library(name: str) -> Any:
@@ -13,6 +13,4 @@ def library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise Unavailable(
-            what="reading web archives", reason=f"install perdure[archives] ({name} is missing)"
-        ) from None
+        raise MissingLibrary(task="reading web archives", extra="archives", library=name) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import click
 
-from perdure.errors import InvalidRequest
+from perdure.errors.naming import ListingNotSupported
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
@@ -54,8 +54,7 @@ def _pattern(text: str) -> Pdi:
 
     pattern = parse(text)
     if not isinstance(pattern, Pdi):
-        rule = "ruling pdi-wildcard"
-        raise InvalidRequest(what=str(pattern)[:200], reason="only PDIs are listed", rule=rule)
+        raise ListingNotSupported(identifier=str(pattern))
     return pattern
 
 

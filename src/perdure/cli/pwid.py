@@ -136,11 +136,11 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
 
     With --json, also where its TimeGate, TimeMap, CDX server and own resolver of PWIDs are.
     """
-    from perdure.errors import InvalidRequest
+    from perdure.errors.captures import NotPwid
     from perdure.ids.pwid import Pwid
 
     if not isinstance(identifier, Pwid):
-        raise InvalidRequest(what=str(identifier)[:200], reason="it is no PWID", rule=None)
+        raise NotPwid(identifier=str(identifier))
     known = known_archives()
     addresses = {
         "playback": known.playback(identifier, collection=collection),
@@ -188,7 +188,7 @@ def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> Non
     for one in ids:
         found = known.find(one)
         if found is None:
-            raise UnknownArchive(archive=one)
+            raise UnknownArchive(identifier=one, archive=one)
         chosen.append(found)
     listed = chosen or list(known)
     if form is not None:
@@ -221,16 +221,11 @@ def known_archives() -> Archives:
 def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
     """The PWID that a playback address means, and the archive's collection in it."""
     from perdure.archives.pwid.making import make as made
-    from perdure.errors import InvalidRequest, quote
+    from perdure.errors.captures import UnknownPlayback
 
     found = known_archives().from_playback(url)
     if not found:
-        raise InvalidRequest(
-            what=f"a PWID of {quote(url)}",
-            reason="no archive that is known plays anything back there (with 14 digits of time);"
-            " say what was archived, --archive and --at",
-            rule="docs/reference/web-archives.md",
-        )
+        raise UnknownPlayback(url=url)
     for other in found[1:]:
         here().note(f"it can also mean {other.pwid}")
     best = found[0].pwid
@@ -327,41 +322,38 @@ def _tell_grammars(found: Pwid) -> None:
 def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
     """Why a PWID has no address."""
     from perdure.archives.pwid.playback import digits, is_uri
-    from perdure.errors import ArchiveClosed, InvalidRequest, UnknownArchive
+    from perdure.errors import ArchiveClosed, UnknownArchive
+    from perdure.errors.captures import (
+        CollectionNeeded,
+        ItemNotUri,
+        PlaybackUnknown,
+        TimeTooCoarse,
+    )
 
     if archive is None:
-        return UnknownArchive(archive=identifier.archive)
+        return UnknownArchive(identifier=str(identifier), archive=identifier.archive)
     if not is_uri(identifier.item):
-        reason = "its item is the archive's own name for something, not a URI"
-    elif digits(identifier) is None:
-        reason = "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
-    elif archive.access == "closed" and not local:
+        return ItemNotUri(identifier=str(identifier))
+    if digits(identifier) is None:
+        return TimeTooCoarse(identifier=str(identifier))
+    if archive.access == "closed" and not local:
         return ArchiveClosed(archive=archive.id)
-    elif any("{collection}" in one.url for one in archive.patterns):
-        reason = "the archive is divided: --collection is needed"
-    else:
-        reason = "the archive is not known to have such addresses"
-    return InvalidRequest(
-        what=f"playing back {str(identifier)[:200]}",
-        reason=reason,
-        rule="docs/reference/web-archives.md",
-    )
+    if any("{collection}" in one.url for one in archive.patterns):
+        return CollectionNeeded(identifier=str(identifier))
+    return PlaybackUnknown(identifier=str(identifier))
 
 
 def _import(source: Path) -> None:
     """Adds the archives of a file that are not known to the operator's own file."""
     from perdure.archives.pwid import registries
     from perdure.archives.pwid.known import read_toml
-    from perdure.errors import InvalidMetadata, InvalidRequest
+    from perdure.errors import InvalidMetadata
+    from perdure.errors.captures import NoArchivesFile
     from perdure.storage.segments.durable import write_durably
 
     settings, root = _settings(), here().root
     if not settings.archives_file:
-        raise InvalidRequest(
-            what=f"importing {source.name}",
-            reason="there is no file to keep archives in",
-            rule="setting archives_file",
-        )
+        raise NoArchivesFile(source=source.name)
     try:
         text = source.read_text("utf-8")
     except UnicodeDecodeError as error:

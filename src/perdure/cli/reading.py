@@ -89,12 +89,10 @@ def get(
 
 def _check_single(resolved: Resolved) -> None:
     """Raises InvalidRequest for a pattern of several resources."""
-    from perdure.policy.naming import refused
+    from perdure.errors.naming import PatternNotAllowed
 
     if resolved.is_pattern and resolved.record is None:
-        asked = resolved.asked
-        reason = f"a pattern names many resources; 'perdure list {asked}' lists them"
-        raise refused(asked, reason, "ruling pdi-wildcard")
+        raise PatternNotAllowed(identifier=str(resolved.asked))
 
 
 def _of_part(selector: Selector | None) -> dict[str, object]:

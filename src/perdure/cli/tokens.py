@@ -140,8 +140,8 @@ def revoke(name: str) -> None:
     """Make the token called NAME useless, at once and for ever."""
     import msgspec
 
+    from perdure.errors import NoSuchToken
     from perdure.model.commands import SaveToken
-    from perdure.policy.rights import NoSuchToken
     from perdure.writing.registrar import timestamp, utc_now
 
     with here().registry() as registry:
@@ -160,8 +160,8 @@ def history(name: str) -> None:
     """Tell what was done with the token called NAME: when, by whom, before and after."""
     import json
 
+    from perdure.errors import NoSuchToken
     from perdure.policy.revisions import changes
-    from perdure.policy.rights import NoSuchToken
 
     with here().registry() as registry:
         past = registry.records.token_history(name)

@@ -29,7 +29,8 @@ from pathlib import Path
 
 import msgspec
 
-from perdure.errors import OverBudget, PerdureError, Unavailable, Undecodable
+from perdure.errors import OverBudget, PerdureError, Undecodable
+from perdure.errors.processes import Stopping
 from perdure.extractors.messages import (
     CHUNKS,
     END,
@@ -154,7 +155,7 @@ class Confined:
                     self._busy.add(worker)
                     return worker
             worker.kill()
-            raise Unavailable(what="a decoder", reason="this process is stopping")
+            raise Stopping(task="a decoder")
         except BaseException:
             turn.release()
             raise

@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import PerdureError
+from perdure.errors.tree import pack, unpack
 from perdure.extractors.port import CHUNK, Decoded, Extent, Part, Pieces, Source, Span, Stream
 from perdure.parts import Selector
 
@@ -77,9 +78,9 @@ class Extents(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """An error of our tree, by its code and its fields."""
+    """An error of our tree, by the names of its classes, the nearest first, and its fields."""
 
-    code: str
+    kinds: tuple[str, ...]
     fields: dict[str, str | int | tuple[str, ...] | None]
 
 
@@ -105,25 +106,19 @@ def reply_of(part: Part, *, outline: bool = False) -> Cut:
 
 def failure_of(error: PerdureError) -> Failed:
     """An error as a message; what is neither text nor number in it becomes text."""
+    kinds, members = pack(error)
     fields: dict[str, str | int | tuple[str, ...] | None] = {}
-    for name in error.fields:
-        value = getattr(error, name)
+    for name, value in members.items():
         if isinstance(value, tuple):
             fields[name] = tuple(map(str, value))
         else:
             fields[name] = value if isinstance(value, (str, int)) or value is None else str(value)
-    return Failed(error.code, fields)
+    return Failed(kinds, fields)
 
 
 def error_of(failed: Failed) -> PerdureError:
     """The error that a message tells of. Raises ValueError for one that we do not have."""
-    waiting: list[type[PerdureError]] = [PerdureError]
-    while waiting:
-        kind = waiting.pop()
-        if kind.code == failed.code and set(failed.fields) <= set(kind.fields):
-            return kind(**failed.fields)
-        waiting += kind.__subclasses__()
-    raise ValueError(f"no error has the code {failed.code!r} and these fields")
+    return unpack(failed.kinds, failed.fields)
 
 
 # bytes

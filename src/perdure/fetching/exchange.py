@@ -7,11 +7,10 @@ archive file. What was cut off says why (`truncated`), in the words of WARC-Trun
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
 
 import msgspec
 
-from perdure.errors import Unavailable
+from perdure.errors.servers import ServerUnreachable
 
 
 class Cause(enum.Enum):
@@ -30,10 +29,9 @@ class Cause(enum.Enum):
     """They lead on and on, or in a circle."""
 
 
-class Unreachable(Unavailable):
+class Unreachable(ServerUnreachable):
     """A server that could not be asked. `cause` says why, for machines."""
 
-    fields: ClassVar[tuple[str, ...]] = ("what", "reason", "cause")
     cause: str
     """One of `Cause`, as text."""
 

@@ -18,7 +18,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors import quote
+from perdure.errors.captures import HeaderUnsendable, HostNotPublic
 from perdure.fetching import addresses
 from perdure.fetching.exchange import Cause, Exchange, Limits, Unreachable
 from perdure.fetching.inflating import ACCEPTED, content
@@ -142,11 +143,7 @@ class Fetcher:
         } | {name.lower(): (name, value) for name, value in headers}
         lines = [f"{method} {where.path} HTTP/1.1", *(f"{n}: {v}" for n, v in fields.values())]
         if not all(line.isascii() and line.isprintable() for line in lines):
-            raise InvalidRequest(
-                what=f"fetching {quote(where.url)}",
-                reason="a header field of the request has characters that cannot be sent",
-                rule="RFC 9110 section 5.5",
-            )
+            raise HeaderUnsendable(url=where.url)
         return "\r\n".join((*lines, "", "")).encode("ascii")
 
     async def _connect(
@@ -192,11 +189,7 @@ class Fetcher:
             raise self._unreachable(where, Cause.NAME, _words(error)) from error
         for address in found:
             if not addresses.is_allowed(address, self._networks):
-                raise InvalidRequest(
-                    what=f"fetching {quote(where.url)}",
-                    reason=f"{address} is not on the public internet",
-                    rule="setting private_networks",
-                )
+                raise HostNotPublic(url=where.url, address=address)
         return found
 
     def _context(self, where: Target) -> ssl.SSLContext | None:
@@ -207,7 +200,7 @@ class Fetcher:
         return self._tls
 
     def _unreachable(self, where: Target, cause: Cause, reason: str) -> Unreachable:
-        return Unreachable(what=quote(where.url), reason=reason, cause=cause.value)
+        return Unreachable(url=where.url, fault=reason, cause=cause.value)
 
 
 def redirect(exchange: Exchange) -> str | None:

@@ -14,10 +14,16 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from perdure.errors import InvalidRequest
-from perdure.errors import quote as quoted
+from perdure.errors.captures import (
+    HostImpossible,
+    PortForbidden,
+    UrlHasPassword,
+    UrlMalformed,
+    UrlNotOfWeb,
+    UrlTooLong,
+    UrlWithoutHost,
+)
 
-_DECISION = "docs/decisions/safe-fetching.md"
 _PORTS = {"http": 80, "https": 443}
 _SAFE = "!$%&'()*+,-./:;=?@[]_~|^{}`\\\""  # as it was written, where that can stand in a request
 _AROUND = "".join(map(chr, range(0x21)))
@@ -62,21 +68,21 @@ def target(url: str) -> Target:
     'http://example.org/?a%20b'
     """
     if len(url) > _LONGEST:
-        raise _refused(url, f"it has more than {_LONGEST} characters")
+        raise UrlTooLong(url=_hide_user(url), longest=_LONGEST)
     text = url.strip(_AROUND)
     try:
         parts = urlsplit(text)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise _refused(url, str(error)) from error
+        raise UrlMalformed(url=_hide_user(url), fault=str(error)) from error
     if parts.scheme not in _PORTS:
-        raise _refused(url, "only http and https URLs are fetched")
+        raise UrlNotOfWeb(url=_hide_user(url))
     if "@" in parts.netloc:
-        raise _refused(url, "user names and passwords are not sent")
+        raise UrlHasPassword(url=_hide_user(url))
     if port is None:
         port = _PORTS[parts.scheme]
     if port in OTHER_PROTOCOLS:
-        raise _refused(url, f"port {port} belongs to another protocol")
+        raise PortForbidden(url=_hide_user(url), port=port)
     path = quote(parts.path or "/", safe=_SAFE)
     query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
     return Target(scheme=parts.scheme, host=_ascii(url, host), port=port, path=path + query)
@@ -97,12 +103,12 @@ def _ascii(url: str, host: str) -> str:
     try:
         name = host if host.isascii() else host.encode("idna").decode("ascii").lower()
     except UnicodeError as error:
-        raise _refused(url, f"no host can have this name: {error}") from error
+        raise HostImpossible(url=_hide_user(url), fault=str(error)) from error
     if not _HOST.fullmatch(name):
-        raise _refused(url, "it names no host")
+        raise UrlWithoutHost(url=_hide_user(url))
     return name
 
 
-def _refused(url: str, reason: str) -> InvalidRequest:
-    shown = _USER.sub("", url[: 2 * _LONGEST], count=1)  # a password is not told to a log
-    return InvalidRequest(what=f"fetching {quoted(shown)}", reason=reason, rule=_DECISION)
+def _hide_user(url: str) -> str:
+    """The beginning of a URL without the user: a password does not get into a log."""
+    return _USER.sub("", url[: 2 * _LONGEST], count=1)

@@ -27,7 +27,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.contents import MalformedMediaType
 
 DEFAULT_CHARSET = "iso-8859-1"  # of a text of which nothing is known  # ruling: pdi-charset
 
@@ -68,13 +68,13 @@ class MediaType(msgspec.Struct, frozen=True):
         """
         essence = _ESSENCE.match(text)
         if essence is None:
-            raise _malformed(text, "it is not of the form type/subtype")
+            raise MalformedMediaType(text=text)
         at = essence.end()
         parameters: dict[str, str] = {}
         while not _END.match(text, at):
             found = _PARAMETER.match(text, at)
             if found is None:
-                raise _malformed(text, f"at {at} it has something that is not '; name=value'")
+                raise MalformedMediaType(text=text, at=at)
             at = found.end()
             if found[1]:
                 name = found[1].lower()
@@ -104,11 +104,6 @@ class MediaType(msgspec.Struct, frozen=True):
 
 OCTETS = MediaType("application", "octet-stream")
 PLAIN_TEXT = MediaType("text", "plain")
-
-
-def _malformed(text: str, reason: str) -> InvalidRequest:
-    what = f"media type {quote(text)}"
-    return InvalidRequest(what=what, reason=reason, rule="RFC 9110 section 8.3.1")
 
 
 def _value(text: str) -> str:

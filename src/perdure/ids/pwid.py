@@ -34,7 +34,8 @@ import datetime as dt
 import re
 from typing import ClassVar, Literal, Self
 
-from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.errors import MalformedIdentifier
+from perdure.errors.captures import UnknownDialect
 from perdure.ids import LONGEST, Identifier, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.pwid_dialects import DIALECTS, satisfies
@@ -164,11 +165,7 @@ class Pwid(Keyed, frozen=True, gc=False):
         Raises InvalidRequest where there is no such draft.
         """
         if dialect not in DIALECTS:
-            raise InvalidRequest(
-                what=f"dialect {quote(dialect)}",
-                reason=f"there are {', '.join(DIALECTS)}",
-                rule="ruling pwid-dialect",
-            )
+            raise UnknownDialect(text=dialect, known=tuple(DIALECTS))
         return satisfies(dialect, self.written, self.item)
 
 

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.locations import MalformedAddress, NoPublicResolver, UnknownResolver
 from perdure.ids import Identifier, parse
 from perdure.ids.ark import Ark
 from perdure.ids.handle import Handle
@@ -76,11 +76,7 @@ def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
         return f"https://n2t.net/{text}"
     if text.lower().startswith("urn:nbn:"):
         return f"https://nbn-resolving.org/{text}"
-    raise InvalidRequest(
-        what=f"address of {quote(text)}",
-        reason="its scheme has no public resolver; name one with --url, or set base_url",
-        rule="setting base_url",
-    )
+    raise NoPublicResolver(identifier=text)
 
 
 def deurlify(
@@ -99,7 +95,7 @@ def deurlify(
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError as error:
-        raise _unknown(url, str(error)) from error
+        raise MalformedAddress(url=url, fault=str(error)) from error
     if parts.scheme not in ("http", "https"):
         return parse(url)
     proxy = _BY_HOST.get(host)
@@ -108,7 +104,7 @@ def deurlify(
     embedded = _embedded(url)
     if embedded is not None:
         return embedded
-    raise _unknown(url, "it is not the address of a resolver that is known here")
+    raise UnknownResolver(url=url)
 
 
 def normal(url: str) -> str:
@@ -149,9 +145,3 @@ def _embedded(url: str) -> Identifier | None:
     question behind it."""
     at = url.find("/ark:")
     return parse(_QUESTION.split(url[at + 1 :], maxsplit=1)[0]) if at >= 0 else None
-
-
-def _unknown(url: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(
-        what=f"address {quote(url[:200])}", reason=reason, rule="docs/reference/landing-pages.md"
-    )

@@ -34,7 +34,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar, NamedTuple, Self
 
-from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.errors import MalformedIdentifier
+from perdure.errors.naming import MalformedSchemeName
 from perdure.ids import Identifier, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.strays import reach, stray
@@ -137,11 +138,7 @@ def register_scheme(
     (('urn:nobody:',), 'URN:NOBODY:1::x:::')
     """
     if not _XALPHAS.fullmatch(name):
-        raise InvalidRequest(
-            what=f"naming scheme {quote(name)}",
-            reason="its name must consist of letters, digits and -_.@",
-            rule=_SYNTAX,
-        )
+        raise MalformedSchemeName(name=name)
     naming = _Naming(name, check, expected)
     return Scheme(
         name=f"{Urn1993.kind}-{name.lower()}",

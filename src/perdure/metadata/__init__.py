@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
 from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, native, ris, turtle
 from perdure.metadata.port import LARGEST, Described, Format, wrong
@@ -59,11 +59,7 @@ def find(name: str) -> Format:
     lowered = name.lower()
     found = FORMATS.get(_NAMES.get(lowered, lowered))
     if found is None:
-        raise InvalidRequest(
-            what=f"metadata format {quote(name)}",
-            reason=f"known are {', '.join(FORMATS)}",
-            rule="docs/reference/metadata.md",
-        )
+        raise UnknownMetadataFormat(text=name, known=tuple(FORMATS))
     return found
 
 
@@ -99,12 +95,8 @@ def read(data: bytes, format: str) -> About:
     """
     found = find(format)
     if found.read is None:
-        readable = ", ".join(one.name for one in FORMATS.values() if one.read is not None)
-        raise InvalidRequest(
-            what=f"metadata format {quote(format)}",
-            reason=f"it is written only; read are {readable}",
-            rule="docs/reference/metadata.md",
-        )
+        readable = tuple(one.name for one in FORMATS.values() if one.read is not None)
+        raise FormatNotRead(format=format, read=readable)
     return found.read(data)
 
 

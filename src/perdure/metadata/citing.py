@@ -17,7 +17,8 @@ from functools import lru_cache
 import msgspec
 
 from perdure import metadata
-from perdure.errors import InvalidRequest, Unavailable, quote
+from perdure.errors import Unavailable
+from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, UnknownLocale
 from perdure.ids.pwid import Pwid
 from perdure.metadata.citation.extents import extent
 from perdure.metadata.citation.style import Style
@@ -98,11 +99,7 @@ def _style(name: str) -> str:
     lowered = name.lower()
     known = _OTHER_NAMES.get(lowered, lowered)
     if known not in STYLES:
-        raise InvalidRequest(
-            what=f"citation style {quote(name)}",
-            reason=f"known are {', '.join(STYLES)}",
-            rule="docs/reference/metadata.md",
-        )
+        raise UnknownCitationStyle(text=name, known=tuple(STYLES))
     return known
 
 
@@ -110,9 +107,7 @@ def _locale(text: str) -> tuple[str, str]:
     """The language, and the locale of CSL. Raises InvalidRequest for what is no language tag."""
     found = _LOCALE.fullmatch(text)
     if found is None:
-        raise InvalidRequest(
-            what=f"locale {quote(text)}", reason="a language tag is needed, such as fr", rule=None
-        )
+        raise MalformedLocale(locale=text)
     language = found[1].lower()
     region = (found[2] or "").upper()
     return language, f"{language}-{region}" if region else _REGIONS.get(
@@ -133,9 +128,7 @@ def _compiled(style: str, language: str, tag: str) -> Style:
             return Style(file, one, words)
         except FileNotFoundError:
             continue
-    raise InvalidRequest(
-        what=f"locale {quote(tag)}", reason="no citations are written in it", rule=None
-    )
+    raise UnknownLocale(locale=tag)
 
 
 def _named(what: Described) -> Described:

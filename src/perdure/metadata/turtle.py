@@ -15,7 +15,7 @@ from datetime import date
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import MissingLibrary
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
 from perdure.model.about import Agent, Code
@@ -57,7 +57,7 @@ def _rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise Unavailable(what="writing RDF", reason="install perdure[metadata]") from None
+        raise MissingLibrary(task="writing RDF", extra="metadata") from None
 
 
 def write(described: Described) -> bytes:

@@ -19,7 +19,8 @@ from importlib.resources import files
 from typing import Any
 from xml.parsers import expat
 
-from perdure.errors import InvalidMetadata, TooLarge, Unavailable
+from perdure.errors import InvalidMetadata, TooLarge
+from perdure.errors.processes import MissingLibrary
 from perdure.metadata.port import LARGEST, wrong
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
@@ -47,7 +48,7 @@ def lxml_etree() -> Any:
     try:
         return import_module("lxml.etree")
     except ImportError:
-        raise Unavailable(what="reading XML", reason="install perdure[metadata]") from None
+        raise MissingLibrary(task="reading XML", extra="metadata") from None
 
 
 def parse(data: bytes, format: str) -> Any:

@@ -20,7 +20,23 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.contents import MalformedMediaType
+from perdure.errors.describing import (
+    AttachedFormatInvalid,
+    AttachedTooLong,
+    AttachedTwice,
+    DegreesInvalid,
+    EmptyText,
+    LinkActive,
+    MalformedYear,
+    PolygonNotClosed,
+    TextNotLanguage,
+    TextNotUri,
+    TextNotXml,
+    TextTooLong,
+    TooManyValues,
+    WordUnknown,
+)
 
 LONGEST_TEXT = 100_000
 """Characters of one value."""
@@ -476,11 +492,11 @@ def checked(about: About) -> About:
         count += 1
         _check(name, value)
     if count > MOST_VALUES:
-        raise _refused("the description", f"it has more than {MOST_VALUES} values")
+        raise TooManyValues(most=MOST_VALUES)
     if any(len(one.points) < 4 for place in about.places for one in place.polygons):
-        raise _refused("a polygon", "four points are needed, the last being the first")
+        raise PolygonNotClosed()
     if about.year and not _YEAR.fullmatch(about.year):
-        raise _refused(f"year {quote(about.year)}", "four digits are needed")
+        raise MalformedYear(year=about.year)
     return about
 
 
@@ -489,14 +505,14 @@ def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]
     if not attached:
         return attached
     if sum(len(one.content) for one in attached) > LARGEST_ATTACHED:
-        raise _refused("attached records", f"they have more than {LARGEST_ATTACHED} bytes")
+        raise AttachedTooLong(most=LARGEST_ATTACHED)
     if len({one.format for one in attached}) < len(attached):
-        raise _refused("attached records", "two are of the same format")
+        raise AttachedTwice()
     for one in attached:
         if not re.fullmatch("[a-z][a-z0-9-]{0,39}", one.format):
-            raise _refused(f"attached format {quote(one.format)}", "it is no name of a format")
+            raise AttachedFormatInvalid(format=one.format)
         if not _MEDIA_TYPE.fullmatch(one.media_type):
-            raise _refused(f"media type {quote(one.media_type)}", "it is none")
+            raise MalformedMediaType(text=one.media_type)
         _check("attachment.schema", one.schema)
     return attached
 
@@ -517,24 +533,24 @@ def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
 
 def _check(name: str, value: str) -> None:
     if name in _NEEDED and not value.strip():
-        raise _refused(name, "it is empty")
+        raise EmptyText(name=name)
     if len(value) > LONGEST_TEXT:
-        raise _refused(name, f"it is longer than {LONGEST_TEXT} characters")
+        raise TextTooLong(name=name, longest=LONGEST_TEXT)
     if _NOT_IN_XML.search(value):
-        raise _refused(f"{name} {quote(value)}", "it has a character that XML cannot carry")
+        raise TextNotXml(name=name, text=value)
     words = _WORDS.get(name)
     if words is not None and value not in words:
-        raise _refused(f"{name} {quote(value)}", f"it is none of {', '.join(sorted(words))}")
+        raise WordUnknown(name=name, text=value, known=tuple(sorted(words)))
     if name.endswith(_LINKS) and not is_safe(value):
-        raise _refused(f"{name} {quote(value)}", "it is of a scheme that browsers run")
+        raise LinkActive(name=name, text=value)
     if name.endswith("uri") and not _URI.fullmatch(value):
-        raise _refused(f"{name} {quote(value)}", "it is no URI: escape what cannot stand in one")
+        raise TextNotUri(name=name, text=value)
     if name.endswith(".language") and not _LANGUAGE.fullmatch(value):
-        raise _refused(f"language {quote(value)}", "it is no tag of BCP 47")
+        raise TextNotLanguage(name="language", text=value)
     if name.endswith(_DEGREE_FIELDS):
         most = 90 if name.endswith(("latitude", "north", "south")) else 180
         if not _DEGREES.fullmatch(value) or abs(float(value)) > most:
-            raise _refused(f"{name} {quote(value)}", f"degrees from -{most} to {most} are needed")
+            raise DegreesInvalid(name=name, text=value, most=most)
 
 
 def is_safe(uri: str) -> bool:
@@ -547,10 +563,6 @@ def is_safe(uri: str) -> bool:
     """
     found = _SCHEME.match(uri)
     return found is None or re.sub(r"[\t\r\n]", "", found[1]).lower() not in _ACTIVE
-
-
-def _refused(what: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=what, reason=reason, rule="docs/reference/metadata.md")
 
 
 def clean(text: str) -> str:

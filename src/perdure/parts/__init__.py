@@ -243,8 +243,13 @@ def parse(text: str, media_type: str) -> Selector:
     try:
         return _read(text, syntaxes(media_type))
     except PartNotSupported as error:
-        error.media_type = media_type  # a reader knows its syntax, not the document
-        raise
+        # a reader knows its syntax, not the document
+        raise PartNotSupported(
+            media_type=media_type,
+            selector=error.selector,
+            install=error.install,
+            offered=error.offered,
+        ) from None
 
 
 _RULE = "RFC 3986 section 3.5"

@@ -14,12 +14,25 @@ from datetime import date
 
 import msgspec
 
-from perdure.errors import Conflict, InvalidRequest, MalformedIdentifier, UnknownScheme
+from perdure.errors import Conflict, MalformedIdentifier, UnknownScheme
+from perdure.errors.locations import (
+    LocationDayInvalid,
+    LocationDaysReversed,
+    LocationDigestInvalid,
+    LocationEndless,
+    LocationSizeInvalid,
+    LocationVersionInvalid,
+    LocationWeightInvalid,
+    MalformedLocation,
+    NoLocationGiven,
+    NotBound,
+    SchemeNotLocating,
+)
 from perdure.ids import Identifier, grammar, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Record, Tombstone, Version
-from perdure.policy.naming import canonical_format, refused, wanted
+from perdure.policy.naming import canonical_format, wanted
 from perdure.policy.rules import Plan, check_token, held_as, plan_commit, with_version
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
@@ -47,47 +60,37 @@ def check_uri(uri: str) -> None:
     """Raises InvalidRequest for what cannot be a location."""
     match = _URI.fullmatch(uri)
     if match is None or len(uri) > _LONGEST_URI:
-        raise InvalidRequest(
-            what=f"location {uri[:100]!a}",
-            reason="an absolute URI in ASCII of at most 8192 characters is needed",
-            rule="RFC 3986 section 4.3: escape other characters as %hh",
-        )
+        raise MalformedLocation(uri=uri)
     if match[1].lower() not in _LOCATING:
-        reason = f"a location is one of {', '.join(sorted(_LOCATING))}, not {match[1]}"
-        raise InvalidRequest(what=f"location {uri[:100]!a}", reason=reason, rule=None)
+        known = tuple(sorted(_LOCATING))
+        raise SchemeNotLocating(uri=uri, scheme=match[1], known=known)
 
 
 def _checked(location: Location) -> Location:
     check_uri(location.uri)
-    what = f"location {location.uri[:100]!a}"
     if location.version is not None and not 1 <= location.version < _VERSIONS_END:
-        reason = "versions are counted from 1, and have at most 18 digits"
-        raise InvalidRequest(what=what, reason=reason, rule="section 2.6")
+        raise LocationVersionInvalid(uri=location.uri)
     if not 0 <= location.weight < 1 << 31:
-        reason = "a weight is not negative, and less than 2^31"
-        raise InvalidRequest(what=what, reason=reason, rule=None)
+        raise LocationWeightInvalid(uri=location.uri)
     if location.sha512 is not None and not _SHA512.fullmatch(location.sha512):
-        reason = "a SHA-512 digest is 128 lower-case hexadecimal digits"
-        raise InvalidRequest(what=what, reason=reason, rule=None)
+        raise LocationDigestInvalid(uri=location.uri)
     for name in ("language", "region", "role"):
         check_token(name, getattr(location, name))
-    _check_validity(what, location)
+    _check_validity(location)
     if location.format is None:
         return location
     return msgspec.structs.replace(location, format=canonical_format(location.format))
 
 
-def _check_validity(what: str, location: Location) -> None:
+def _check_validity(location: Location) -> None:
     """Raises InvalidRequest for days that are none, or in the wrong order, and a negative size."""
     if location.size is not None and not 0 <= location.size < 1 << 63:
-        raise InvalidRequest(what=what, reason="a size is a number of bytes", rule=None)
+        raise LocationSizeInvalid(uri=location.uri)
     for day in (location.valid_from, location.valid_until):
         if day is not None and not _is_day(day):
-            reason = f"{day[:40]!a} is no day, such as 2026-11-21"
-            raise InvalidRequest(what=what, reason=reason, rule=None)
+            raise LocationDayInvalid(uri=location.uri, day=day)
     if not location.is_valid(location.valid_from or location.valid_until or ""):
-        reason = "its last day lies before its first"
-        raise InvalidRequest(what=what, reason=reason, rule=None)
+        raise LocationDaysReversed(uri=location.uri)
 
 
 def _is_day(text: str) -> bool:
@@ -102,7 +105,7 @@ def bind(
 ) -> tuple[Record, Outcome]:
     """The record with these locations. Raises Conflict where two promise different bytes."""
     if not locations:
-        raise refused(identifier, "no location is given", None)
+        raise NoLocationGiven(identifier=str(identifier))
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
     number, format = wanted(identifier)
@@ -140,7 +143,7 @@ def _check_elsewhere(identifier: Identifier, location: Location) -> None:
     except (MalformedIdentifier, UnknownScheme):
         return
     if leads_to == identifier.key:
-        raise refused(identifier, "its location is the identifier itself, without end", None)
+        raise LocationEndless(identifier=str(identifier))
 
 
 def _place(location: Location) -> tuple[str, int | None, str | None]:
@@ -176,7 +179,7 @@ def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
             and format in (None, location.format)
         ):
             return location
-    raise refused(identifier, f"it is not bound to {uri[:200]!a}", None)
+    raise NotBound(identifier=str(identifier), uri=uri)
 
 
 def plan_break(

@@ -15,7 +15,7 @@ import re
 
 import msgspec
 
-from perdure.errors import InvalidRequest
+from perdure.errors.locations import MalformedMove
 from perdure.model.commands import Outcome
 from perdure.model.records import Location, Record, Value
 from perdure.policy.handles import loc
@@ -54,12 +54,7 @@ def check(moves: tuple[Move, ...]) -> None:
     for move in moves:
         forms = [_form(one) for one in (move.source, move.target)]
         if None in forms or forms[0] != forms[1]:
-            raise InvalidRequest(
-                what=f"rule {move.source[:100]!a} to {move.target[:100]!a}",
-                reason="both are needed as scheme://host/… with a slash behind the host, "
-                "or both as //host",
-                rule="docs/reference/links.md",
-            )
+            raise MalformedMove(source=move.source, target=move.target)
 
 
 def _form(text: str) -> str | None:

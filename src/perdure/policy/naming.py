@@ -13,7 +13,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from perdure import formats
-from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.errors import MalformedIdentifier
+from perdure.errors.naming import PartNotBindable, PatternNotAllowed
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi, plain_key
 from perdure.ids.pdi_key import counted, resource_text
@@ -92,10 +93,10 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
 def bindable(identifier: Identifier) -> Identifier:
     """The identifier itself. Raises InvalidRequest for what names no single whole resource."""
     if isinstance(identifier, Pdi) and identifier.is_pattern:
-        raise refused(identifier, "a pattern names many resources", "ruling pdi-wildcard")
+        raise PatternNotAllowed(identifier=str(identifier))
     whole = identifier.whole
     if whole is not identifier and whole != identifier:
-        raise refused(identifier, "bytes are bound to a whole document, not to a part of it", None)
+        raise PartNotBindable(identifier=str(identifier))
     return identifier
 
 
@@ -117,7 +118,3 @@ def references(record: Record) -> set[str]:
 def same_format(a: str, b: str) -> bool:
     """Whether two format tokens name one representation (`au` is `basic`; ruling pdi-token)."""
     return a == b or formats.same_format(a, b)
-
-
-def refused(identifier: Identifier | str, reason: str, rule: str | None) -> InvalidRequest:
-    return InvalidRequest(what=str(identifier)[:200], reason=reason, rule=rule)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from perdure.errors import InvalidRequest
+from perdure.errors.locations import PrivateLocation
 from perdure.fetching import spelled
 from perdure.fetching.addresses import Network
 from perdure.model.commands import Assign, Bind, Command, Mint, Register, Relocate
@@ -59,8 +59,4 @@ def check(uris: Iterable[str], allowed: tuple[Network, ...]) -> None:
     """Raises InvalidRequest for an address on a private network that is not allowed."""
     for uri in uris:
         if spelled.is_private(uri, allowed):
-            raise InvalidRequest(
-                what=f"location {uri[:200]!a}",
-                reason="it lies on a private network, and nobody outside could follow it",
-                rule="setting private_locations",
-            )
+            raise PrivateLocation(uri=uri)

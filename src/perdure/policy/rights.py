@@ -24,7 +24,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated, quote
+from perdure.errors import Forbidden, Unauthenticated
+from perdure.errors.tokens import (
+    EmptyGrant,
+    MalformedScope,
+    MalformedTokenName,
+    ReservedTokenName,
+    UnknownOperation,
+    ValidityReversed,
+)
 from perdure.ids import Identifier
 from perdure.ids.ark import Ark
 from perdure.ids.handle import FOLDING, Handle
@@ -49,16 +57,6 @@ ON_TOKENS = frozenset(("delegate", "administer"))
 LONGEST_CHAIN = 8
 """Hands through which a grant can have gone."""
 _DAWN, _DUSK = "", "9999-99-99"
-
-
-class NoSuchToken(NotFound):
-    """There is no token of this name, or none that the caller may know of."""
-
-    def problem(self) -> str:
-        return f"not found: no token is called {quote(self.identifier)}"
-
-    def repair(self) -> str:
-        return "'perdure token list', or over HTTP GET /tokens, tells which there are"
 
 
 class Object(msgspec.Struct, frozen=True):
@@ -205,19 +203,18 @@ def check_shape(token: Token) -> None:
     """Raises InvalidRequest for a token that means nothing."""
     for operation in token.operations:
         if operation not in OPERATIONS:
-            raise _nonsense(f"operation {operation[:100]!a}", f"one of {', '.join(OPERATIONS)}")
+            raise UnknownOperation(operation=operation, known=OPERATIONS)
     if not token.operations or not token.authorities:
-        raise _nonsense("the grant", "at least one operation and one scope are needed")
+        raise EmptyGrant()
     for scope in token.authorities:
         if not scope or not scope.isprintable() or "*" in scope[1:-1]:
-            raise _nonsense(f"scope {scope[:100]!a}", "a * stands at its end, or first as '*.'")
+            raise MalformedScope(scope=scope)
     if not token.name or not token.name.isprintable() or len(token.name) > 100:
-        raise _nonsense(f"name {token.name[:100]!a}", "1 to 100 printable characters are needed")
+        raise MalformedTokenName(name=token.name)
     if token.name.strip().casefold() == LOCAL:
-        raise _nonsense(f"name {token.name!a}", "histories call so who works on this machine")
+        raise ReservedTokenName(name=token.name)
     if (token.first_day or _DAWN) > (token.last_day or _DUSK):
-        reason = f"its first day lies after its last, {token.last_day}"
-        raise _nonsense(f"first day {token.first_day}", reason)
+        raise ValidityReversed(first_day=token.first_day or "", last_day=token.last_day or "")
 
 
 def manages(token: Token, other: Token) -> bool:
@@ -227,7 +224,3 @@ def manages(token: Token, other: Token) -> bool:
     return "administer" in token.operations and all(
         any(lies_within(scope, own) for own in token.authorities) for scope in other.authorities
     )
-
-
-def _nonsense(what: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=what, reason=reason, rule=None)

@@ -22,12 +22,22 @@ import pycountry
 from perdure import formats
 from perdure.errors import (
     Conflict,
-    InvalidRequest,
     NoSuchVersion,
     NotFound,
     PreconditionFailed,
     UnknownAuthority,
-    quote,
+)
+from perdure.errors.contents import FormatContradicted, MalformedToken
+from perdure.errors.naming import (
+    CountryUnknown,
+    DayNotCome,
+    EmptyUniqueId,
+    FormatTwice,
+    NothingToCommit,
+    NumericUniqueId,
+    ReasonMissing,
+    SerialNotCome,
+    VersionBelowOne,
 )
 from perdure.ids import Identifier, grammar
 from perdure.ids.pdi import Pdi
@@ -35,7 +45,7 @@ from perdure.model import about as description
 from perdure.model.about import About, Attachment
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Proposal, Record, Representation, Tombstone, Version
-from perdure.policy.naming import canonical_format, qualified, refused, same_format
+from perdure.policy.naming import canonical_format, qualified, same_format
 
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _TOKEN = re.compile("[A-Za-z0-9._:+/-]{1,100}", re.ASCII)
@@ -60,27 +70,19 @@ def check_series(series: str, owned: tuple[str, ...]) -> None:
         raise UnknownAuthority(authority=series, known=owned)
     country = series.rpartition(".")[2]
     if country not in _countries():
-        raise InvalidRequest(
-            what=f"series {series}",
-            reason=f"{country!r} is no ISO 3166 code of a country, present or former",
-            rule="ruling pdi-series",
-        )
+        raise CountryUnknown(series=series, country=country)
 
 
 def check_not_empty(uid: str) -> None:
     """Raises InvalidRequest for a name of no characters."""
     if not uid:
-        raise InvalidRequest(what="unique-id ''", reason="it is empty: leave it out", rule=None)
+        raise EmptyUniqueId()
 
 
 def check_unique_id(uid: str) -> None:
     """Raises InvalidRequest where a unique-id is asked for that the daily counter will hand out."""
     if uid.isascii() and uid.isdigit():
-        raise InvalidRequest(
-            what=f"unique-id {uid}",
-            reason="numbers are handed out in order, without gaps",
-            rule="section 2.4: leave the unique-id out, or choose one that is not a number",
-        )
+        raise NumericUniqueId(unique_id=uid)
 
 
 # Taking in what was named elsewhere or earlier
@@ -94,22 +96,14 @@ def check_day(identifier: Pdi, today: str) -> None:
     """
     date = identifier.date
     if date is not None and (date > today or len(date) > len("YYYY/MM/DD")):
-        raise InvalidRequest(
-            what=str(identifier)[:200],
-            reason="its day has not come yet, and names are minted on their day",
-            rule="section 2.3",
-        )
+        raise DayNotCome(identifier=str(identifier))
 
 
 def check_serial(identifier: Pdi, today: str, last: int) -> None:
     """Raises InvalidRequest for a serial number of today beyond the last one, in a series that is
     minted here: the counter would go on behind it, and leave a gap."""
     if identifier.date == today and (identifier.serial or 0) > last:
-        raise InvalidRequest(
-            what=str(identifier)[:200],
-            reason=f"the numbers of today go up to {last}: they are handed out in order",
-            rule="section 2.4: mint the next number, or choose a unique-id that is not a number",
-        )
+        raise SerialNotCome(identifier=str(identifier), last=last)
 
 
 # Committing bytes
@@ -132,12 +126,12 @@ def checked_contents(
     MalformedIdentifier for a format that no PDI can have.
     """
     if not contents:
-        raise refused(identifier, "there are no bytes to commit", None)
+        raise NothingToCommit(identifier=str(identifier))
     checked: list[Content] = []
     for content in contents:
         format = canonical_format(content.format)
         if checked and any(same_format(format, other.format) for other in checked):
-            raise refused(identifier, "a format stands twice in one version", "section 2.6")
+            raise FormatTwice(identifier=str(identifier))
         _check_media_type(content.media_type)
         check_token("charset", content.charset)
         check_token("language", content.language)
@@ -188,12 +182,7 @@ def check_format_named(named: str | None, found: Iterable[str]) -> None:
     """Raises InvalidRequest where a name says a format that is none of those of the bytes."""
     if named is None or any(same_format(one, named) for one in found):
         return
-    others = ", ".join(found)
-    raise InvalidRequest(
-        what=f"format {quote(named)}",
-        reason=f"the bytes are declared or found to be {others}: leave the format out or mend it",
-        rule="rulings pdi-token, pdi-charset",
-    )
+    raise FormatContradicted(format=named, found=tuple(found))
 
 
 def plan_version(
@@ -201,7 +190,7 @@ def plan_version(
 ) -> Plan:
     """The contents become formats of this version. Raises Conflict or InvalidRequest."""
     if number < 1:
-        raise refused(identifier, "versions are counted from 1", "section 2.6")
+        raise VersionBelowOne(version=number)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
     version = record.version(number)
@@ -299,8 +288,7 @@ def with_version(record: Record, version: Version) -> Record:
 def check_token(name: str, value: str | None) -> None:
     """Raises InvalidRequest for a value that could not stand in a header as it is."""
     if value is not None and not _TOKEN.fullmatch(value):
-        reason = "letters, digits and -._:+/ are allowed, 100 at most"
-        raise InvalidRequest(what=f"{name} {value[:100]!a}", reason=reason, rule=None)
+        raise MalformedToken(name=name, text=value)
 
 
 # Describing
@@ -334,7 +322,7 @@ def withdraw(
 ) -> tuple[Record, Outcome]:
     """The record with a tombstone on itself or one version. What is gone stays gone."""
     if not tombstone.reason.strip():
-        raise refused(identifier, "a reason must be given", None)
+        raise ReasonMissing(identifier=str(identifier))
     if record.tombstone:
         return record, Outcome.UNCHANGED
     if version is None:

@@ -16,8 +16,7 @@ import hashlib
 import re
 import secrets
 
-from perdure import errors
-from perdure.errors import InvalidRequest
+from perdure.errors.tokens import MalformedPublicKey
 
 _TOKEN = re.compile(r"perdure_[A-Za-z0-9_-]{43}", re.ASCII)
 
@@ -49,8 +48,7 @@ def read_key(text: str) -> bytes:
     except binascii.Error:
         key = b""
     if len(key) != 32:
-        what = f"key {errors.quote(text)}"
-        raise InvalidRequest(what=what, reason="32 bytes in base64 are needed", rule="RFC 8032")
+        raise MalformedPublicKey(text=text)
     return key
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.errors import MalformedIdentifier
+from perdure.errors.requests import ForeignCursor
 from perdure.ids import Identifier, parse, pdi
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import resource_key
@@ -216,11 +217,7 @@ def _check_cursor(pattern: Pdi, cursor: str) -> None:
     with suppress(MalformedIdentifier):
         if low <= cursor < high and not Pdi.from_key(cursor).is_interval:
             return
-    raise InvalidRequest(
-        what=f"cursor {quote(cursor)}",
-        reason="it is none of this listing; take the one that the page before gives",
-        rule="docs/reference/http.md",
-    )
+    raise ForeignCursor(cursor=cursor)
 
 
 def _after(key: str) -> str:

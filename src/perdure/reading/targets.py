@@ -31,7 +31,8 @@ from urllib.parse import unquote, unquote_plus, unquote_to_bytes
 
 import msgspec
 
-from perdure.errors import InvalidRequest, MalformedIdentifier, quote
+from perdure.errors import MalformedIdentifier
+from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
 from perdure.ids import Identifier, parse
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
@@ -155,17 +156,9 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
         elif name == "nearest" and not value:
             found[name] = name
         elif name and not equals:
-            raise InvalidRequest(
-                what=f"question {quote('?' + text)}",
-                reason=f"known are {', '.join(f'?{verb}' for verb in verbs)}",
-                rule="docs/reference/http.md",
-            )
+            raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
     if found.get("part") == "":
-        raise InvalidRequest(
-            what=f"question {quote('?' + text)}",
-            reason="an empty part is no part, and not the whole",
-            rule="docs/reference/parts.md",
-        )
+        raise EmptyPart(question=text)
     if "t" in found and "part" not in found:  # as Annodex has it: ?t=15.0/30.0
         found["part"] = str(media.read_time_query(found["t"]))
     return Question(
@@ -188,9 +181,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
 def _positive(text: str) -> int:
     if re.fullmatch("[1-9][0-9]{0,8}", text, re.ASCII):
         return int(text)
-    raise InvalidRequest(
-        what=f"limit {quote(text)}", reason="a positive number is needed", rule=None
-    )
+    raise MalformedNumber(parameter="limit", text=text, low=1)
 
 
 # identifiers

@@ -37,7 +37,8 @@ import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
-from perdure.errors import Corrupt, PerdureError, Unavailable
+from perdure.errors import Corrupt, PerdureError
+from perdure.errors.processes import Stopping
 from perdure.server.apis import (
     capturing,
     cdx,
@@ -162,5 +163,5 @@ class Application:
         except PerdureError as error:
             return problems.answer(problems.noted(error, request.method), request)
         except asyncio.CancelledError:  # by uvicorn only, when the time of a graceful stop is up
-            stopped = Unavailable(what="this request", reason="the server stops")
+            stopped = Stopping(task="this request")
             return problems.answer(problems.noted(stopped, request.method), request)

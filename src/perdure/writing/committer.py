@@ -16,6 +16,7 @@ import threading
 from itertools import chain, islice
 
 from perdure.errors import PerdureError, Unavailable
+from perdure.errors.processes import Stopping
 from perdure.model.commands import Command, Receipt
 from perdure.writing.door import Arrive, Door, Turn, receipt
 from perdure.writing.registrar import Registrar
@@ -100,4 +101,4 @@ class Committer(Door):
 
 
 def _stopping() -> Unavailable:
-    return Unavailable(what="the write door", reason="this process is stopping")
+    return Stopping(task="the write door")

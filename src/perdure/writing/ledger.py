@@ -23,6 +23,7 @@ import apsw
 import msgspec
 
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
+from perdure.errors.naming import SpooledFileIsPath
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted, resource_key
@@ -251,7 +252,7 @@ class Ledger:
     def incoming(self, name: str) -> Path:
         """A file in `incoming`. Raises InvalidRequest where the name leads elsewhere."""
         if Path(name).name != name:
-            raise InvalidRequest(what="a spooled file", reason="its name is a path", rule=None)
+            raise SpooledFileIsPath()
         return self._root / "incoming" / name
 
     def revise(

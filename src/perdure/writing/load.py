@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors import Conflict, InvalidRequest, PerdureError
+from perdure.errors.importing import LoadUnreadable, RowsUnordered
 from perdure.ids import Identifier
 from perdure.model import stored
 from perdure.model.commands import Content, Load, Outcome, Receipt, Row
@@ -81,9 +82,7 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
     """Adds rows, or joins them with what is known: how many there were, changed, were refused."""
     keys = [row.key for row in rows]
     if not all(map(lt, keys, keys[1:])):
-        raise InvalidRequest(
-            what="a bulk load", reason="rows come in the order of keys, each key once", rule=None
-        )
+        raise RowsUnordered()
     if not rows or ledger.is_empty(keys[0], keys[-1]):
         _add(ledger, rows)
         return len(rows), len(rows), []
@@ -124,7 +123,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as error:
-        raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error
+        raise LoadUnreadable(fault=str(error)) from error
 
 
 def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Iterator[Refused]:
@@ -356,4 +355,4 @@ def read_rows(file: BinaryIO) -> Iterator[tuple[Row, ...]]:
         try:
             yield _decode_rows(file.read(*_LENGTH.unpack(head)))
         except (struct.error, msgspec.DecodeError) as error:
-            raise InvalidRequest(what="a bulk load", reason=str(error), rule=None) from error
+            raise LoadUnreadable(fault=str(error)) from error

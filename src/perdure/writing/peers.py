@@ -33,15 +33,18 @@ from typing import Any
 
 import msgspec
 
-from perdure import errors
-from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
+from perdure.errors import PerdureError, TooLarge
+from perdure.errors.naming import UnspeakableValue
+from perdure.errors.processes import OutcomeUnknown, Stopping, WriterUnreachable
+from perdure.errors.requests import MalformedBody
+from perdure.errors.tree import pack, unpack
 from perdure.ids import Identifier, parse
 from perdure.model import commands as model
 from perdure.model.commands import Command, Receipt
 from perdure.writing.committer import Committer
 from perdure.writing.door import Arrive, Door, Then, Turn
 from perdure.writing.frames import LARGEST, Frames
-from perdure.writing.registrar import Answer, unspeakable
+from perdure.writing.registrar import Answer
 
 LOCK = "writer.lock"
 SOCKET = "writer.sock"
@@ -58,11 +61,6 @@ _COMMANDS: dict[str, type[Command]] = {
     kind.__name__: kind
     for kind in vars(model).values()
     if isinstance(kind, type) and issubclass(kind, Command)
-}
-_ERRORS: dict[str, type[PerdureError]] = {
-    kind.__name__: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, PerdureError)
 }
 
 
@@ -100,16 +98,13 @@ def _read_identifier(kind: type, text: Any) -> Any:
 
 def encode_answer(answer: Answer) -> bytes:
     if isinstance(answer, PerdureError):
-        return _encode((type(answer).__name__, answer.as_dict()))
-    return _encode(("", answer))
+        return _encode(pack(answer))
+    return _encode(((), answer))
 
 
 def decode_answer(frame: bytes) -> Answer:
-    name, fields = msgspec.msgpack.decode(frame)
-    if not name:
-        return msgspec.convert(fields, Receipt)
-    fields.pop("code")
-    return _ERRORS[name](**fields)
+    names, fields = msgspec.msgpack.decode(frame)
+    return unpack(names, fields) if names else msgspec.convert(fields, Receipt)
 
 
 @contextlib.contextmanager
@@ -197,7 +192,7 @@ class _Listener:
                         hand_over(turn)
                         wait_until_answered()
                         turn, outstanding = [], 1
-                        refusal = InvalidRequest(what="a command", reason=str(error), rule=_SAME)
+                        refusal = MalformedBody(body="a command", fault=str(error), manual=_SAME)
                         arrive([(_nobody, refusal)])
                 hand_over(turn)
         wait_until_answered()
@@ -253,7 +248,7 @@ class _Link:
             try:
                 frame = encode_command(command)
             except (UnicodeEncodeError, OverflowError):
-                arrive([(then, unspeakable())])
+                arrive([(then, UnspeakableValue())])
                 continue
             if len(frame) > LARGEST:
                 arrive([(then, TooLarge(what="the command", limit=LARGEST))])
@@ -298,11 +293,7 @@ class _Link:
             if orderly:
                 self._hand_over([(command, then)], arrive)
             else:
-                unknown = Unavailable(
-                    what="the outcome of this write",
-                    reason="the writing process ended before it answered; repeat the request"
-                    " with the same idempotency key",
-                )
+                unknown = OutcomeUnknown()
                 arrive([(then, unknown)])
 
     def close(self) -> None:
@@ -384,15 +375,12 @@ class SharedDoor(Door):
         with self._electing:
             while self._committer is None and (self._link is None or self._link.ended):
                 if self._closed:
-                    raise Unavailable(what="the write door", reason="this process is stopping")
+                    raise Stopping(task="the write door")
                 if self._take_lock():
                     self._become_leader()
                 elif not self._connect():
                     if time.monotonic() > deadline:
-                        raise Unavailable(
-                            what="the write door",
-                            reason=f"no writer answers at {self._root / SOCKET}",
-                        )
+                        raise WriterUnreachable(fault=f"no writer answers at {self._root / SOCKET}")
                     time.sleep(0.01)
 
     def _take_lock(self) -> bool:
@@ -400,8 +388,7 @@ class SharedDoor(Door):
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            reason = f"{path}: {error.strerror}"
-            raise Unavailable(what="the write door", reason=reason) from error
+            raise WriterUnreachable(fault=f"{path}: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -418,7 +405,7 @@ class SharedDoor(Door):
             try:
                 self._listener = _Listener(self._root, committer)
             except OSError as error:
-                raise Unavailable(what="the write door", reason=str(error)) from error
+                raise WriterUnreachable(fault=str(error)) from error
             opened.pop_all()
         self._committer = committer
 

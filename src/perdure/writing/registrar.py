@@ -25,14 +25,15 @@ import msgspec
 
 from perdure.errors import (
     Conflict,
-    InvalidRequest,
     NotFound,
     PerdureError,
     StorageFailed,
     Unauthenticated,
-    Unavailable,
     UnknownAuthority,
 )
+from perdure.errors.naming import UnspeakableValue
+from perdure.errors.processes import CommandFailed
+from perdure.errors.requests import KeyReused
 from perdure.fetching.addresses import networks
 from perdure.ids import Identifier, ark, pdi, urn1993
 from perdure.ids.pdi import Pdi
@@ -142,9 +143,9 @@ class Registrar:
         if failure is not None:
             return [failure] * len(commands)
         if isinstance(error, (UnicodeEncodeError, OverflowError)):
-            return [unspeakable()]
+            return [UnspeakableValue()]
         _log.error("command failed", exc_info=error)
-        return [Unavailable(what="this write", reason=f"{type(error).__name__}: {error}")]
+        return [CommandFailed(fault=f"{type(error).__name__}: {error}")]
 
     @property
     def broken(self) -> StorageFailed | None:
@@ -507,11 +508,7 @@ class Registrar:
         earlier = self._ledger.store.answered(command.by, once)
         if earlier is not None:
             if earlier[0] != request:
-                raise InvalidRequest(
-                    what=f"idempotency key {once[:100]!a}",
-                    reason="it was used for another request",
-                    rule=None,
-                )
+                raise KeyReused(key=once)
             return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
         receipt = self._do(command, check)
         self._ledger.store.save_answer(
@@ -527,12 +524,6 @@ def _contents(command: Command) -> tuple[Content, ...]:
         case Break(content=Content() as content):
             return (content,)
     return ()
-
-
-def unspeakable() -> InvalidRequest:
-    """What to answer to a value that can be neither kept nor sent."""
-    reason = "it has characters that no encoding can carry, or a number beyond 64 bits"
-    return InvalidRequest(what="this write", reason=reason, rule=None)
 
 
 def fingerprint(command: Command) -> str:

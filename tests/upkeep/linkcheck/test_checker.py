@@ -227,7 +227,7 @@ class TestPoliteness:
                     async with host.turn():
                         asked += 1
                         moment[0] += 30
-                        raise Unreachable(what="it", reason="stalls", cause=Cause.TIME.value)
+                        raise Unreachable(url="it", fault="stalls", cause=Cause.TIME.value)
                 except Unreachable as error:
                     if error.reason != "stalls":
                         raise

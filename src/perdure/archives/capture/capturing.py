@@ -31,7 +31,7 @@ from perdure.archives.files import heads
 from perdure.archives.libraries import library as import_library
 from perdure.archives.library import Library
 from perdure.archives.pwid.making import make
-from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.errors import InvalidRequest, PerdureError
 from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
 from perdure.fetching.cookies import Cookies
 from perdure.fetching.fetcher import redirect
@@ -176,11 +176,11 @@ class _Capture:
             state = where, self._cookies.field(where)
             hops = len(met)
             if state in met or hops > self._bounds.redirects:
-                reason = "its redirects go on without end"
-                raise Unreachable(what=quote(where), reason=reason, cause=Cause.REDIRECTS.value)
+                fault = "its redirects go on without end"
+                raise Unreachable(url=where, fault=fault, cause=Cause.REDIRECTS.value)
             if monotonic() - self._began > self._bounds.seconds:
                 raise Unreachable(
-                    what=quote(where), reason="its redirects take too long", cause=Cause.TIME.value
+                    url=where, fault="its redirects take too long", cause=Cause.TIME.value
                 )
             if where in self._known:
                 await asyncio.sleep(1)  # a PWID names a second: two captures in one would be one

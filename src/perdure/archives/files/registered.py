@@ -20,7 +20,8 @@ from perdure.archives.files.scanning import Place
 from perdure.archives.files.windows import Damaged, Readable, Window, codec_of, member, whole
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import urlkey
-from perdure.errors import Corrupt, NotFound, Unavailable
+from perdure.errors import Corrupt, NotFound
+from perdure.errors.processes import FileUnusable
 
 
 class Places(Protocol):
@@ -58,7 +59,7 @@ class RegisteredFiles:
             window = place.window()
         except OSError as error:
             reason = error.strerror or "it cannot be read"
-            raise Unavailable(what=f"archive file {name}", reason=reason) from error
+            raise FileUnusable(file=f"archive file {name}", fault=reason) from error
         try:
             return _opened(window, place, f"{name}@{offset}", offset, length)
         except BaseException:

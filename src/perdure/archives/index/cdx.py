@@ -40,7 +40,19 @@ from perdure.archives.index.ranges import KINDS, Stretch, place, stretch, walk
 from perdure.archives.index.revisits import resolved
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import span
-from perdure.errors import InvalidRequest, OverBudget, quote
+from perdure.errors import OverBudget
+from perdure.errors.captures import (
+    ClosestNotExact,
+    ForeignResumeKey,
+    MalformedCollapse,
+    MalformedTime,
+    NoSuchTime,
+    TooManyParameters,
+    UnknownField,
+    UnknownMatchType,
+    UnknownOutput,
+)
+from perdure.errors.requests import MalformedNumber, MissingParameter
 
 MOST_READ = 1_000_000  # captures
 BLOCK = 3000  # captures; what clients take for the lines of a block
@@ -110,11 +122,11 @@ def read(question: str) -> Query:
     try:
         given = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:
-        raise _refused("query", f"at most {_MOST_PARAMETERS} parameters are read") from None
+        raise TooManyParameters(what="query", most=_MOST_PARAMETERS) from None
     last = dict(given)
     url = last.get("url", "")
     if not url:
-        raise _refused("query", "a parameter url= is needed")
+        raise MissingParameter(request="query", parameter="url", manual=_RULE)
     kind = last.get("matchType") or ""
     if not kind and url.startswith("*."):
         url, kind = url[2:], "domain"
@@ -122,17 +134,17 @@ def read(question: str) -> Query:
         url, kind = url[:-1], "prefix"
     kind = kind or "exact"
     if kind not in KINDS:
-        raise _refused(f"matchType {quote(kind)}", f"there are {', '.join(KINDS)}")
+        raise UnknownMatchType(text=kind, known=tuple(KINDS))
     closest = _time(last, "closest", 1)
     if closest and kind != "exact":
-        raise _refused("closest", "it asks for one URL, so matchType=exact is needed")
+        raise ClosestNotExact()
     chosen = [one for name, one in given if name == "filter"]
     if len(chosen) > _MOST_FILTERS:
-        raise _refused("filter", f"at most {_MOST_FILTERS} are read")
+        raise TooManyParameters(what="filter", most=_MOST_FILTERS)
     names = tuple(filter(None, (last.get("fl") or last.get("fields") or "").split(",")))
     output = last.get("output") or "cdxj"
     if output not in WRITERS:
-        raise _refused(f"output {quote(output)}", f"there are {', '.join(WRITERS)}")
+        raise UnknownOutput(text=output, known=tuple(WRITERS))
     return Query(
         url=url,
         stretch=stretch(url, kind),
@@ -155,10 +167,6 @@ def read(question: str) -> Query:
     )
 
 
-def _refused(what: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=what, reason=reason, rule=_RULE)
-
-
 def _flag(given: dict[str, str], name: str) -> bool:
     return given.get(name, "").lower() in ("true", "1", "yes", "on")
 
@@ -168,7 +176,7 @@ def _number(given: dict[str, str], name: str, low: int, high: int) -> int | None
     if not text:
         return None
     if not re.fullmatch("[0-9]{1,10}", text) or not low <= int(text) <= high:
-        raise _refused(f"{name} {quote(text)}", f"a number from {low} to {high} is needed")
+        raise MalformedNumber(parameter=name, text=text, low=low, high=high, manual=_RULE)
     return int(text)
 
 
@@ -179,12 +187,12 @@ def _time(given: dict[str, str], name: str, end: int) -> str | None:
         return None
     month = text[4:6] or "01"
     if not re.fullmatch("[0-9]{4}(?:[0-9]{2}){0,5}", text) or not "01" <= month <= "12":
-        raise _refused(f"{name} {quote(text)}", "a time of 4 to 14 digits is needed")
+        raise MalformedTime(parameter=name, text=text)
     try:
         seconds_between(span(text)[0], span(text)[0])
         return span(text)[end]
     except ValueError:
-        raise _refused(f"{name} {quote(text)}", "there is no such time") from None
+        raise NoSuchTime(parameter=name, text=text) from None
 
 
 def _collapse(text: str) -> tuple[str, int | None] | None:
@@ -192,7 +200,7 @@ def _collapse(text: str) -> tuple[str, int | None] | None:
         return None
     name, _, length = text.partition(":")
     if length and not re.fullmatch("[1-9][0-9]{0,3}", length):
-        raise _refused(f"collapse {quote(text)}", "field or field:length is needed")
+        raise MalformedCollapse(text=text)
     return _canonical(name), int(length) if length else None
 
 
@@ -201,7 +209,7 @@ def _resume(text: str) -> tuple[str, int] | None:
         return None
     found = re.fullmatch("(.* [0-9]{14}) ([0-9]{1,6})", text)
     if found is None:
-        raise _refused(f"resumeKey {quote(text)}", "one that an answer has given is needed")
+        raise ForeignResumeKey(text=text)
     return found[1], int(found[2])
 
 
@@ -212,7 +220,7 @@ def _resume(text: str) -> tuple[str, int] | None:
 def _canonical(name: str) -> str:
     found = ALIASES.get(name, name)
     if found not in FIELDS:
-        raise _refused(f"field {quote(name)}", f"there are {', '.join(FIELDS)}")
+        raise UnknownField(text=name, known=tuple(FIELDS))
     return found
 
 

@@ -19,7 +19,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.captures import (
+    FilterNotExpression,
+    FilterRepeatsGroup,
+    FilterSyntaxUnknown,
+    FilterTooComplex,
+    MalformedFilter,
+)
 
 _LONGEST = 512  # characters of a filter
 _LONGEST_FIELD = 2048  # characters that an expression with choices is matched against
@@ -61,7 +67,7 @@ def parse(text: str) -> Filter:
     """
     found = _FILTER.fullmatch(text)
     if found is None or len(text) > _LONGEST:
-        raise _refused(text, f"[!][=|~]field:text of at most {_LONGEST} characters is needed")
+        raise MalformedFilter(filter=text, longest=_LONGEST)
     wanted, how = found["text"], found["how"]
     if how == "=":
         holds: Callable[[str], bool] = wanted.__eq__
@@ -82,24 +88,18 @@ def _compiled(pattern: str, text: str) -> re.Pattern[str]:
     while at < len(pattern):
         token = _TOKEN.match(pattern, at)
         if token is None:
-            raise _refused(text, f"no regular expression known here at {pattern[at : at + 10]!r}")
+            raise FilterSyntaxUnknown(filter=text, found=pattern[at : at + 10])
         kind, at = token.lastgroup or "", token.end()
         if kind == "repeat":
             if previous not in ("class", "escape", "any", "plain"):
-                raise _refused(text, "only a single character or class may be repeated")
+                raise FilterRepeatsGroup(filter=text)
             choices += 1
             repeats += token[0][0] != "?" and not (token[0][0] in "*+" and at == len(pattern))
         choices += kind == "or"
         previous = kind
     if choices > _MOST_CHOICES or repeats > _MOST_REPEATS:
-        raise _refused(text, f"more than {_MOST_CHOICES} choices or {_MOST_REPEATS} repetitions")
+        raise FilterTooComplex(filter=text, choices=_MOST_CHOICES, repetitions=_MOST_REPEATS)
     try:
         return re.compile(pattern, re.DOTALL | re.ASCII)
     except re.error as error:
-        raise _refused(text, str(error)) from error
-
-
-def _refused(text: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(
-        what=f"filter {quote(text)}", reason=reason, rule="docs/reference/web-archives.md"
-    )
+        raise FilterNotExpression(filter=text, fault=str(error)) from error

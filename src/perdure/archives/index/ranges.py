@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from perdure.archives.port import Capture, Captures
 from perdure.archives.urlkey import urlkey
-from perdure.errors import InvalidRequest, OverBudget, quote
+from perdure.errors import OverBudget
+from perdure.errors.captures import UnknownMatchType
 
 KINDS = ("exact", "prefix", "host", "domain")
 _BATCH = 512  # captures
@@ -58,9 +59,7 @@ def stretch(url: str, kind: str) -> Stretch:
             return Stretch(f"{host})/", f"{host}*")
         case "domain":
             return Stretch(f"{host})/" if "," in host else f"{host},", f"{host}-")
-    raise InvalidRequest(
-        what=f"match type {quote(kind)}", reason=f"there are {', '.join(KINDS)}", rule=None
-    )
+    raise UnknownMatchType(text=kind, known=tuple(KINDS))
 
 
 def folder(url: str) -> str:

@@ -21,7 +21,9 @@ from urllib.parse import urlencode
 from perdure.archives.dates import second, whole_second
 from perdure.archives.index import cdxj
 from perdure.archives.port import Capture
-from perdure.errors import InvalidRequest, OverBudget, Unavailable, quote
+from perdure.errors import OverBudget
+from perdure.errors.captures import RangeNotListable
+from perdure.errors.servers import AnswerCut, ForeignAnswer, ServerRefused
 from perdure.fetching import Exchange, Fetcher, Limits
 
 MOST_LINES = 100_000
@@ -69,17 +71,16 @@ class RemoteCaptures:
         if found.status == _NOT_FOUND:
             return []
         if found.status != _OK or found.truncated:
-            reason = found.truncated or f"it answers {found.status}"
-            raise Unavailable(what="the remote index of captures", reason=reason)
+            if found.truncated:
+                raise AnswerCut(url=self._url, limit=found.truncated)
+            raise ServerRefused(url=self._url, answered=found.status)
         return [line for line in self._fetcher.content(found).splitlines() if line.strip()]
 
     def _read(self, line: bytes) -> Capture:
         try:
             return read(line)
         except (ValueError, IndexError):
-            raise Unavailable(
-                what="the remote index of captures", reason=f"it answers {quote(line[:80])}"
-            ) from None
+            raise ForeignAnswer(url=self._url, found=repr(line[:80])) from None
 
 
 def _place(capture: Capture) -> str:
@@ -122,11 +123,7 @@ def question(low: str, high: str) -> dict[str, str]:
     domain = high[:-1] if high.endswith("-") else ""
     if domain and host.startswith(domain):
         return {"url": _host(domain), "matchType": "domain"}
-    raise InvalidRequest(
-        what="a listing of a remote index",
-        reason="a CDX server lists the captures of a URL, a host or a domain",
-        rule=None,
-    )
+    raise RangeNotListable()
 
 
 def url_of(key: str) -> str:

@@ -27,7 +27,8 @@ from perdure.archives.dates import whole_second
 from perdure.archives.files.scanning import Place
 from perdure.archives.index.rows import COLUMNS, KINDS, Row, lengthened
 from perdure.archives.port import Capture
-from perdure.errors import StorageFailed, Unavailable
+from perdure.errors import StorageFailed
+from perdure.errors.processes import FileUnusable, OtherFormat
 
 FILE = "index.sqlite"
 _FORMAT = 1
@@ -108,7 +109,7 @@ def storage_errors(what: str) -> Iterator[None]:
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
         raise StorageFailed(what=what, reason=str(error)) from error
     except _UNUSABLE as error:
-        raise Unavailable(what=what, reason=str(error)) from error
+        raise FileUnusable(file=what, fault=str(error)) from error
 
 
 def create(root: Path) -> None:
@@ -178,8 +179,7 @@ class SqliteCaptures:
             connection.execute(f"PRAGMA mmap_size={_MAPPED}")
             version = connection.execute("PRAGMA user_version").get
             if version != _FORMAT:
-                reason = f"its format is {version}, and this release knows {_FORMAT} only"
-                raise Unavailable(what="the index of captures", reason=reason)
+                raise OtherFormat(file="the index of captures", found=version, known=_FORMAT)
         except BaseException:
             connection.close()
             raise
@@ -192,7 +192,7 @@ class SqliteCaptures:
         try:
             return reader.cursor.execute(statement, bindings).fetchall()
         except (apsw.IOError, *_UNUSABLE) as error:
-            raise Unavailable(what="the index of captures", reason=str(error)) from error
+            raise FileUnusable(file="the index of captures", fault=str(error)) from error
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
         """See `Captures`; of one key and date, files come in the order in which they were added."""

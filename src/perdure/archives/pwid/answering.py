@@ -82,7 +82,7 @@ def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
     if found is None:
         url = archives.playback(pwid)  # the standard form, if the operator allows it
         if url is None:
-            raise UnknownArchive(archive=pwid.archive)
+            raise UnknownArchive(identifier=str(pwid), archive=pwid.archive)
         return Elsewhere(
             judgement=judge_elsewhere(access="unknown", moved=False), archive=None, url=url
         )
@@ -90,7 +90,7 @@ def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
     if judgement.verdict is Verdict.CLOSED:
         inside = archives.local(pwid)
         if settings.closed_archives == "404":
-            raise UnknownArchive(archive=pwid.archive)
+            raise UnknownArchive(identifier=str(pwid), archive=pwid.archive)
         if settings.closed_archives == "451" or inside is None:
             raise ArchiveClosed(archive=found.id)
         return Elsewhere(judgement=judgement, archive=found, url=inside)

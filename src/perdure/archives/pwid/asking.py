@@ -18,7 +18,7 @@ from perdure.archives.port import Capture
 from perdure.archives.pwid import playback
 from perdure.archives.pwid.known import Archives
 from perdure.archives.pwid.verdict import Asked, Evidence, Judgement, Verdict, asked, judge
-from perdure.errors import Unavailable
+from perdure.errors.servers import AnswerCut, EndlessRedirects, ServerRefused
 from perdure.fetching import Exchange, Fetcher, Limits
 from perdure.fetching.fetcher import redirect
 from perdure.ids.pwid import Pwid
@@ -60,9 +60,9 @@ class Inquirer:
                 return Judgement(verdict=Verdict.CLOSED)
             onwards = redirect(answer)
             if onwards is None:
-                raise Unavailable(what=f"the TimeGate {gate}", reason=f"it answers {answer.status}")
+                raise ServerRefused(url=gate, answered=answer.status)
             url = onwards
-        raise Unavailable(what=f"the TimeGate {gate}", reason="its redirects go on and on")
+        raise EndlessRedirects(url=gate)
 
     def _capture(self, pwid: Pwid, url: str) -> Capture | None:
         """The capture whose address this is, where it is one of the archive of the PWID."""
@@ -91,8 +91,9 @@ class Inquirer:
         # a memento has the status that was archived, whatever that is (RFC 7089 section 4.2)
         is_memento = answer.status == _OK or answer.header("Memento-Datetime") is not None
         if not is_memento or answer.truncated:
-            reason = answer.truncated or f"it answers {answer.status}"
-            raise Unavailable(what=url, reason=reason)
+            if answer.truncated:
+                raise AnswerCut(url=url, limit=answer.truncated)
+            raise ServerRefused(url=url, answered=answer.status)
         return self._fetcher.content(answer)
 
     async def _read(self, pwid: Pwid, url: str) -> Exchange:
@@ -107,7 +108,7 @@ class Inquirer:
             if is_archived or (there is not None and there.uri != pwid.item):
                 return answer
             url = onwards
-        raise Unavailable(what=url, reason="its redirects go on and on")
+        raise EndlessRedirects(url=url)
 
 
 def _evidence(wanted: Asked, found: Capture) -> Evidence:

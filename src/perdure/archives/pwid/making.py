@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from perdure.errors import InvalidRequest
+from perdure.errors.captures import NotExpressible
 from perdure.ids import pwid as pwids
 from perdure.ids.pwid import Pwid
 from perdure.ids.pwid_dialects import DIALECTS
@@ -58,12 +58,8 @@ def write(pwid: Pwid, dialect: str) -> str:
     name = "urn-09" if dialect == URN else dialect
     text = _spelt(pwid, name)
     if text is None:
-        can = [other for other in DIALECTS if _spelt(pwid, other) is not None]
-        raise InvalidRequest(
-            what=f"writing a PWID as {dialect}",
-            reason=f"its grammar has no way to say this; those that have: {', '.join(can)}",
-            rule="ruling pwid-dialect",
-        )
+        able = tuple(other for other in DIALECTS if _spelt(pwid, other) is not None)
+        raise NotExpressible(dialect=dialect, able=able)
     return text
 
 

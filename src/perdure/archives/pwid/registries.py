@@ -22,7 +22,8 @@ import msgspec
 from perdure.archives.pwid.known import Archive, Archives, Example, problem, read_toml, utc_day
 from perdure.archives.pwid.making import write
 from perdure.archives.pwid.playback import Pattern
-from perdure.errors import InvalidMetadata, Unavailable
+from perdure.errors import InvalidMetadata
+from perdure.errors.processes import MissingLibrary
 from perdure.ids import pwid as pwids
 
 VOCABULARY = "https://w3id.org/pwid#"
@@ -115,7 +116,7 @@ def _rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise Unavailable(what="RDF", reason="install perdure[metadata]") from None
+        raise MissingLibrary(task="RDF", extra="metadata") from None
 
 
 # from Turtle

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import MissingLibrary
 from perdure.metadata.citation.wording import Quotes
 
 NAMESPACE = "{http://purl.org/net/xbiblio/csl}"
@@ -28,7 +28,7 @@ def csl_file(package: str, path: str) -> Any:
         etree = import_module("lxml.etree")
         place = files(package)
     except ImportError:
-        raise Unavailable(what="citing", reason="install perdure[metadata]") from None
+        raise MissingLibrary(task="citing", extra="metadata") from None
     parser = etree.XMLParser(
         remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True
     )

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from xml.etree import ElementTree
 
-from perdure.errors import InvalidRequest
+from perdure.errors.locations import MalformedValueXml
 from perdure.model.records import Location
 
 TYPE = "10320/loc"
@@ -35,29 +35,31 @@ _SCALE = 1000  # for weights with fractions
 _HEAVIEST = Decimal(1_000_000)
 
 
-def parsed(text: str, what: str) -> ElementTree.Element:
+def parsed(text: str, kind: str) -> ElementTree.Element:
     """The root of a small XML document without declarations. Raises InvalidRequest.
 
-    `what` names it in the message.
+    `kind` is its type, for the message.
     """
     if len(text) > LONGEST:
-        raise _refused(what, f"more than {LONGEST} characters")
+        raise MalformedValueXml(value_type=kind, fault=f"more than {LONGEST} characters")
     if _DECLARATION.search(text):
-        raise _refused(what, "document type and entity declarations are not read")
+        raise MalformedValueXml(
+            value_type=kind, fault="document type and entity declarations are not read"
+        )
     try:
         return ElementTree.fromstring(text)  # noqa: S314  (no declaration: no entity, no file)
     except ElementTree.ParseError as error:
-        raise _refused(what, f"it is no XML: {error}") from error
+        raise MalformedValueXml(value_type=kind, fault=f"it is no XML: {error}") from error
 
 
 def read(text: str) -> tuple[Location, ...]:
     """The locations of a value, in order. Raises InvalidRequest."""
     root = parsed(text, TYPE)
     if root.tag != "locations":
-        raise _refused(TYPE, "its root is 'locations'")
+        raise MalformedValueXml(value_type=TYPE, fault="its root is 'locations'")
     found = [one for one in root if one.tag == "location" and one.get("href")]
     if len(found) > _MOST:
-        raise _refused(TYPE, f"more than {_MOST} locations")
+        raise MalformedValueXml(value_type=TYPE, fault=f"more than {_MOST} locations")
     weights = [_weight(one.get("weight", "1")) for one in found]
     scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
     return tuple(
@@ -98,9 +100,7 @@ def _weight(text: str) -> Decimal:
     except InvalidOperation:
         weight = Decimal(-1)
     if not (weight.is_finite() and 0 <= weight <= _HEAVIEST):
-        raise _refused(TYPE, f"weight {text[:40]!a} is no number from 0 to {_HEAVIEST}")
+        raise MalformedValueXml(
+            value_type=TYPE, fault=f"weight {text[:40]!a} is no number from 0 to {_HEAVIEST}"
+        )
     return weight
-
-
-def _refused(what: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=f"value of type {what}", reason=reason, rule=None)

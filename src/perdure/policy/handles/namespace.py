@@ -39,7 +39,7 @@ from xml.etree.ElementTree import Element
 
 import msgspec
 
-from perdure.errors import InvalidRequest
+from perdure.errors.locations import MalformedNamespace
 from perdure.model.records import Value
 from perdure.policy.handles import loc
 from perdure.policy.handles.values import MOST_VALUES, URL, is_secret
@@ -89,19 +89,25 @@ def _checked(text: str) -> tuple[str, Element]:
     root = loc.parsed(text, TYPE)
     template = next((one for one in root.iter("template")), None)
     if root.tag != "namespace" or template is None or not template.get("delimiter"):
-        raise _refused("a namespace with a template, and a delimiter, is needed")
+        raise MalformedNamespace(
+            value_type=TYPE, fault="a namespace with a template, and a delimiter, is needed"
+        )
     if sum(1 for _ in template.iter()) > _MOST_ELEMENTS:
-        raise _refused(f"there are more than {_MOST_ELEMENTS} elements")
+        raise MalformedNamespace(
+            value_type=TYPE, fault=f"there are more than {_MOST_ELEMENTS} elements"
+        )
     _check(template, 0)
     return str(template.get("delimiter")), template
 
 
 def _check(element: Element, depth: int) -> None:
     if element.tag not in _ELEMENTS or depth > _DEEPEST:
-        raise _refused(f"the element {element.tag[:40]!a} is not known, or too deep")
+        raise MalformedNamespace(
+            value_type=TYPE, fault=f"the element {element.tag[:40]!a} is not known, or too deep"
+        )
     if element.tag == "if":
         if element.get("test") not in ("equals", "matches"):
-            raise _refused("a test is 'equals' or 'matches'")
+            raise MalformedNamespace(value_type=TYPE, fault="a test is 'equals' or 'matches'")
         if element.get("test") == "matches":
             Expression.read(element.get("expression", ""))
     for one in element:
@@ -197,9 +203,3 @@ def _of(value: Value) -> dict[str, tuple[str, ...]]:
         "data": (value.data,),
         "ttl": (str(value.ttl),),
     }
-
-
-def _refused(reason: str) -> InvalidRequest:
-    return InvalidRequest(
-        what=f"value of type {TYPE}", reason=reason, rule="docs/reference/templates.md"
-    )

@@ -25,7 +25,22 @@ from typing import Any
 
 import msgspec
 
-from perdure.errors import InvalidRequest, TooLarge
+from perdure.errors import TooLarge
+from perdure.errors.locations import (
+    IndexOutOfRange,
+    IndexTwice,
+    SealNotAllowed,
+    SecretEmpty,
+    ValueDataInvalid,
+    ValueDataNotJson,
+    ValueDataNotText,
+    ValueDataTooDeep,
+    ValueFormatInvalid,
+    ValuePermissionsInvalid,
+    ValueTtlInvalid,
+    ValueTypeInvalid,
+)
+from perdure.errors.requests import MalformedBody
 from perdure.model.records import Record, Value
 from perdure.policy.handles import loc, sealing
 
@@ -86,8 +101,8 @@ def read(body: bytes) -> tuple[Value, ...]:
         else:
             sent = msgspec.json.decode(body, type=_Body).values
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        reason = f"it is no JSON with handle values: {error}"
-        raise InvalidRequest(what="the body", reason=reason, rule=_RULE) from error
+        fault = f"it is no JSON with handle values: {error}"
+        raise MalformedBody(fault=fault, manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
         raise TooLarge(what="the number of secrets in one request", limit=MOST_SECRETS)
     found = tuple(_value(one) for one in sent)
@@ -105,7 +120,7 @@ def check(values: tuple[Value, ...]) -> None:
     if sum(len(one.data) for one in values) > LARGEST:
         raise TooLarge(what="the record", limit=LARGEST)
     if len({one.index for one in values}) < len(values):
-        raise _refused("the values", "an index stands twice")
+        raise IndexTwice()
 
 
 def number(text: int | str) -> int:
@@ -113,7 +128,7 @@ def number(text: int | str) -> int:
     if isinstance(text, str):
         text = int(text) if re.fullmatch("[0-9]{1,10}", text, re.ASCII) else 0
     if not 0 < text < COMPUTED:
-        raise _refused("an index", f"a number from 1 to {COMPUTED - 1} is needed")
+        raise IndexOutOfRange(highest=COMPUTED - 1)
     return text
 
 
@@ -122,47 +137,46 @@ def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
     are. Without a time of their own they are of `at`. Raises InvalidRequest or TooLarge."""
     found = []
     for one in given:
-        what = f"value {number(one.index)}"
-        _check_outside(what, one.type, one.ttl, one.permissions)
+        index = number(one.index)
+        _check_outside(index, one.type, one.ttl, one.permissions)
         if not _FORMAT.fullmatch(one.format):
-            raise _refused(what, "a format is up to 20 small letters and digits")
+            raise ValueFormatInvalid(index=index)
         if one.format not in _TEXTUAL:
-            _check_json(what, one.data)
+            _check_json(index, one.data)
         data, format = one.data, one.format
         if is_secret(one) and format != sealing.FORMAT:
-            format, data = _secret(what, format, data)
+            format, data = _secret(index, format, data)
         changed = msgspec.structs.replace(one, format=format, data=data, at=one.at or at)
         found.append(changed)
     check(tuple(found))
     return tuple(sorted(found, key=lambda one: one.index))
 
 
-def _check_json(what: str, text: str) -> None:
+def _check_json(index: int, text: str) -> None:
     try:
-        _check_depth(what, msgspec.json.decode(text))
+        _check_depth(index, msgspec.json.decode(text))
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise _refused(what, f"its data is no JSON: {error}") from error
+        raise ValueDataNotJson(index=index, fault=str(error)) from error
 
 
-def _check_outside(what: str, kind: str, ttl: object, permissions: str) -> None:
+def _check_outside(index: int, kind: str, ttl: object, permissions: str) -> None:
     """Raises InvalidRequest for what no value can have around its data."""
     if not _TYPE.fullmatch(kind):
-        raise _refused(what, "a type is 1 to 255 visible ASCII characters")
+        raise ValueTypeInvalid(index=index)
     if not isinstance(ttl, int) or not 0 <= ttl < _LONGEST_TTL:
-        raise _refused(what, "ttl is a number of seconds")
+        raise ValueTtlInvalid(index=index)
     if not _PERMISSIONS.fullmatch(permissions):
-        raise _refused(what, "permissions are four digits, 0 or 1")
+        raise ValuePermissionsInvalid(index=index)
 
 
 def _value(sent: _Sent) -> Value:
     index = number(sent.index)
-    what = f"value {index}"
-    _check_outside(what, sent.type, sent.ttl, sent.permissions)
-    format, data = _data(what, sent.data)
+    _check_outside(index, sent.type, sent.ttl, sent.permissions)
+    format, data = _data(index, sent.data)
     if sent.type.upper() == SECKEY:
-        format, data = _secret(what, format, data)
+        format, data = _secret(index, format, data)
     elif format == sealing.FORMAT:
-        raise _refused(what, f"only {SECKEY} is sealed")
+        raise SealNotAllowed(index=index, value_type=SECKEY)
     return Value(
         index=index,
         type=sent.type,
@@ -173,38 +187,38 @@ def _value(sent: _Sent) -> Value:
     )
 
 
-def _data(what: str, data: Any) -> tuple[str, str]:
+def _data(index: int, data: Any) -> tuple[str, str]:
     if isinstance(data, str):
         return "string", data
     try:
         typed = msgspec.convert(data, type=_Typed)
     except msgspec.ValidationError as error:
-        raise _refused(what, f"data is text, or has format and value: {error}") from error
+        raise ValueDataInvalid(index=index, fault=str(error)) from error
     if not _FORMAT.fullmatch(typed.format):
-        raise _refused(what, "a format is up to 20 small letters and digits")
+        raise ValueFormatInvalid(index=index)
     if typed.format in _TEXTUAL:
         if not isinstance(typed.value, str):
-            raise _refused(what, f"a value of format {typed.format} is text")
+            raise ValueDataNotText(index=index, format=typed.format)
         return typed.format, typed.value
-    _check_depth(what, typed.value)
+    _check_depth(index, typed.value)
     return typed.format, _encode(typed.value).decode()
 
 
-def _check_depth(what: str, data: Any, left: int = _DEEPEST) -> None:
+def _check_depth(index: int, data: Any, left: int = _DEEPEST) -> None:
     """Raises InvalidRequest for JSON that is nested deeper than anybody reads."""
     if left == 0:
-        raise _refused(what, f"its data is nested more than {_DEEPEST} deep")
+        raise ValueDataTooDeep(index=index, deepest=_DEEPEST)
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     for one in inner:
-        _check_depth(what, one, left - 1)
+        _check_depth(index, one, left - 1)
 
 
-def _secret(what: str, format: str, data: str) -> tuple[str, str]:
+def _secret(index: int, format: str, data: str) -> tuple[str, str]:
     """A secret as it is kept; empty where the client sends back what it was shown."""
     if format == sealing.FORMAT:
         return format, ""
     if format != "string" or not data:
-        raise _refused(what, "a secret is text, and not empty")
+        raise SecretEmpty(index=index)
     return sealing.FORMAT, sealing.sealed(data)
 
 
@@ -279,7 +293,3 @@ def _written(value: Value) -> dict[str, Any]:
     if value.permissions != "1110":
         found["permissions"] = value.permissions
     return found
-
-
-def _refused(what: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=what, reason=reason, rule=_RULE)

@@ -34,7 +34,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from perdure import parts
-from perdure.errors import InvalidRequest, MalformedPart, PartNotSupported, quote
+from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors.locations import LeadsElsewhere, MalformedTemplate
 from perdure.parts.selectors import Instant, Interval, Media
 from perdure.policy.templates.expressions import Expression
 
@@ -74,14 +75,18 @@ class Template(msgspec.Struct, frozen=True):
         text = " ".join((scope, *words))
         if len(words) not in (2, 3) or len(text) > LONGEST:
             form = "DELIMITER [/EXPRESSION/] TARGET"
-            raise _refused(text, f"{form} is needed, in at most {LONGEST} characters")
+            raise MalformedTemplate(
+                text=text, expected=f"{form} is needed, in at most {LONGEST} characters"
+            )
         delimiter, target = words[0], words[-1]
         if delimiter not in (*DELIMITERS, EVERY):
-            raise _refused(text, f"a delimiter is one of {' '.join((*DELIMITERS, EVERY))}")
+            raise MalformedTemplate(
+                text=text, expected=f"a delimiter is one of {' '.join((*DELIMITERS, EVERY))}"
+            )
         expression = None
         if len(words) == 3:
             if len(words[1]) < 3 or words[1][0] != "/" or words[1][-1] != "/":
-                raise _refused(text, "an expression stands between slashes")
+                raise MalformedTemplate(text=text, expected="an expression stands between slashes")
             expression = Expression.read(words[1][1:-1])
         _check_target(text, target)
         return cls(scope.lower(), delimiter, expression, target)
@@ -125,14 +130,18 @@ class Template(msgspec.Struct, frozen=True):
 
 def _check_target(text: str, target: str) -> None:
     if not _VISIBLE.fullmatch(target):
-        raise _refused(text, "the target is written in visible ASCII")
+        raise MalformedTemplate(text=text, expected="the target is written in visible ASCII")
     if not target.startswith("{location}") and not _ABSOLUTE.match(target):
-        raise _refused(text, "the target begins with {location} or with http(s)://SERVER/")
+        raise MalformedTemplate(
+            text=text, expected="the target begins with {location} or with http(s)://SERVER/"
+        )
     if target.count("{location}") > 1:
-        raise _refused(text, "{location} stands once, at the beginning")
+        raise MalformedTemplate(text=text, expected="{location} stands once, at the beginning")
     for name in _VARIABLE.findall(target):
         if name not in _NAMES and not re.fullmatch("[0-9]{1,2}", name):
-            raise _refused(text, f"variables are {', '.join(_NAMES)} and numbers of groups")
+            raise MalformedTemplate(
+                text=text, expected=f"variables are {', '.join(_NAMES)} and numbers of groups"
+            )
 
 
 @lru_cache(maxsize=1024)
@@ -140,7 +149,9 @@ def read(text: str) -> Template:
     """A template with its scope: `hdl:1839/ # {location}?part={part}`. Raises InvalidRequest."""
     words = text.split()
     if not words or ":" not in words[0]:
-        raise _refused(text, "an identifier is needed first, or how identifiers begin")
+        raise MalformedTemplate(
+            text=text, expected="an identifier is needed first, or how identifiers begin"
+        )
     return Template.make(words[0], words[1:])
 
 
@@ -162,10 +173,6 @@ def _local(whole: str) -> str:
     return rest.removeprefix("//").partition("/")[2] or rest or scheme
 
 
-def _refused(text: str, reason: str) -> InvalidRequest:
-    return InvalidRequest(what=f"template {quote(text)}", reason=reason, rule=_RULE)
-
-
 # locations
 # ---------
 
@@ -179,7 +186,7 @@ def appended(location: str, more: str) -> str:
     'http://a.example/x?y=1&part=2'
     >>> appended("http://a.example", ".evil.example")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    perdure.errors.InvalidRequest: ... it would lead to another server...
+    perdure.errors.locations.LeadsElsewhere: ... it would lead to another server...
     """
     if not more:
         return location
@@ -191,8 +198,7 @@ def appended(location: str, more: str) -> str:
     except ValueError:
         same = False
     if not same:
-        reason = "it would lead to another server"
-        raise InvalidRequest(what=f"{quote(more)} behind a location", reason=reason, rule=None)
+        raise LeadsElsewhere(appended=more)
     return base + more
 
 

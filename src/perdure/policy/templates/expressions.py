@@ -30,7 +30,7 @@ from typing import Self
 
 import msgspec
 
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.locations import MalformedExpression
 
 LONGEST_EXPRESSION = 400
 """Characters."""
@@ -137,10 +137,8 @@ class _Reader:
         self.depth = 0
         self.written = 0
 
-    def fault(self, reason: str) -> InvalidRequest:
-        return InvalidRequest(
-            what=f"expression {quote(self.text)}", reason=f"at {self.at}: {reason}", rule=_RULE
-        )
+    def fault(self, reason: str) -> MalformedExpression:
+        return MalformedExpression(text=self.text, at=self.at, fault=reason)
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]

@@ -21,7 +21,8 @@ import msgspec
 
 from perdure.archives.capture import capturing
 from perdure.archives.pwid.making import make
-from perdure.errors import InvalidRequest, Unavailable
+from perdure.errors.processes import TooBusy
+from perdure.errors.requests import MissingParameter
 from perdure.fetching import Limits
 from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, plain, uri
@@ -45,10 +46,10 @@ async def answer(service: Service, request: Request) -> Answer:
     own = service.settings.archive_id
     url = parse_qs(request.target.question or "").get("url", [""])[-1]
     if not url:
-        raise InvalidRequest(what="the capture", reason="it needs ?url=", rule=None)
+        raise MissingParameter(request="the capture", parameter="url")
     auth.check(service, caller, "register", make(own, auth.now(service), "page", url))
     if service.capturing.locked():
-        raise Unavailable(what="capturing", reason=f"{AT_ONCE} captures are under way")
+        raise TooBusy(task="capturing", under_way=f"{AT_ONCE} captures")
     async with service.capturing:
         captured, file = await asyncio.to_thread(
             capturing.into_library,

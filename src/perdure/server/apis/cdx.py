@@ -23,7 +23,7 @@ import msgspec
 
 from perdure.archives.index import cdx, cdx_lines
 from perdure.archives.port import Captures
-from perdure.errors import InvalidRequest
+from perdure.errors.requests import PageBeyondEnd
 from perdure.registry import Registry
 from perdure.server.apis import memento
 from perdure.server.common import problems
@@ -105,9 +105,7 @@ async def _nothing(captures: Captures, query: cdx.Query, request: Request) -> An
     if query.page:
         paging = await asyncio.to_thread(cdx.paging, captures, query)
         if query.page >= paging.pages:
-            raise InvalidRequest(
-                what=f"page {query.page}", reason=f"there are {paging.pages}", rule=None
-            )
+            raise PageBeyondEnd(page=query.page, pages=paging.pages)
     problem = problems.of_error(memento.never_captured(query.url))
     message = f"No Captures found for: {query.url}"  # pywb's words, which clients look for
     members = problem.members | {"message": message}

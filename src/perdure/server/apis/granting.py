@@ -22,7 +22,8 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from perdure.errors import InvalidRequest
+from perdure.errors import NoSuchToken
+from perdure.errors.requests import MalformedBody
 from perdure.model.commands import SaveToken
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
@@ -81,7 +82,7 @@ async def _grant(service: Service, request: Request, caller: Token) -> Answer:
         digest, secret = _credential(asked.name, asked.key)
         _check_days(asked)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise InvalidRequest(what="the grant", reason=str(error), rule=None) from error
+        raise MalformedBody(body="the grant", fault=str(error)) from error
     moment = auth.now(service)
     granted = Token(
         name=asked.name,
@@ -136,7 +137,7 @@ async def _revoke(service: Service, caller: Token, name: str) -> Answer:
 def _managed(service: Service, caller: Token, name: str) -> Token:
     found = service.registry.records.token_named(name)
     if found is None or not rights.manages(caller, found):
-        raise rights.NoSuchToken(identifier=name)
+        raise NoSuchToken(identifier=name)
     return found
 
 

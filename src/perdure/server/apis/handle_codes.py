@@ -18,7 +18,8 @@ from typing import Any
 import msgspec
 
 from perdure import errors
-from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.errors import PerdureError
+from perdure.errors.requests import MalformedCallback
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, Fields, plain
 
@@ -99,8 +100,7 @@ PLAIN = Form()
 def form(*, pretty: bool, callback: str | None) -> Form:
     """Raises InvalidRequest for a callback that is no name."""
     if callback is not None and not _CALLBACK.fullmatch(callback):
-        reason = "the name of a function of JavaScript is needed"
-        raise InvalidRequest(what=f"callback {quote(callback)}", reason=reason, rule=None)
+        raise MalformedCallback(callback=callback)
     return Form(pretty, callback)
 
 

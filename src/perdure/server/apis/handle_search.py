@@ -20,7 +20,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 
-from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.errors import PerdureError
+from perdure.errors.requests import CriteriaNeeded, MalformedNumber, PatternTooComplex
 from perdure.ids import Identifier
 from perdure.model.records import Record
 from perdure.policy.handles import names
@@ -85,7 +86,7 @@ def _number(given: dict[str, str], name: str, otherwise: int) -> int:
     if text in ("", "-1"):
         return otherwise
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise InvalidRequest(what=f"{name} {quote(text)}", reason="a number is needed", rule=None)
+        raise MalformedNumber(parameter=name, text=text)
     return int(text)
 
 
@@ -161,12 +162,10 @@ async def _search(service: Service, request: Request) -> Answer:
 
 def _check(criteria: Criteria) -> None:
     if not 0 < len(criteria) <= _MOST_CRITERIA:
-        reason = f"1 to {_MOST_CRITERIA} types with their values are needed, such as ?URL=*x*"
-        raise InvalidRequest(what="the search", reason=reason, rule=None)
+        raise CriteriaNeeded(most=_MOST_CRITERIA)
     for name, pattern in criteria:
         if len(pattern) > _LONGEST_PATTERN or pattern.count("*") > _MOST_STARS:
-            reason = f"at most {_LONGEST_PATTERN} characters, {_MOST_STARS} of them *"
-            raise InvalidRequest(what=f"the value of {quote(name)}", reason=reason, rule=None)
+            raise PatternTooComplex(name=name, longest=_LONGEST_PATTERN, stars=_MOST_STARS)
 
 
 def _referring(

@@ -29,7 +29,8 @@ from perdure.archives.dates import whole_second
 from perdure.archives.index.ranges import Stretch, stretch, walk
 from perdure.archives.port import Capture, Captures
 from perdure.archives.pwid.verdict import Judgement, Verdict, at, judge, look_up, suits
-from perdure.errors import InvalidRequest, NotCaptured, quote
+from perdure.errors import NotCaptured
+from perdure.errors.requests import MalformedDate, MissingUri
 from perdure.reading.targets import is_escaped
 from perdure.server.common import problems
 from perdure.server.common.answers import Answer, Fields, empty, links, uri
@@ -60,7 +61,7 @@ def original_uri(request: Request, prefix: str) -> str:
     if request.target.question is not None:
         text = f"{text}?{request.target.question}"
     if not text:
-        raise InvalidRequest(what="request", reason="a URI is missing", rule="RFC 7089")
+        raise MissingUri()
     if _SCHEME.match(text):
         return _SCHEME.sub(r"\1://", text, count=1)
     return text if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])", text) else f"http://{text}"
@@ -181,11 +182,7 @@ def _accept_datetime(text: str) -> str:
             raise ValueError(text)
         return datetime(*parsed[:6], tzinfo=UTC).strftime("%Y%m%d%H%M%S").rjust(14, "0")
     except ValueError:
-        raise InvalidRequest(
-            what=f"Accept-Datetime {quote(text)}",
-            reason="a date such as 'Fri, 22 Jan 2016 11:20:29 GMT' is needed",
-            rule="RFC 7089 section 4.5.3",
-        ) from None
+        raise MalformedDate(field="Accept-Datetime", text=text) from None
 
 
 def _around(

@@ -29,12 +29,11 @@ from perdure.archives.pwid.answering import Elsewhere
 from perdure.archives.pwid.verdict import Judgement, Verdict, asked
 from perdure.errors import (
     ArchiveClosed,
-    InvalidRequest,
     NotCaptured,
     NotFound,
     UnknownArchive,
-    quote,
 )
+from perdure.errors.requests import ForeignCursor
 from perdure.ids.pwid import Pwid
 from perdure.reading.targets import Question, path_of
 from perdure.server import pages as templates
@@ -160,11 +159,7 @@ async def _listing(
     """
     cursor, wanted = question.cursor or "", asked(pwid)
     if cursor and not any(low <= cursor < high for low, high in pages.scope(wanted)):
-        raise InvalidRequest(
-            what=f"cursor {quote(cursor)}",
-            reason="it is none of this list; take the one that the page before gives",
-            rule="docs/reference/http.md",
-        )
+        raise ForeignCursor(cursor=cursor)
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)
     found, after = await asyncio.to_thread(
         pages.members,

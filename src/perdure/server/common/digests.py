@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import http_sf
 
-from perdure.errors import InvalidRequest
+from perdure.errors.requests import DigestNotBytes, MalformedDigestField
 from perdure.model.records import Representation
 from perdure.server.common.request import Request
 
@@ -85,9 +85,7 @@ def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tup
         try:
             members = _members(request.fields[name])
         except http_sf.StructuredFieldError as error:
-            raise InvalidRequest(
-                what=f"{name.decode()} field", reason=str(error), rule="RFC 9530 section 2"
-            ) from error
+            raise MalformedDigestField(field=name.decode(), fault=str(error)) from error
         asked = (one for one in ALGORITHMS if one in members)
         found += [(one, _digest(name, one, members[one][0])) for one in asked]
     return found
@@ -96,11 +94,7 @@ def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tup
 def _digest(name: bytes, algorithm: str, value: object) -> bytes:
     if isinstance(value, bytes):
         return value
-    raise InvalidRequest(
-        what=f"{name.decode()} field",
-        reason=f"{algorithm} has no byte sequence; :base64: is needed",
-        rule="RFC 9530 section 2",
-    )
+    raise DigestNotBytes(field=name.decode(), algorithm=algorithm)
 
 
 def _members(field: bytes) -> Mapping[str, Any]:

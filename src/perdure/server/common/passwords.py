@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import secrets
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import TooBusy
 from perdure.policy.handles import sealing
 
 _MOST_WAITING = 32
@@ -36,7 +36,7 @@ class Passwords:
         if name in self._known:
             return True
         if self._waiting >= _MOST_WAITING:
-            raise Unavailable(what="authentication", reason="too many passwords are being compared")
+            raise TooBusy(task="authentication", under_way="too many comparisons of passwords")
         self._waiting += 1
         try:
             async with self._one:

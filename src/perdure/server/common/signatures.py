@@ -20,7 +20,8 @@ import importlib
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from perdure.errors import Unauthenticated, Unavailable
+from perdure.errors import Unauthenticated
+from perdure.errors.processes import MissingLibrary
 from perdure.model.commands import Claim
 from perdure.model.records import Token
 from perdure.policy.tokens import read_key
@@ -141,5 +142,4 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        reason = "install perdure[signatures]"
-        raise Unavailable(what="the check of a signature", reason=reason) from None
+        raise MissingLibrary(task="the check of a signature", extra="signatures") from None

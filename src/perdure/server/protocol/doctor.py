@@ -23,7 +23,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from perdure.errors import BadSettings, Unavailable
+from perdure.errors import BadSettings
+from perdure.errors.servers import ServerUnreachable
 from perdure.server.protocol.http import raw_target
 
 ECHO = "Perdure-Echo"
@@ -216,7 +217,7 @@ def _examine(
     except (OSError, http.client.HTTPException) as error:
         if each is PROBES[0]:
             mend = _TRUST if isinstance(error, ssl.SSLCertVerificationError) else _START
-            raise Unavailable(what=place.geturl(), reason=str(error), mend=mend) from error
+            raise ServerUnreachable(url=place.geturl(), fault=str(error), mend=mend) from error
         status, body = 0, b""
     try:
         seen = msgspec.json.decode(body, type=_Seen)

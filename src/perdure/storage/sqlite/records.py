@@ -26,6 +26,7 @@ import apsw
 import msgspec
 
 from perdure.errors import Corrupt, StorageFailed, Unavailable
+from perdure.errors.processes import FileUnusable, OtherFormat
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
 from perdure.model import stored
@@ -139,9 +140,9 @@ def _unusable(what: str, error: Exception, file: Path | None = None) -> Unavaila
     """The error in our terms; a file that is damaged or, where it is named, missing must be made
     anew."""
     if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
-        return Unavailable(what=what, reason=f"{FILE} is missing", mend=_REBUILD)
+        return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
     damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
-    return Unavailable(what=what, reason=str(error), mend=_REBUILD if damaged else None)
+    return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
 
 
 @contextmanager
@@ -178,8 +179,7 @@ def _opened(name: str, flags: int) -> apsw.Connection:
         connection.execute(f"PRAGMA mmap_size={_MAPPED}")
         version = connection.execute("PRAGMA user_version").get
         if version != _FORMAT:
-            reason = f"its format is {version}, and this release knows {_FORMAT} only"
-            raise Unavailable(what="the registry", reason=reason)
+            raise OtherFormat(file="the registry", found=version, known=_FORMAT)
     except BaseException:
         connection.close()
         raise

@@ -15,7 +15,7 @@ from typing import Self
 
 import apsw
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import InUse
 from perdure.model import stored
 from perdure.model.records import Record
 from perdure.storage.sqlite.records import FILE, SqliteWriter
@@ -42,8 +42,8 @@ class Salvage:
         try:
             self._connection = _alone(path)
         except (apsw.BusyError, apsw.LockedError) as error:
-            reason = "another process has it open; stop the server first"
-            raise Unavailable(what="the registry", reason=reason) from error
+            user = "another process has it open; stop the server first"
+            raise InUse(used="the registry", user=user) from error
         except apsw.Error as error:
             self.problems.append(str(error))
 

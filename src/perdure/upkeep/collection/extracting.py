@@ -33,7 +33,8 @@ from perdure.archives.files.records import WarcRecord
 from perdure.archives.index.revisits import original
 from perdure.archives.port import Capture
 from perdure.archives.pwid.verdict import Verdict, asked, judge, look_up
-from perdure.errors import PerdureError, Unavailable
+from perdure.errors import PerdureError
+from perdure.errors.servers import BytesElsewhere
 from perdure.extractors.port import body_chunks
 from perdure.ids import parse
 from perdure.ids.pwid import Pwid
@@ -232,7 +233,7 @@ class Extraction:
         resolved = self._registry.reading.resolve(Query(identifier=identifier))
         step = resolved.choose(whole=True)
         if not isinstance(step, Fetch):
-            raise Unavailable(what=name, reason="no bytes of it are held here")
+            raise BytesElsewhere(identifier=name)
         if name in self._written:
             return
         one = step.representation

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import Conflict, NotAcceptable, Unavailable
+from perdure.errors import Conflict, NotAcceptable
+from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model import collection as members
@@ -49,7 +50,7 @@ def held(registry: Registry, identifier: Identifier) -> Held:
     resolved = registry.reading.resolve(query)
     step = resolved.step
     if not isinstance(step, Fetch):
-        raise Unavailable(what=str(identifier), reason="no bytes of it are held here")
+        raise BytesElsewhere(identifier=str(identifier))
     if step.representation.media_type != members.MEDIA_TYPE:
         raise NotAcceptable(
             identifier=str(identifier),

@@ -18,7 +18,8 @@ import uuid
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import InvalidMetadata, Unavailable
+from perdure.errors import InvalidMetadata
+from perdure.errors.processes import MissingLibrary
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
 
@@ -49,7 +50,7 @@ def _rdflib() -> Any:
     try:
         return import_module("rdflib")
     except ImportError:
-        raise Unavailable(what="RDF", reason="install perdure[metadata]") from None
+        raise MissingLibrary(task="RDF", extra="metadata") from None
 
 
 def write(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:

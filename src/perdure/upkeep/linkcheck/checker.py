@@ -23,7 +23,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from perdure.errors import InvalidRequest, PerdureError, quote
+from perdure.errors import InvalidRequest, PerdureError
+from perdure.errors.captures import RobotsForbid
 from perdure.fetching import Cause, Exchange, Fetcher, Limits, Unreachable
 from perdure.fetching.fetcher import Fields, redirect
 from perdure.fetching.targets import target
@@ -166,7 +167,7 @@ class Checker:
         async def ask(url: str) -> Exchange:
             host = self._host(target(url).url)
             if not (await host.robots(self._brief)).allows(url):
-                raise InvalidRequest(what=quote(url), reason=_FORBIDDEN, rule="RFC 9309")
+                raise RobotsForbid(url=url)
             async with host.turn(), large:
                 self.requests += 1
                 found = await fetcher.exchange(url, headers=fields)

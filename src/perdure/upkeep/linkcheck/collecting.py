@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perdure.errors import InvalidRequest, NotFound
+from perdure.errors import NotFound
+from perdure.errors.importing import SchemeUnordered
 from perdure.ids import Identifier, parse
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Record
@@ -54,8 +55,7 @@ def parse_within(text: str) -> Within:
     if isinstance(one, Pdi):
         return parse(text)
     if not one.key.endswith("x"):
-        reason = "identifiers of its scheme are not kept in the order of their texts"
-        raise InvalidRequest(what=text[:200], reason=reason, rule=None)
+        raise SchemeUnordered(text=text)
     return Beginning(text, one.key[:-1])
 
 

@@ -20,7 +20,8 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any
 
-from perdure.errors import PerdureError, Unavailable, quote
+from perdure.errors import PerdureError
+from perdure.errors.processes import MissingLibrary
 from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
 
 BUSY = (429, 503)
@@ -74,9 +75,7 @@ def _protego() -> Any:
     try:
         return import_module("protego")
     except ImportError:
-        raise Unavailable(
-            what="checking links", reason="install perdure[links] (protego is missing)"
-        ) from None
+        raise MissingLibrary(task="checking links", extra="links", library="protego") from None
 
 
 class Host:
@@ -117,7 +116,7 @@ class Host:
                 await asyncio.sleep(wait)
             if self._is_given_up:
                 reason = "its server wants to be asked later, or answers nothing"
-                raise Unreachable(what=quote(self._origin), reason=reason, cause=Cause.TIME.value)
+                raise Unreachable(url=self._origin, fault=reason, cause=Cause.TIME.value)
             delay = self._robots.delay if self._robots is not None else 0.0
             begun = self._now()
             if delay:

@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import InUse
 from perdure.upkeep.linkcheck.checker import Task
 from perdure.upkeep.linkcheck.verdict import LOST, PATIENCE, Expected, Finding, Verdict
 
@@ -85,8 +85,8 @@ class Links:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise Unavailable(
-                    what="checking links", reason="another process is checking them"
+                raise InUse(
+                    used="checking links", user="another process is checking them"
                 ) from None
             yield
         finally:

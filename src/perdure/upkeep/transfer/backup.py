@@ -22,7 +22,8 @@ from pathlib import Path
 import msgspec
 
 from perdure import settings
-from perdure.errors import Corrupt, InvalidRequest
+from perdure.errors import Corrupt
+from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import segment_path
 from perdure.storage.segments.durable import replace_durably, sync_directory
@@ -75,12 +76,10 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
 
 def _check_target(root: Path, target: Path) -> None:
     if target.resolve().is_relative_to(root.resolve()):
-        raise InvalidRequest(what=str(target), reason="it lies in the registry itself", rule=None)
+        raise TargetInRegistry(target=str(target))
     strange = target.exists() and any(target.iterdir()) and not (target / "incoming").is_dir()
     if strange:
-        raise InvalidRequest(
-            what=str(target), reason="it is neither empty nor an earlier backup", rule=None
-        )
+        raise TargetNotBackup(target=str(target))
 
 
 def _check_earlier(root: Path, target: Path, fresh: Path, numbers: list[int]) -> None:
@@ -90,11 +89,7 @@ def _check_earlier(root: Path, target: Path, fresh: Path, numbers: list[int]) ->
     ours = not earlier.exists() or sqlite.is_past(earlier, fresh)
     if not (ours and all(_is_same_object(root, target, number) for number in numbers)):
         fresh.unlink()
-        reason = (
-            "it holds another registry, or this one as it was before it was restored: "
-            "back up to another directory"
-        )
-        raise InvalidRequest(what=str(target), reason=reason, rule=None)
+        raise TargetOfOtherRegistry(target=str(target))
 
 
 def _is_same_object(root: Path, target: Path, number: int) -> bool:

@@ -26,7 +26,8 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from perdure.errors import PerdureError, StorageFailed, TooLarge, Unavailable
+from perdure.errors import PerdureError, StorageFailed, TooLarge
+from perdure.errors.processes import WorkerKilled
 from perdure.model.commands import Row
 from perdure.upkeep.transfer.lines import Line, read_line
 from perdure.upkeep.transfer.rows import Terms, discard, row_of
@@ -198,7 +199,7 @@ def read_blocks(
         while waiting:
             yield _arrived(*waiting.popleft())
     except BrokenProcessPool as error:
-        raise Unavailable(what="a process that reads lines", reason=str(error)) from error
+        raise WorkerKilled(fault=str(error)) from error
     finally:
         pool.shutdown(cancel_futures=True)
 

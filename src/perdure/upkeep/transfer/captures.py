@@ -17,7 +17,7 @@ import apsw
 from perdure.archives import library
 from perdure.archives.index import runs, zipnum
 from perdure.archives.index.sqlite_index import FILE, SqliteCaptures
-from perdure.errors import Unavailable
+from perdure.errors.processes import ChangedMeanwhile
 from perdure.storage.segments.durable import replace_durably
 
 _ATTEMPTS = 10
@@ -48,7 +48,7 @@ def back_up(root: Path, target: Path, copy: Copy) -> None:
             continue
         replace_durably(fresh, target / library.DIRECTORY / FILE)
         return
-    raise Unavailable(what="the web archive", reason="its index changes faster than it is copied")
+    raise ChangedMeanwhile()
 
 
 def _copy_index(source: Path, target: Path) -> None:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 import msgspec
 
 from perdure import formats
-from perdure.errors import InvalidRequest, quote
+from perdure.errors.contents import LineEndsNotConvertible, MalformedCharset, MalformedLanguage
 from perdure.formats import MediaType
 from perdure.formats.detect import Detected, Sampler, detect
 from perdure.model.commands import Content
@@ -100,7 +100,7 @@ def _declared(said: Said) -> tuple[MediaType | None, str | None]:
 @lru_cache(maxsize=1024)
 def _kind(said: Said, media_type: MediaType, charset: str | None) -> Kind:
     if said.language is not None and not _LANGUAGE.fullmatch(said.language):
-        raise _refused("language", said.language, "RFC 5646")
+        raise MalformedLanguage(tag=said.language)
     return Kind(
         format=canonical_format(said.format or formats.token(media_type, charset)),
         media_type=str(media_type.with_charset(None)),
@@ -114,12 +114,8 @@ def _charset(name: str | None) -> str | None:
         return None
     known = formats.charset(name)
     if known is None and not _CHARSET.fullmatch(name):
-        raise _refused("charset", name, "RFC 2978 section 2.3")
+        raise MalformedCharset(charset=name)
     return known.name if known else name.lower()
-
-
-def _refused(what: str, text: str, rule: str) -> InvalidRequest:
-    return InvalidRequest(what=f"{what} {quote(text)}", reason="it is none", rule=rule)
 
 
 # Line ends
@@ -147,8 +143,4 @@ def _check_convertible(kind: Kind) -> None:
     """Raises InvalidRequest where a byte LF is no line end: then the text would be destroyed."""
     wide = (kind.charset or "").startswith(_WIDE)
     if wide or not formats.is_text(kind.media_type):
-        raise InvalidRequest(
-            what="conversion of line ends",
-            reason=f"{kind.media_type} in {kind.charset or 'no charset'} is not a text in bytes",
-            rule="ruling bytes-verbatim",
-        )
+        raise LineEndsNotConvertible(media_type=kind.media_type, charset=kind.charset)

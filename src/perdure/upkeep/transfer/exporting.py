@@ -18,7 +18,8 @@ import msgspec
 from msgspec import UNSET
 
 from perdure import formats
-from perdure.errors import Corrupt, InvalidRequest
+from perdure.errors import Corrupt
+from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
@@ -113,11 +114,7 @@ def _held(
     if files is not None:
         return msgspec.structs.replace(described, path=_write(files, one, pieces))
     if one.length > LARGEST_IN_LINE:
-        raise InvalidRequest(
-            what=name,
-            reason=f"its {one.length} bytes are too many for a line; export them with --files",
-            rule=None,
-        )
+        raise BytesTooManyForLine(identifier=name, length=one.length)
     return msgspec.structs.replace(described, base64=b"".join(pieces))
 
 

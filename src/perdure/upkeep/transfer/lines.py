@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from perdure.errors import InvalidRequest
+from perdure.errors.importing import LineLocationMalformed, LineMalformed, LineNotUtf8
 from perdure.ids import grammar
 from perdure.model.about import About, Attachment
 from perdure.model.records import Location, Value
@@ -151,9 +151,7 @@ def _read_full(text: bytes) -> Line:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         is_wide = b"\0" in text  # which no JSON in UTF-8 has
-        raise bad_line(
-            "it is not in UTF-8, but in UTF-16" if is_wide else in_words(error)
-        ) from None
+        raise (LineNotUtf8() if is_wide else LineMalformed(fault=in_words(error))) from None
 
 
 def in_words(error: Exception) -> str:
@@ -162,10 +160,6 @@ def in_words(error: Exception) -> str:
     for pattern, words in _IN_WORDS.items():
         told = told.replace(f"`str` matching regex {pattern!r}", words)
     return told
-
-
-def bad_line(reason: str) -> InvalidRequest:
-    return InvalidRequest(what="the line", reason=reason, rule=RULE)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -181,4 +175,4 @@ def place(fields: dict[str, Any]) -> Location:
     try:
         return msgspec.convert(fields, Place).location()
     except msgspec.ValidationError as error:
-        raise InvalidRequest(what="the location", reason=in_words(error), rule=RULE) from None
+        raise LineLocationMalformed(fault=in_words(error)) from None

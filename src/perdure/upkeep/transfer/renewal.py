@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import Unavailable
+from perdure.errors.processes import InUse
 from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import references
@@ -76,8 +76,8 @@ def _write_lock(root: Path) -> Iterator[None]:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        reason = "a server or another command is writing; stop it first"
-        raise Unavailable(what="the registry", reason=reason) from None
+        user = "a server or another command is writing; stop it first"
+        raise InUse(used="the registry", user=user) from None
     finally:
         os.close(fd)
 

@@ -18,7 +18,14 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, InvalidRequest, PerdureError, quote
+from perdure.errors import DigestMismatch, InvalidRequest, PerdureError
+from perdure.errors.importing import (
+    LineContentUnclear,
+    LineDateNotCome,
+    LinePathOutside,
+    LinePathUnreadable,
+    LineTextUnwritable,
+)
 from perdure.formats import python_codec
 from perdure.formats.detect import detect
 from perdure.ids import Identifier, grammar, parse
@@ -33,7 +40,7 @@ from perdure.policy.handles import changes, values
 from perdure.storage.segments.spool import IN_MEMORY, Spool, content
 from perdure.storage.sqlite.references import reference_hash
 from perdure.upkeep.transfer.contents import Said, settle, take_in
-from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain, bad_line
+from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain
 from perdure.writing.ledger import NOWHERE, representation
 from perdure.writing.load import joined
 
@@ -227,7 +234,7 @@ def _contents(line: Line) -> Iterable[Held]:
 
 def _date(given: str | None, terms: Terms) -> str:
     if given is not None and given > terms.now:
-        raise bad_line(f"{given} has not come yet")
+        raise LineDateNotCome(date=given)
     return given or terms.now
 
 
@@ -269,7 +276,7 @@ def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Co
     )
     given = [one for one in (held.path, held.text, held.base64) if one is not None]
     if len(given) != 1:
-        raise bad_line("content needs one of path, text and base64")
+        raise LineContentUnclear()
     if held.path is not None:
         found = _from_file(held.path, said, terms)
     elif held.text is not None:
@@ -294,13 +301,13 @@ def _from_file(path: str, said: Said, terms: Terms) -> Content:
     try:
         file = (root / path).resolve()
         if not file.is_relative_to(root):
-            raise bad_line(f"path {quote(path)} leads out of {quote(root)}")
+            raise LinePathOutside(path=path, root=str(root))
         with file.open("rb") as source, Spool(Path(terms.incoming)) as spool:
             return take_in(source, spool, name=file.name, said=said)
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidRequest):
             raise
-        raise bad_line(f"path {quote(path)}: {error}") from error
+        raise LinePathUnreadable(path=path, fault=str(error)) from error
 
 
 def _from_text(text: str, said: Said, terms: Terms) -> Content:
@@ -310,7 +317,7 @@ def _from_text(text: str, said: Said, terms: Terms) -> Content:
     try:
         data = text.encode(codec or charset)
     except (LookupError, UnicodeEncodeError) as error:
-        raise bad_line(f"text in charset {quote(charset)}: {error}") from error
+        raise LineTextUnwritable(charset=charset, fault=str(error)) from error
     media_type = said.media_type or (None if said.format else "text/plain")
     return _from_memory(data, replace(said, charset=charset, media_type=media_type), terms)
 

@@ -1,0 +1,132 @@
+"""The root of the tree of errors: a frozen value with typed fields, and foreign text in quotes.
+
+How it works: a class of the tree annotates its fields, as a data class does. The root takes them as
+keyword arguments, checks that none is missing and none unknown, and freezes them; type checkers see
+the same through `dataclass_transform`. What a class says (`problem`, `repair`) is computed from its
+fields. `computed` names properties that travel to clients beside the fields.
+
+What must stay true: two errors are equal if they have one class and equal fields; an error can be
+pickled and copied; fields never change once the error is made, while Python can still set its
+traceback, cause, context and notes; nothing is generated and compiled when a class is made, because
+every program imports all classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, dataclass_transform
+
+_LONGEST_QUOTE = 120
+_LONGEST_MESSAGE = 4000
+
+
+def quote(text: object) -> str:
+    """Foreign text in printable ASCII between quotation marks, cut at 120 characters.
+
+    >>> quote("a\\r\\nX: 1")
+    "'a\\\\r\\\\nX: 1'"
+    """
+    written = str(text)
+    cut = written[:_LONGEST_QUOTE]
+    return ascii(cut) + ("…" if len(written) > _LONGEST_QUOTE else "")
+
+
+def show_plainly(text: str) -> str:
+    """A sentence without control characters, cut at 4,000 characters.
+
+    Unlike `quote` it adds no quotation marks and keeps letters of other scripts.
+
+    >>> show_plainly("no é here\\r\\nX: 1")
+    'no é here\\\\r\\\\nX: 1'
+    """
+    cut = text[: _LONGEST_MESSAGE + 1]
+    if not cut.isprintable():
+        cut = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in cut)
+    return cut if len(cut) <= _LONGEST_MESSAGE else f"{cut[:_LONGEST_MESSAGE]}…"
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class PerdureError(Exception):
+    """The root of the tree. Annotations of a class are its fields, given by keyword."""
+
+    code: ClassVar[str] = "error"
+    fields: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields, those of the parents first."""
+    computed: ClassVar[tuple[str, ...]] = ()
+    """Names of properties that clients see beside the fields."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        inherited: dict[str, None] = {}
+        for parent in reversed(cls.__mro__[1:]):
+            inherited |= dict.fromkeys(vars(parent).get("fields", ()))
+        own = (name for name, hint in cls.__annotations__.items() if "ClassVar" not in str(hint))
+        cls.fields = tuple(inherited | dict.fromkeys(own))
+
+    def __init__(self, **fields: Any) -> None:
+        kind = type(self)
+        super().__init__()
+        own = self.__dict__
+        for name in kind.fields:
+            if name in fields:
+                value = fields.pop(name)
+                own[name] = tuple(value) if isinstance(value, list) else value
+            elif hasattr(kind, name):
+                own[name] = getattr(kind, name)
+            else:
+                raise TypeError(f"{kind.__name__} needs the field {name!r}")
+        if fields:
+            raise TypeError(f"{kind.__name__} has no field {sorted(fields)}")
+
+    def problem(self) -> str:
+        """What is wrong, in one lower-case clause."""
+        return self.code.replace("-", " ")
+
+    def repair(self) -> str:
+        """How the caller can mend it; empty if nothing helps."""
+        return ""
+
+    def field_values(self) -> dict[str, object]:
+        """The fields with their values, enough to make an equal error."""
+        return {name: self.__dict__[name] for name in self.fields}
+
+    def as_dict(self) -> dict[str, object]:
+        """Code, computed properties and fields, for problem documents and `--json`."""
+        told = {name: getattr(self, name) for name in self.computed}
+        return {"code": self.code} | told | self.field_values()
+
+    def __str__(self) -> str:
+        repair = self.repair()
+        return show_plainly(f"{self.problem()}; {repair}" if repair else self.problem())
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.field_values().items())
+        return f"{type(self).__name__}({fields})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PerdureError):
+            return NotImplemented
+        return type(self) is type(other) and self.field_values() == other.field_values()
+
+    def __hash__(self) -> int:
+        # Values of other types may be mappings, which cannot be hashed.
+        texts = (value for value in self.field_values().values() if isinstance(value, str))
+        return hash((type(self), *texts))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("__"):  # Python sets __traceback__, __cause__, __notes__, …
+            raise AttributeError(f"an error is frozen: {type(self).__name__}.{name}")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("__"):
+            raise AttributeError(f"an error is frozen: {type(self).__name__}.{name}")
+        super().__delattr__(name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        notes = self.__dict__.get("__notes__")
+        state = {"__notes__": notes} if notes else None
+        return _revive, (type(self), self.field_values()), state
+
+
+def _revive(kind: type[PerdureError], fields: dict[str, object]) -> PerdureError:
+    return kind(**fields)

@@ -1,0 +1,86 @@
+"""Errors of text that must be mended: identifiers, parts, metadata, settings."""
+
+from __future__ import annotations
+
+from perdure.errors.root import PerdureError, quote
+
+
+class MalformedIdentifier(PerdureError, ValueError):
+    """The text is no identifier of its scheme.
+
+    `at` is the index in `text` where reading stopped, `expected` what could have stood there,
+    `rule` the section of the specification or the ruling that says so.
+    """
+
+    code = "malformed-identifier"
+    text: str
+    at: int
+    expected: str
+    rule: str
+
+    def problem(self) -> str:
+        found = quote(self.text[self.at : self.at + 20]) if self.at < len(self.text) else "the end"
+        return f"malformed identifier {quote(self.text)}: at {self.at} found {found}"
+
+    def repair(self) -> str:
+        return f"expected {self.expected} ({self.rule})"
+
+
+class UnknownScheme(PerdureError, ValueError):
+    """The text begins with no prefix of a known scheme."""
+
+    code = "unknown-scheme"
+    text: str
+    known: tuple[str, ...]
+
+    def problem(self) -> str:
+        return f"unknown scheme in {quote(self.text)}"
+
+    def repair(self) -> str:
+        known = sorted(self.known, key=lambda one: (len(one), one))  # the usual ones are short
+        return f"begin with one of {', '.join(known)}"
+
+
+class MalformedPart(PerdureError, ValueError):
+    """The text is no part of a document in any syntax that its identifier allows."""
+
+    code = "malformed-part"
+    text: str
+    at: int
+    expected: str
+    rule: str
+
+    def problem(self) -> str:
+        return f"malformed part {quote(self.text)} at {self.at}"
+
+    def repair(self) -> str:
+        return f"expected {self.expected} ({self.rule})"
+
+
+class InvalidMetadata(PerdureError, ValueError):
+    """The bytes are no record of the metadata format that they are said to be of."""
+
+    code = "invalid-metadata"
+    format: str
+    line: int | None
+    """Counted from 1; None where the format has no lines."""
+    reason: str
+
+    def problem(self) -> str:
+        where = f" at line {self.line}" if self.line else ""
+        return f"no valid {self.format} record{where}: {quote(self.reason)}"
+
+    def repair(self) -> str:
+        return "mend it and send it again; nothing was changed"
+
+
+class BadSettings(PerdureError, ValueError):
+    """A setting has a value that cannot work."""
+
+    code = "bad-settings"
+    setting: str
+    value: object
+    reason: str
+
+    def problem(self) -> str:
+        return f"setting {self.setting} = {quote(self.value)}: {self.reason}"

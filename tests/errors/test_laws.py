@@ -1,0 +1,293 @@
+"""Laws that every error obeys: a frozen value whose message never fails."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perdure import errors
+from perdure.errors import (
+    Conflict,
+    InvalidRequest,
+    MalformedIdentifier,
+    NotFound,
+    PerdureError,
+    RefusedThere,
+    Unavailable,
+    UnavailableThere,
+)
+from perdure.errors.naming import DayNotCome, SerialNotCome
+from perdure.errors.tree import AREAS, list_classes, pack, read_document, unpack
+from perdure.extractors.messages import error_of, failure_of
+from perdure.writing.peers import decode_answer, encode_answer
+
+ROOT = Path(__file__).parents[2]
+OURS = sorted(
+    {kind for kind in list_classes() if kind.__module__.startswith("perdure.")},
+    key=lambda kind: kind.__name__,
+)
+ABSTRACT = {
+    kind
+    for kind in OURS
+    if not all(hasattr(kind, name) or name in kind.fields for name in kind.computed)
+}
+WHOLE = [kind for kind in OURS if kind not in ABSTRACT]
+
+texts = (
+    st.text(max_size=30)
+    | st.sampled_from(("\r\nX: 1", "\x1b[31m", "\u202e", "\ud800", "%s {0}", "\0"))
+    | st.integers(500, 20_000).map(lambda length: "x" * length)
+)
+numbers = st.integers(-(2**63), 2**63 - 1)
+VALUES: Mapping[Any, st.SearchStrategy[Any]] = MappingProxyType(
+    {
+        str: texts,
+        int: numbers,
+        type(None): st.none(),
+        object: texts | numbers | st.none(),
+        tuple[str, ...]: st.lists(texts, max_size=3).map(tuple),
+        tuple[int, ...]: st.lists(numbers, max_size=3).map(tuple),
+        tuple[dict[str, object], ...]: st.lists(
+            st.dictionaries(st.sampled_from(("uri", "date", "digest")), texts), max_size=2
+        ).map(tuple),
+    }
+)
+
+
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    if hint in VALUES:
+        return VALUES[hint]
+    return st.one_of([VALUES[one] for one in get_args(hint)])
+
+
+def made(kind: type[PerdureError]) -> st.SearchStrategy[PerdureError]:
+    hints = get_type_hints(kind)
+    return st.builds(kind, **{name: values_of(hints[name]) for name in kind.fields})
+
+
+def filled(kind: type[PerdureError], text: str, number: int) -> PerdureError:
+    """An error of which every field has the same text or number."""
+    values: dict[Any, object] = {
+        str: text,
+        int: number,
+        object: text,
+        tuple[str, ...]: (text, text),
+        tuple[int, ...]: (number,),
+        tuple[dict[str, object], ...]: ({"uri": text},),
+    }
+    hints = {name: get_type_hints(kind)[name] for name in kind.fields}
+    return kind(
+        **{
+            name: values[hint] if hint in values else values[get_args(hint)[0]]
+            for name, hint in hints.items()
+        }
+    )
+
+
+def check_message(error: PerdureError) -> None:
+    """No control character, no surrogate, and not too long for a line."""
+    assert str(error).isprintable()
+    assert 0 < len(str(error)) <= 4001
+
+
+def check_copies(error: PerdureError) -> None:
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(other) is type(error)
+        assert other == error
+        assert hash(other) == hash(error)
+        assert str(other) == str(error)
+
+
+def check_travels(error: PerdureError) -> None:
+    assert unpack(*pack(error)) == error
+    assert decode_answer(encode_answer(error)) == error
+
+
+@pytest.mark.parametrize("kind", WHOLE, ids=lambda kind: kind.__name__)
+def test_every_class_is_a_value_that_says_its_message(kind: type[PerdureError]) -> None:
+    for text in ("", "a", "\r\nX: 1\x1b[31m\u202e", "%s {0}", "x" * 20_000):
+        for number in (-1, 0, 2**62):
+            error = filled(kind, text, number)
+            check_message(error)
+            check_copies(error)
+            check_travels(error)
+    check_message(filled(kind, "\ud800", 1))
+    for name in (*kind.fields, *kind.computed, "anything"):
+        with pytest.raises(AttributeError, match="frozen"):
+            setattr(error, name, "x")
+        with pytest.raises(AttributeError, match="frozen"):
+            delattr(error, name)
+
+
+@given(st.sampled_from(WHOLE).flatmap(made))
+def test_a_message_is_printable_and_bounded(error: PerdureError) -> None:
+    check_message(error)
+
+
+@given(st.sampled_from(WHOLE).flatmap(made))
+def test_a_copy_is_equal_and_of_one_hash(error: PerdureError) -> None:
+    check_copies(error)
+
+
+@given(st.sampled_from(WHOLE).flatmap(made))
+def test_an_error_travels_between_processes(error: PerdureError) -> None:
+    assert unpack(*pack(error)) == error
+
+
+@pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__name__)
+def test_the_fields_of_parents_are_kept(kind: type[PerdureError]) -> None:
+    for parent in kind.__mro__:
+        if issubclass(parent, PerdureError):
+            assert set(parent.fields) <= set(kind.fields)
+            assert set(parent.computed) <= {*kind.computed, *kind.fields}
+    assert "identifier" in kind.fields or not issubclass(kind, NotFound)
+
+
+@pytest.mark.parametrize("kind", OURS, ids=lambda kind: kind.__name__)
+def test_no_field_hides_a_member(kind: type[PerdureError]) -> None:
+    """Names of fields are members of a problem document beside its own (RFC 9457 section 3.1)."""
+    names = {*kind.fields, *kind.computed}
+    assert names.isdisjoint({"type", "code", "title", "status", "detail", "instance", "message"})
+    assert names.isdisjoint(set(dir(PerdureError)) - {"fields", "computed"})
+    assert (kind.__doc__ or "").strip()
+
+
+def test_a_class_that_is_abstract_has_classes_below() -> None:
+    assert {InvalidRequest, Unavailable} <= ABSTRACT
+    for kind in ABSTRACT:
+        assert kind.__subclasses__()
+
+
+def test_names_are_given_once() -> None:
+    assert len({kind.__name__ for kind in OURS}) == len(OURS)
+
+
+def test_every_area_is_known_to_the_tree() -> None:
+    folder = Path(errors.__file__).parent
+    rest = {file.stem for file in folder.glob("*.py")} - {"__init__", "tree"}
+    eager = {
+        kind.__module__.rpartition(".")[2]
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, PerdureError)
+    }
+    assert eager | set(AREAS) == rest
+    assert eager.isdisjoint(AREAS)
+
+
+def test_a_program_that_starts_loads_no_area() -> None:
+    code = "import sys, perdure.errors; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {f"perdure.errors.{area}" for area in AREAS} & set(loaded)
+
+
+# examples
+# --------
+
+
+def test_a_missing_field_is_refused() -> None:
+    with pytest.raises(TypeError, match="NotFound needs the field 'identifier'"):
+        NotFound()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="NotFound has no field"):
+        NotFound(identifier="a", other="b")  # type: ignore[call-arg]
+
+
+def test_mypy_finds_what_is_wrong(tmp_path: Path) -> None:
+    """A missing field, one of another type, a field that is set, and an abstract class."""
+    wrong = (
+        "NotFound()",
+        "NotFound(identifier=1)",
+        "SerialNotCome(identifier='a')",
+        "NotFound(identifier='a').identifier = 'b'",
+        "InvalidRequest()",
+    )
+    file = tmp_path / "wrong.py"
+    file.write_text(
+        "from perdure.errors import InvalidRequest, NotFound\n"
+        "from perdure.errors.naming import SerialNotCome\n"
+        "NotFound(identifier='a')\n" + "\n".join(wrong) + "\n"
+    )
+    cache = tmp_path / "cache"
+    found = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, file],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={"MYPYPATH": str(ROOT / "src"), "PATH": ""},
+    ).stdout
+    lines = {int(line.split(":")[1]) for line in found.splitlines() if line.startswith("wrong.py")}
+    assert lines == {4, 5, 6, 7, 8}, found
+
+
+def test_errors_are_equal_by_class_and_fields() -> None:
+    assert NotFound(identifier="a") == NotFound(identifier="a")
+    assert NotFound(identifier="a") != NotFound(identifier="b")
+    assert NotFound(identifier="a") != DayNotCome(identifier="a")
+    assert len({NotFound(identifier="a"), NotFound(identifier="a")}) == 1
+
+
+def test_python_can_still_say_where_it_was_raised() -> None:
+    error = Conflict(identifier="a", reason="b", current=None)
+    error.add_note("seen while testing")
+    cause = ValueError("the cause")
+    with pytest.raises(Conflict) as caught:
+        raise error from cause
+    assert caught.value is error
+    assert isinstance(error.__cause__, ValueError)
+    assert error.__traceback__ is not None
+    error.__traceback__ = None
+    assert pickle.loads(pickle.dumps(error)).__notes__ == ["seen while testing"]
+
+
+def test_an_error_of_a_plug_in_arrives_as_its_parent_where_the_plug_in_is_not_loaded() -> None:
+    names, members = pack(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
+    arrived = unpack(("OfPlugIn", *names), members)
+    assert type(arrived) is DayNotCome
+    arrived = unpack(("OfPlugIn", "InvalidRequest"), members)
+    assert type(arrived) is RefusedThere
+    assert str(arrived) == str(DayNotCome(identifier="pdi://a.example.us/2999/01/01/1"))
+    with pytest.raises(ValueError, match="no error"):
+        unpack(("OfPlugIn", "PerdureError"), members)
+
+
+def test_fields_of_other_types_make_no_error() -> None:
+    """A worker may have fallen to what it decodes: what it sends must not fail later."""
+    fields: dict[str, object] = {"text": 5, "at": "x", "expected": "", "rule": ""}
+    with pytest.raises(ValueError, match="no error"):
+        unpack(("MalformedIdentifier",), fields)
+
+
+def test_a_worker_tells_of_an_error_with_its_own_class() -> None:
+    error = SerialNotCome(identifier="a", last=3)
+    assert error_of(failure_of(error)) == error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (MalformedIdentifier(text="a", at=0, expected="b", rule="c"), MalformedIdentifier),
+        (DayNotCome(identifier="a"), RefusedThere),
+        (errors.StorageFailed(what="a", reason="b"), errors.StorageFailed),
+        (UnavailableThere(what="a", reason="b", mend="c"), UnavailableThere),
+    ],
+)
+def test_a_problem_document_is_read_by_its_code(
+    error: PerdureError, kind: type[PerdureError]
+) -> None:
+    read = read_document(error.as_dict() | {"status": 400, "title": "x"})
+    assert type(read) is kind
+    assert str(read) == str(error)
+    assert read_document({"code": "unheard-of"}) is None
+    assert read_document({"code": error.code}) is None
