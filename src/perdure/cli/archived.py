@@ -23,13 +23,14 @@ from perdure.archives.port import Capture
 from perdure.archives.pwid import answering
 from perdure.archives.pwid.verdict import Judgement, Verdict, asked
 from perdure.cli.fetching import Bytes, Delivery, Elsewhere, from_location, from_resolver
-from perdure.errors import InvalidRequest, OriginalMissing, OverBudget, Unavailable, quote
+from perdure.errors import OriginalMissing, OverBudget
+from perdure.errors.captures import AmbiguousTime, ManyResources
+from perdure.errors.servers import ForeignAnswer
 from perdure.ids.pwid import Pwid
 from perdure.registry import Registry
 
 _MEMBERS = 1000
 _LISTS = ("subsite", "site")
-_IS_LIST = "it is a list of captures, which 'perdure resolve' tells"
 _LONGEST_DOCUMENT = 16 << 20  # bytes; a page of a thousand resources has one
 
 
@@ -50,10 +51,9 @@ def delivery(
     library = registry.archive
     judgement = answering.local(library.captures, library.files, pwid, nearest=nearest)
     if pwid.coverage in _LISTS:
-        raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=_IS_LIST, rule=None)
+        raise ManyResources(coverage=pwid.coverage or "page")
     if judgement.is_ambiguous and not nearest:
-        reason = f"it fits {len(judgement.fits)} captures, which 'perdure resolve' tells"
-        raise InvalidRequest(what=str(pwid), reason=reason, rule="ruling pwid-time")
+        raise AmbiguousTime(identifier=str(pwid), fits=len(judgement.fits))
     assert judgement.capture is not None  # noqa: S101  (else NotCaptured was raised)
     pieces = _payload(registry, judgement.capture)
     return Bytes(identifier=str(pwid), pieces=pieces, promises=False), judgement
@@ -71,7 +71,7 @@ def delivery_from(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> 
     told = _told(found)
     raw = told.capture.raw if told.capture else None
     if pwid.coverage in _LISTS or raw is None or not raw.startswith("/replay/"):
-        raise InvalidRequest(what=f"get of a {pwid.coverage}", reason=_IS_LIST, rule=None)
+        raise ManyResources(coverage=pwid.coverage or "page")
     page = from_location(str(pwid), f"{resolver.rstrip('/')}{raw}", None)
     return msgspec.structs.replace(page, verdict=found.verdict)
 
@@ -110,7 +110,7 @@ def _told(found: Bytes) -> _Document:
     try:
         return msgspec.json.decode(data, type=_Document)
     except msgspec.MsgspecError as error:
-        raise Unavailable(what=quote(found.where), reason=f"no answer of ours: {error}") from None
+        raise ForeignAnswer(url=found.where, found=str(error)) from None
 
 
 def _payload(registry: Registry, capture: Capture) -> Iterator[bytes]:

@@ -23,16 +23,16 @@ from typing import Any, BinaryIO
 import http_sf
 import msgspec
 
-from perdure import errors
 from perdure.errors import (
     Corrupt,
     DigestMismatch,
-    InvalidRequest,
     PartNotSupported,
-    PerdureError,
-    Unavailable,
     quote,
 )
+from perdure.errors.captures import AmbiguousTime, UrlNotOfWeb
+from perdure.errors.naming import VersionNotSaid
+from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable, TransferBroken
+from perdure.errors.tree import read_document
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
 from perdure.ids.urn import Urn
@@ -162,8 +162,7 @@ def from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> De
         case Gone(tombstone=tombstone):
             return Withdrawn(identifier=name, tombstone=msgspec.to_builtins(tombstone))
         case Choices() | Description():
-            reason = "it is known by name only: no bytes are held, and no location is bound"
-            raise Unavailable(what=name, reason=reason)
+            raise NothingHeld(identifier=name)
 
 
 def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
@@ -191,11 +190,7 @@ def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
                 identifier=str(step.identifier), tombstone=msgspec.to_builtins(tombstone)
             )
         case Choices(fetches=fetches):
-            raise InvalidRequest(
-                what=f"a part of {resolved.whole}",
-                reason=f"which of its versions is meant? {', '.join(_names(fetches))}",
-                rule="ruling part-version",
-            )
+            raise VersionNotSaid(identifier=str(resolved.whole), versions=tuple(_names(fetches)))
     raise PartNotSupported(media_type="what is not held here", selector=resolved.part or "")
 
 
@@ -255,8 +250,7 @@ def from_location(name: str, uri: str, sha512: str | None) -> Bytes:
 
 def _request(url: str, headers: dict[str, str]) -> urllib.request.Request:
     if not url.lower().startswith(("http://", "https://")):
-        scheme = url.partition(":")[0]
-        raise InvalidRequest(what=url[:200], reason=f"{scheme}: is not fetched here", rule=None)
+        raise UrlNotOfWeb(url=url)
     return urllib.request.Request(url, headers={"User-Agent": "perdure"} | headers)  # noqa: S310
 
 
@@ -266,10 +260,10 @@ def _speaking(where: str) -> Iterator[None]:
     try:
         yield
     except urllib.error.HTTPError as error:
-        raise Unavailable(what=quote(where), reason=f"it answers {error.code}") from error
+        raise ServerRefused(url=where, answered=error.code) from error
     except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise Unavailable(what=quote(where), reason=str(reason)) from error
+        fault = getattr(error, "reason", error)
+        raise ServerUnreachable(url=where, fault=str(fault)) from error
 
 
 def _received(name: str, response: Any, url: str) -> Bytes:
@@ -319,28 +313,14 @@ def _other_answer(
     except msgspec.MsgspecError:
         told = {}
     if answer.code == 300 and "Perdure-Verdict" in answer.headers:
-        reason = f"it fits {len(told.get('fits', ()))} captures; --nearest takes the first of them"
-        raise InvalidRequest(what=name, reason=reason, rule="ruling pwid-time")
+        raise AmbiguousTime(identifier=name, fits=len(told.get("fits", ())))
     if answer.code == 410:
         return Withdrawn(identifier=name, tombstone=told.get("tombstone") or told)
-    error = _as_error(told)
+    error = read_document(told)
     if error is None:
-        reason = f"it answers {answer.code} {told.get('title', answer.reason)}"
-        raise Unavailable(what=quote(resolver), reason=reason)
+        title = str(told.get("title", answer.reason))
+        raise ServerRefused(url=resolver, answered=answer.code, phrase=title)
     raise error
-
-
-def _as_error(told: dict[str, Any]) -> PerdureError | None:
-    """The error that a problem document speaks of, if it is one of ours."""
-    for kind in vars(errors).values():
-        if (
-            isinstance(kind, type)
-            and issubclass(kind, PerdureError)
-            and kind.code == told.get("code")
-            and set(kind.fields) <= set(told)
-        ):
-            return kind(**{field: told[field] for field in kind.fields})
-    return None
 
 
 # Comparing and writing
@@ -381,8 +361,7 @@ def write(found: Bytes, file: BinaryIO) -> Written:
         length += len(piece)
         file.write(piece)
     if found.length is not None and length != found.length:
-        reason = f"it broke off after {length} of {found.length} bytes"
-        raise Unavailable(what=found.identifier, reason=reason)
+        raise TransferBroken(identifier=found.identifier, received=length, expected=found.length)
     for algorithm, promised, seen in (
         ("sha-512", found.sha512, sha512.hexdigest()),
         ("sha-256", found.sha256, sha256.hexdigest()),

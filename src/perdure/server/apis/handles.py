@@ -23,12 +23,12 @@ from urllib.parse import parse_qsl, unquote_to_bytes
 import msgspec
 
 from perdure.errors import (
-    InvalidRequest,
     MalformedIdentifier,
     NotFound,
     PerdureError,
     PreconditionFailed,
 )
+from perdure.errors.requests import MalformedBody
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Assign, Outcome, Receipt
@@ -203,7 +203,7 @@ async def post(service: Service, request: Request, asked: Asked) -> Answer:
     try:
         given = msgspec.json.decode(sent, type=dict[str, object])
     except msgspec.MsgspecError as error:
-        raise InvalidRequest(what="the body", reason=str(error), rule=None) from error
+        raise MalformedBody(fault=str(error)) from error
     pairs = [
         (name, str(one).lower() if isinstance(one, bool) else str(one))
         for name, value in given.items()

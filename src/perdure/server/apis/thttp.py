@@ -20,13 +20,13 @@ from http import HTTPStatus
 from urllib.parse import unquote
 
 from perdure.errors import (
-    InvalidRequest,
     MalformedIdentifier,
     NotFound,
     PerdureError,
     UnknownScheme,
-    quote,
 )
+from perdure.errors.naming import PatternNotAllowed
+from perdure.errors.requests import MissingOperand, TwoOperandsNeeded, UnknownService
 from perdure.ids import Identifier, equivalent
 from perdure.ids.pdi import Pdi
 from perdure.model.queries import Choices, Gone, Redirect, Want
@@ -63,18 +63,10 @@ async def answer(service: Service, request: Request) -> Answer:
     name = request.target.text[len(PREFIX) :]
     asked = SERVICES.get(name.upper())
     if asked is None:
-        raise InvalidRequest(
-            what=f"service {quote(name)}",
-            reason=f"known are {', '.join(SERVICES)}, in any case",
-            rule="RFC 2169 section 3, RFC 2483 section 4",
-        )
+        raise UnknownService(text=name, known=tuple(SERVICES))
     operand = request.target.question
     if not operand:
-        raise InvalidRequest(
-            what=f"service {quote(name)}",
-            reason="the URI it is asked about is missing",
-            rule="RFC 2169 section 2: GET /uri-res/<service>?<uri>",
-        )
+        raise MissingOperand(service=name)
     found = asked(service, request, operand)
     return await found if isinstance(found, Awaitable) else found
 
@@ -200,11 +192,7 @@ def _resolve(service: Service, request: Request, operand: str) -> Resolved:
     """What the operand resolves to. Raises InvalidRequest for a pattern, and NotFound."""
     resolved = asking.resolve(service, request, operand)
     if resolved.is_pattern:
-        raise InvalidRequest(
-            what=str(resolved.asked)[:200],
-            reason="a pattern names many resources; ask for it by itself to list them",
-            rule="ruling pdi-wildcard",
-        )
+        raise PatternNotAllowed(identifier=str(resolved.asked))
     return resolved
 
 
@@ -279,11 +267,7 @@ def _two(operand: str) -> tuple[Identifier, Identifier]:
             return identify(operand[: separator.start()]), identify(operand[separator.end() :])
         except (MalformedIdentifier, UnknownScheme) as error:
             mistake = error
-    raise mistake or InvalidRequest(
-        what="service 'I=I'",
-        reason="two URIs are needed, with %20 between them",
-        rule="RFC 2483 section 4.9",
-    )
+    raise mistake or TwoOperandsNeeded()
 
 
 _Service = Callable[[Service, Request, str], Answer | Awaitable[Answer]]

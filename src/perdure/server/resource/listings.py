@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import quote as escape
 
-from perdure.errors import InvalidRequest, NotFound, PartNotSupported, quote
+from perdure.errors import NotFound, PartNotSupported
+from perdure.errors.requests import ListNotPaged
 from perdure.ids.pdi import Pdi
 from perdure.reading.targets import Question, path_of, uri_of
 from perdure.server.common import lists
@@ -38,11 +39,7 @@ async def listing(service: Service, request: Request, pattern: Pdi, question: Qu
     resolver = service.listings
     if pattern.is_interval and pattern.day is None and "*" not in (pattern.date or ""):
         if question.cursor:
-            raise InvalidRequest(
-                what=f"cursor {quote(question.cursor)}",
-                reason="this list comes as a whole",
-                rule="docs/reference/http.md",
-            )
+            raise ListNotPaged(cursor=question.cursor)
         interval = await asyncio.to_thread(resolver.interval, pattern)
         return lists.answer(request, str(pattern), _entries(request, interval.members), fresh)
     limit = min(question.limit or service.settings.page_size, service.settings.page_size)

@@ -22,7 +22,8 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.errors import InvalidMetadata, InvalidRequest, NotAcceptable, PartNotFound, Undecodable
+from perdure.errors import InvalidMetadata, NotAcceptable, PartNotFound, Undecodable
+from perdure.errors.requests import CursorNotNumber
 from perdure.extractors.members import read
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
@@ -179,9 +180,7 @@ def _start(cursor: str | None) -> int:
     if cursor is None:
         return 1
     if not (cursor.isascii() and cursor.isdecimal() and 0 < int(cursor[:10]) <= 10**9):
-        raise InvalidRequest(
-            what="cursor", reason="the number of a member is needed", rule="docs/reference/http.md"
-        )
+        raise CursorNotNumber(cursor=cursor)
     return int(cursor[:10])
 
 

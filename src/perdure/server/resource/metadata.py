@@ -18,7 +18,9 @@ from http import HTTPStatus
 import msgspec
 
 from perdure import metadata
-from perdure.errors import InvalidRequest, NotAcceptable, quote
+from perdure.errors import NotAcceptable
+from perdure.errors.describing import UnknownMetadataType
+from perdure.errors.naming import PatternNotAllowed
 from perdure.formats import media_type
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
@@ -28,7 +30,7 @@ from perdure.metadata.port import LARGEST, Described
 from perdure.model.commands import Describe
 from perdure.model.queries import Preference
 from perdure.model.records import Record
-from perdure.policy.naming import refused, wanted
+from perdure.policy.naming import wanted
 from perdure.policy.preference import media_quality
 from perdure.policy.rules import known
 from perdure.reading.resolve import Resolved
@@ -286,7 +288,7 @@ async def _describe(service: Service, request: Request) -> Answer:
     question = read_question(request.target.question, verbs=("metadata",))
     identifier = identify(request.target.text)
     if isinstance(identifier, Pdi) and identifier.is_pattern:
-        raise refused(identifier, "a pattern names many resources", "pdi-wildcard")
+        raise PatternNotAllowed(identifier=str(identifier))
     record = known(identifier, service.record(identifier))
     token = auth.bearer(service, request)
     auth.check(service, token, "describe", identifier)
@@ -311,12 +313,8 @@ def _declared(request: Request, question: Question) -> str:
     essence = kind.partition(";")[0].strip().lower()
     name = _TYPES.get(essence)
     if not name:
-        known = ", ".join(one for one in _TYPES if one != BIBLIOGRAPHY)
-        raise InvalidRequest(
-            what=f"content-type {quote(kind)}",
-            reason=f"it is no format of metadata; known are {known}",
-            rule="docs/reference/metadata.md",
-        )
+        known = tuple(one for one in _TYPES if one != BIBLIOGRAPHY)
+        raise UnknownMetadataType(text=kind, known=known)
     return name
 
 

@@ -19,7 +19,9 @@ from typing import TypeGuard, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from perdure.errors import DigestMismatch, Incomplete, InvalidRequest, TooLarge
+from perdure.errors import DigestMismatch, Incomplete, TooLarge
+from perdure.errors.naming import VersionBelowOne, VersionContradicted
+from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
@@ -98,10 +100,8 @@ def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None
 def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
     _check_version(body.version)
     named, _ = naming.wanted(identifier)
-    if None not in (named, body.version) and named != body.version:  # it cannot be taken back
-        raise InvalidRequest(
-            what=f"version {body.version}", reason=f"the name says version {named}", rule=None
-        )
+    if named and body.version and named != body.version:  # it cannot be taken back
+        raise VersionContradicted(version=body.version, named=named)
     return Withdraw(
         by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
     )
@@ -245,9 +245,7 @@ def _read(body: bytes, shape: type[_T]) -> _T:
     try:
         return msgspec.json.decode(body or b"{}", type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InvalidRequest(
-            what="the body", reason=in_words(error), rule="docs/reference/http.md"
-        ) from error
+        raise MalformedBody(fault=in_words(error), manual="docs/reference/http.md") from error
 
 
 def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
@@ -257,6 +255,4 @@ def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
 def _check_version(version: int | None) -> None:
     """Raises InvalidRequest for a version that none can have: 0 does not mean "none named"."""
     if version is not None and version < 1:
-        raise InvalidRequest(
-            what=f"version {version}", reason="versions count from 1", rule="pdi-version"
-        )
+        raise VersionBelowOne(version=version)

@@ -24,7 +24,6 @@ from werkzeug.http import parse_etags
 from perdure import formats
 from perdure.errors import (
     Incomplete,
-    InvalidRequest,
     MalformedIdentifier,
     NoSuchVersion,
     NotAcceptable,
@@ -32,8 +31,9 @@ from perdure.errors import (
     PreconditionFailed,
     TooLarge,
     UnknownAuthority,
-    quote,
 )
+from perdure.errors.contents import OneLanguageNeeded
+from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
 from perdure.ids import Identifier, parse, urn1993
@@ -219,11 +219,7 @@ def once(request: Request) -> str | None:
     if len(field) > 1 and field[0] == field[-1] == '"':
         field = field[1:-1]
     if not _KEY.fullmatch(field):
-        raise InvalidRequest(
-            what=f"idempotency key {quote(field)}",
-            reason="1 to 255 printable ASCII characters are needed",
-            rule=None,
-        )
+        raise MalformedKey(key=field)
     return field
 
 
@@ -373,11 +369,7 @@ def _length(request: Request, settings: Settings) -> int | None:
     for name in (b"content-encoding", b"content-range"):
         value = request.text(name)
         if value and value.lower() != "identity":
-            raise InvalidRequest(
-                what=f"{name.decode()} {quote(value)}",
-                reason="bytes are kept exactly as they are sent, and as a whole",
-                rule="ruling bytes-verbatim",
-            )
+            raise BytesEncoded(field=name.decode(), text=value)
     length = announced_length(request)
     if length is not None and length > settings.largest_upload:
         raise TooLarge(what="the upload", limit=settings.largest_upload)
@@ -390,11 +382,7 @@ def promised_digests(request: Request) -> list[tuple[str, bytes]]:
     if announced_length(request) is None:  # chunked: nothing else has trailers
         for name in request.text(b"trailer").lower().split(","):
             if name.strip() in ("content-digest", "repr-digest"):
-                raise InvalidRequest(
-                    what=f"trailer {name.strip()}",
-                    reason="trailers are not read: send it in the header",
-                    rule="RFC 9110 section 6.5.1",
-                )
+                raise TrailerNotRead(trailer=name.strip())
     return digests.promised(request)
 
 
@@ -409,9 +397,7 @@ def declared_language(field: str) -> str | None:
     if not field:
         return None
     if not _LANGUAGE.fullmatch(field):
-        raise InvalidRequest(
-            what=f"content-language {quote(field)}", reason="one language tag is needed", rule=None
-        )
+        raise OneLanguageNeeded(tag=field)
     return field
 
 
