@@ -35,10 +35,6 @@ class InvalidRequest(PerdureError, ValueError):
     else:
         rule = None
 
-        def __new__(cls, **_: object) -> InvalidRequest:
-            """Until every reason has its class, a sentence makes an error of the class below."""
-            return super().__new__(RefusedThere if cls is InvalidRequest else cls)
-
     def problem(self) -> str:
         return f"{self.what} refused: {self.reason}"
 

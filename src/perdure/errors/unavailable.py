@@ -35,10 +35,6 @@ class Unavailable(PerdureError):
     else:
         mend = None
 
-        def __new__(cls, **_: object) -> Unavailable:
-            """Until every reason has its class, a sentence makes an error of the class below."""
-            return super().__new__(UnavailableThere if cls is Unavailable else cls)
-
     def problem(self) -> str:
         return f"{self.what} is not available now: {self.reason}"
 
