@@ -85,33 +85,44 @@ SCHEME = Scheme(
 """
 
 
-def run_with_another_package(directory: Path, name: str, prefix: str, code: str) -> str:
-    """What `code` prints where another package brings a scheme along."""
-    (directory / "other_package.py").write_text(OTHER_PACKAGE.format(name=name, prefix=prefix))
+def run_with_another_package(directory: Path, module: str, code: str) -> tuple[str, str]:
+    """What `code` prints on stdout and stderr if another package brings a scheme along."""
+    (directory / "other_package.py").write_text(module)
     metadata = directory / "other_package-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[perdure.schemes]\nother = other_package:SCHEME\n")
     code = f"import sys; sys.path.insert(0, {str(directory)!r}); {code}"
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    ).stdout
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr
 
 
 def test_another_package_brings_a_scheme_along(tmp_path: Path) -> None:
     code = "from perdure.ids import parse; print(parse('urn:other:x'), parse('pdi://a.us/'))"
-    printed = run_with_another_package(tmp_path, "other", "urn:other:", code)
-    assert printed == "urn:other:x pdi://a.us/\n"
+    module = OTHER_PACKAGE.format(name="other", prefix="urn:other:")
+    printed = run_with_another_package(tmp_path, module, code)
+    assert printed == ("urn:other:x pdi://a.us/\n", "")
 
 
-@pytest.mark.parametrize(("name", "prefix"), [("other", "pdi:"), ("pdi", "other:")])
-def test_a_tie_names_both_packages(tmp_path: Path, name: str, prefix: str) -> None:
-    code = (
-        "from perdure import errors, ids\n"
-        "try: ids.parse('urn:a')\n"
-        "except errors.BadSettings as error: print(error)"
-    )
-    code = code.replace("\n", "\\n")
-    printed = run_with_another_package(tmp_path, name, prefix, f'exec("{code}")')
-    assert "of perdure" in printed
-    assert "of other-package" in printed
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (OTHER_PACKAGE.format(name="other", prefix="pdi:"), "'pdi:' is claimed by perdure.ids.pdi"),
+        (OTHER_PACKAGE.format(name="pdi", prefix="other:"), "'pdi' is claimed by perdure.ids.pdi"),
+        (OTHER_PACKAGE.format(name="other", prefix=""), "'' is not a prefix"),
+        (OTHER_PACKAGE.format(name="other", prefix="p"), "'p' is not a prefix"),
+        ("raise RuntimeError('no licence')", "RuntimeError: no licence"),
+        ("import sys; sys.exit('no licence')", "SystemExit: no licence"),
+        ("import other_library", "ModuleNotFoundError: No module named 'other_library'"),
+        ("SCHEME = 'other:'", "TypeError: it is of type str, not Scheme"),
+        ("", "AttributeError: module 'other_package' has no attribute 'SCHEME'"),
+    ],
+)
+def test_a_broken_scheme_is_left_out_and_logged(tmp_path: Path, module: str, reason: str) -> None:
+    code = "from perdure.ids import parse; print(parse('pdi://a.us/'))"
+    printed, logged = run_with_another_package(tmp_path, module, code)
+    assert printed == "pdi://a.us/\n"
+    assert "perdure.schemes" in logged
+    assert "of other-package" in logged
+    assert reason in logged
+    assert len(logged.splitlines()) == 1

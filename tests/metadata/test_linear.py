@@ -54,7 +54,7 @@ def test_no_text_makes_a_citation_slow(piece: str) -> None:
     what = Described(identifier=parse("hdl:1/2"), about=about, url="https://a.example/hdl:1/2")
     for style in ("apa", "mla", "iso690", "iso690-numeric"):
         assert "hdl:1/2" in cite(what, style, "fr" if style == "iso690" else "en")
-    for name in metadata.FORMATS:
+    for name in metadata.load_formats():
         assert metadata.write(what, name)
 
 
@@ -90,7 +90,7 @@ def test_many_authors_are_cited() -> None:
     )
 )  # fmt: skip
 def test_any_bytes_are_a_description_or_an_error_of_ours(data: bytes) -> None:
-    for form in metadata.FORMATS.values():
+    for form in metadata.load_formats().values():
         if form.read is not None:
             with suppress(PerdureError):
                 form.read(data)

@@ -17,8 +17,6 @@ from perdure import testing
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import parse as parse_identifier
 from perdure.parts import (
-    FORMS,
-    SYNTAXES,
     Between,
     ElementById,
     Extension,
@@ -26,6 +24,7 @@ from perdure.parts import (
     Information,
     Media,
     Octets,
+    PluginSelector,
     Rendering,
     Selector,
     TextRange,
@@ -44,6 +43,7 @@ from perdure.parts import (
     xpointer,
 )
 from perdure.parts.grammar import LONGEST
+from perdure.parts.installed import load_forms, load_syntaxes
 from perdure.parts.selectors import Time
 from perdure.testing import parts as shipped
 
@@ -71,6 +71,7 @@ MEDIA_TYPES = {
     "ids": "text/html",
     "directive": "text/html",
 }
+KINDS = sorted({kind for syntax in load_syntaxes() for kind in syntax.media_types})
 OPENINGS = (
     *(
         "char=",
@@ -148,7 +149,7 @@ def test_reading_raises_nothing_but_two_errors(name: str, text: str) -> None:
     assert str(read).isprintable()
 
 
-@pytest.mark.parametrize("media_type", SYNTAXES)
+@pytest.mark.parametrize("media_type", KINDS)
 @given(texts())
 def test_parsing_raises_nothing_but_two_errors(media_type: str, text: str) -> None:
     read = outcome(lambda text: parse(text, media_type), text)
@@ -170,13 +171,13 @@ def test_the_canonical_text_is_the_part(syntax: str, data: st.DataObject) -> Non
 
 
 def test_every_kind_has_a_form() -> None:
-    put_together = {Between, Extension, First, Information, Rendering, Within}
-    assert {*FORMS, *pdi.SCHEMES, *put_together} == set(get_args(Selector))
+    put_together = {Between, Extension, First, Information, PluginSelector, Rendering, Within}
+    assert {*load_forms(), *pdi.SCHEMES, *put_together} == set(get_args(Selector))
 
 
 @given(shipped.selectors())
 def test_forms_are_how_parts_are_written(selector: Selector) -> None:
-    forms = FORMS.get(type(selector), ())
+    forms = load_forms().get(type(selector), ())
     assume(forms and forms != ("ID",))
     if isinstance(selector, XPath):
         selector = XPath(selector.expression)
@@ -224,7 +225,9 @@ def test_selectors_of_annotations_are_fragments_too(selector: Selector) -> None:
         assert parse(text, "text/html") == selector
         assert selector.conforms_to == "https://www.w3.org/TR/selectors-states/"
     else:
-        assert annotation.SYNTAXES[selector.conforms_to](text) == selector
+        reader = annotation.find_reader(selector.conforms_to)
+        assert reader is not None
+        assert reader(text) == selector
 
 
 @given(shipped.annotation(), shipped.annotation(), shipped.annotation())

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.extractors.cutting import content, cut, source
 
-from perdure.errors import BadSettings, PartNotSupported, PartOutOfRange
+from perdure.errors import PartNotSupported, PartOutOfRange
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import ByteRange, Selector, parse
 from perdure.reading.extraction import GROUP, Extraction, registered
@@ -217,16 +217,21 @@ class _Bare(_Cutter):
         )
 
 
-CUTTER, CHOOSY, BARE = _Cutter(), _Choosy(), _Bare()
+CUTTER, CUTTER2, CHOOSY, BARE = _Cutter(), _Cutter(), _Choosy(), _Bare()
 
 
 def _points(*names: str) -> list[EntryPoint]:
     return [EntryPoint(name, f"{__name__}:{name}", GROUP) for name in names]
 
 
-def test_two_of_the_same_rank_are_a_mistake() -> None:
-    with pytest.raises(BadSettings, match="both cut ByteRange"):
-        registered([*_points("CUTTER"), EntryPoint("again", f"{__name__}:_Cutter", GROUP)])
+def test_of_two_with_the_same_rank_the_second_is_left_out(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    again = EntryPoint("again", f"{__name__}:CUTTER2", GROUP)
+    used = [one.place for one in registered([*_points("CUTTER"), again])]
+    assert used == [f"{__name__}:CUTTER"]
+    assert "ByteRange out of text/plain always is claimed by" in caplog.text
+    assert "CUTTER2 of no package: this plug-in is not used" in caplog.text
 
 
 @pytest.mark.parametrize("names", [("CUTTER", "CHOOSY"), ("CHOOSY", "CUTTER")])

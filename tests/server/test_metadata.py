@@ -260,7 +260,7 @@ def put(
 
 @pytest.mark.parametrize("name", ["datacite", "dc", "jsonld", "csl", "json"])
 def test_metadata_are_put_and_come_back(site: Deployment, blank: str, name: str) -> None:
-    kind = metadata.FORMATS[name].media_types[0]
+    kind = metadata.load_formats()[name].media_types[0]
     what = Described(identifier=parse(blank), about=FULL, url=f"{site.base}/{blank}")
     record = metadata.write(what, name)
     answer = put(site, blank, record, kind, token=site.token(f"describes {name}"))

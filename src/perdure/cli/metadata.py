@@ -229,7 +229,7 @@ def formats_() -> None:
     """List the formats with their media types."""
     from perdure import metadata as formats
 
-    for one in formats.FORMATS.values():
+    for one in formats.load_formats().values():
         ways = "read, write" if one.read else "write"
         here().answer(
             {

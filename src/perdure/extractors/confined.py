@@ -45,8 +45,10 @@ from perdure.extractors.messages import (
     encode,
     error_of,
     read_reply,
+    read_selector,
     receive,
     send,
+    write_selector,
 )
 from perdure.extractors.port import Body, Extent, Part, Source, Stream
 from perdure.parts import Selector
@@ -92,15 +94,20 @@ class Confined:
         most = self.budget.seconds
         budget = Budget(min(most if seconds is None else seconds, most), self.budget.memory)
         worker = self._worker(extractor)
+        asked = write_selector(selector)
         with self._held(worker):
-            cut = worker.ask(Job(extractor, source, selector, indexes, budget, outline))
+            cut = worker.ask(Job(extractor, source, asked, indexes, budget, outline))
             if not isinstance(cut, Cut):
                 raise worker.broken_down(source)
+            try:
+                found = read_selector(cut.selector)
+            except ValueError:  # no part in its own syntax, MalformedPart being one
+                raise worker.broken_down(source) from None
         if cut.pieces is not None:
             self._back(worker)
         body: Body | None = Stream(iter(()), cut.length) if cut.outline else cut.pieces
         return Part(
-            selector=cut.selector,
+            selector=found,
             media_type=cut.media_type,
             charset=cut.charset,
             body=Stream(_Chunks(worker, source, self._back), cut.length) if body is None else body,

@@ -23,7 +23,8 @@ import msgspec
 from perdure.errors import PerdureError
 from perdure.errors.tree import pack, unpack
 from perdure.extractors.port import CHUNK, Decoded, Extent, Part, Pieces, Source, Span, Stream
-from perdure.parts import Selector
+from perdure.parts import PluginSelector, Selector
+from perdure.parts.annotation import find_reader
 
 JOB, REPLY, CHUNKS, END = range(4)
 _HEAD = struct.Struct(">IB")
@@ -40,13 +41,20 @@ class Budget(msgspec.Struct, frozen=True):
     """Bytes of private memory of the process."""
 
 
+class WrittenSelector(msgspec.Struct, frozen=True, tag=True):
+    """A selector of a plug-in: the two processes share its syntax, and not its type."""
+
+    specification: str
+    text: str
+
+
 class Job(msgspec.Struct, frozen=True):
     """What a worker is asked to do."""
 
     extractor: str
     """`module:attribute` of its entry point."""
     source: Source
-    selector: Selector | None
+    selector: Selector | WrittenSelector | None
     """None: say what can be addressed."""
     indexes: Path | None
     budget: Budget
@@ -59,7 +67,7 @@ class Job(msgspec.Struct, frozen=True):
 class Cut(msgspec.Struct, frozen=True, tag=True):
     """A part; where it has no pieces its chunks follow."""
 
-    selector: Selector
+    selector: Selector | WrittenSelector
     media_type: str
     charset: str | None
     pieces: Pieces | None
@@ -92,7 +100,7 @@ def reply_of(part: Part, *, outline: bool = False) -> Cut:
     streams = isinstance(part.body, Stream)
     pieces = None if isinstance(part.body, Stream) else part.body
     return Cut(
-        selector=part.selector,
+        selector=write_selector(part.selector),
         media_type=part.media_type,
         charset=part.charset,
         pieces=() if outline else pieces,
@@ -102,6 +110,23 @@ def reply_of(part: Part, *, outline: bool = False) -> Cut:
         facts=part.facts,
         outline=outline,
     )
+
+
+def write_selector(selector: Selector) -> Selector | WrittenSelector:
+    """A selector as it stands in a message."""
+    if isinstance(selector, PluginSelector):
+        return WrittenSelector(selector.conforms_to, str(selector))
+    return selector
+
+
+def read_selector(given: Selector | WrittenSelector) -> Selector:
+    """The selector that stands in a message. Raises ValueError if no installed syntax reads it."""
+    if not isinstance(given, WrittenSelector):
+        return given
+    read = find_reader(given.specification)
+    if read is None:
+        raise ValueError(f"no syntax is installed for {given.specification!r}")
+    return read(given.text)
 
 
 def failure_of(error: PerdureError) -> Failed:

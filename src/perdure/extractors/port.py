@@ -267,6 +267,7 @@ class Indexes(Protocol):
         """
 
 
+@runtime_checkable
 class Extractor(Protocol):
     """Cuts parts out of resources of some media types. It has no state of its own."""
 

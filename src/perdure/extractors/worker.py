@@ -28,6 +28,7 @@ from perdure.extractors.messages import (
     encode,
     failure_of,
     read_job,
+    read_selector,
     receive,
     reply_of,
     send,
@@ -70,16 +71,17 @@ def _do(job: Job, wire: socket.socket) -> None:
             extractor.prepare(job.source, indexes)
             send(wire, REPLY, encode(Extents(())))
             return
-        if job.selector is None:
+        selector = None if job.selector is None else read_selector(job.selector)
+        if selector is None:
             extents = Extents(extractor.extents(job.source, indexes))
             send(wire, REPLY, encode(extents))
             return
         if job.outline and isinstance(extractor, Outlining):
-            known = extractor.outline(job.source, job.selector)
+            known = extractor.outline(job.source, selector)
             if known is not None:
                 send(wire, REPLY, encode(reply_of(known, outline=True)))
                 return
-        part = extractor.extract(job.source, job.selector, indexes)
+        part = extractor.extract(job.source, selector, indexes)
         send(wire, REPLY, encode(reply_of(part)))
         if isinstance(part.body, Stream):
             for chunk in blocks(part.body.chunks):

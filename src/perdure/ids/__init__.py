@@ -19,13 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from perdure.errors import BadSettings, UnknownScheme
+from perdure.errors import UnknownScheme
 from perdure.ids.grammar import LONGEST, check_limits
+from perdure.plugins import load_plugins
 
 __all__ = ["LONGEST", "Identifier", "Scheme", "equivalent", "parse", "schemes"]
 
@@ -80,23 +80,26 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...]
 
 
+_PREFIX = re.compile("[a-z][a-z0-9+.-]*:[!-~]*")
+
+
 @cache
 def schemes() -> dict[str, Scheme]:
     """All installed schemes by name.
 
-    Raises BadSettings where two of them claim one name or one prefix.
+    A scheme of another package that cannot be loaded, or that claims a name or a prefix of another
+    scheme, is logged and left out.
     """
-    found: dict[str, Scheme] = {}
-    owners: dict[str, str] = {}
-    for point in entry_points(group="perdure.schemes"):
-        scheme: Scheme = point.load()
-        owner = f"{point.value} of {point.dist.name if point.dist else 'no package'}"
-        for claim in (scheme.name, *scheme.prefixes):
-            if owners.setdefault(claim, owner) != owner:
-                reason = f"claimed by {owners[claim]} and by {owner}"
-                raise BadSettings(setting="perdure.schemes", value=claim, reason=reason)
-        found[scheme.name] = scheme
-    return found
+    found = load_plugins("perdure.schemes", Scheme, _list_claims)
+    return {plugin.value.name: plugin.value for plugin in found}
+
+
+def _list_claims(scheme: Scheme) -> tuple[str, ...]:
+    """The name and the prefixes of a scheme. Raises ValueError for a prefix that cannot be one."""
+    for prefix in scheme.prefixes:
+        if prefix.lower() != prefix or not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"{prefix!r} is not a prefix of lower-case ASCII with a colon in it")
+    return scheme.name, *scheme.prefixes
 
 
 def parse(text: str) -> Identifier:

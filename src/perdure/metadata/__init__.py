@@ -2,7 +2,7 @@
 
 How it works: `described` puts together what can be said of a resource; `write` says it in a
 format, `read` takes what a record in a format says, `perdure.metadata.citing` cites it. A format is
-one file with a `Format` in it, listed here.
+one file with a `Format` in it, which is an entry point in the group `perdure.metadata`.
 
     write(described(identifier, record, url), "datacite")
 
@@ -12,74 +12,77 @@ gives has passed `perdure.model.about.checked`. Libraries are imported when a fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
+
 import msgspec
 
 from perdure.errors.describing import FormatNotRead, UnknownMetadataFormat
 from perdure.ids import Identifier
-from perdure.metadata import bibtex, csl, datacite, dublin_core, jsonld, native, ris, turtle
+from perdure.metadata import cmdi
 from perdure.metadata.port import LARGEST, Described, Format, wrong
 from perdure.model.about import About, Text, of_pairs
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
+from perdure.plugins import load_plugins
 from perdure.policy import naming
 
-__all__ = ["FORMATS", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
-           "find", "guess", "read", "with_part", "write"]  # fmt: skip
+__all__ = ["GROUP", "LARGEST", "Described", "Format", "adopted", "by_media_type", "described",
+           "find", "guess", "load_formats", "read", "with_part", "write"]  # fmt: skip
 
-FORMATS: dict[str, Format] = {
-    one.name: one
-    for one in (
-        datacite.FORMAT,
-        dublin_core.FORMAT,
-        jsonld.FORMAT,
-        turtle.FORMAT,
-        csl.FORMAT,
-        bibtex.FORMAT,
-        ris.FORMAT,
-        native.FORMAT,
-    )
-}
-"""By name, as it stands in `?metadata=`."""
-_MARKS = (
-    (datacite.NAMESPACE.rpartition("-")[0].encode(), datacite.FORMAT.name),
-    (b"http://www.clarin.eu/cmd/", "cmdi"),
-    (dublin_core.NAMESPACE.encode(), dublin_core.FORMAT.name),
-    (dublin_core.ELEMENTS.encode(), dublin_core.FORMAT.name),
-    (dublin_core.TERMS.encode(), dublin_core.FORMAT.name),
-)
-"""Namespaces by which XML is told."""
+GROUP = "perdure.metadata"
 _DERIVED = "Derived: read out of the document itself ({}), said by nobody."
-_NAMES = {"dublincore": "dc", "oai_dc": "dc", "schemaorg": "jsonld", "schema.org": "jsonld",
-          "rdf": "turtle", "ttl": "turtle", "csl-json": "csl", "csljson": "csl",
-          "bib": "bibtex"}  # fmt: skip
+
+
+@cache
+def load_formats() -> dict[str, Format]:
+    """All installed formats by their names in `?metadata=`, in the order in which lists show them.
+
+    A format of another package that cannot be loaded, or that claims a name or a media type of
+    another format, is logged and left out.
+    """
+    found = [plugin.value for plugin in load_plugins(GROUP, Format, _list_claims)]
+    found.sort(key=lambda format: (format.place, format.name))
+    return {format.name: format for format in found}
+
+
+def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
+    names = (format.name, *format.aliases)
+    if not all(name and name == name.lower() for name in names) or not format.media_types:
+        raise ValueError(f"{format.name!r} needs lower-case names and a media type")
+    if cmdi.NAME in names:
+        raise ValueError(f"{cmdi.NAME!r} is the name of records that are attached")
+    yield from (("name", name) for name in names)
+    yield from (("media type", media_type) for media_type in format.media_types)
 
 
 def find(name: str) -> Format:
     """The format of this name. Raises InvalidRequest."""
     lowered = name.lower()
-    found = FORMATS.get(_NAMES.get(lowered, lowered))
+    found = load_formats().get(lowered) or next(
+        (one for one in load_formats().values() if lowered in one.aliases), None
+    )
     if found is None:
-        raise UnknownMetadataFormat(text=name, known=tuple(FORMATS))
+        raise UnknownMetadataFormat(text=name, known=tuple(load_formats()))
     return found
 
 
 def by_media_type(media_type: str) -> Format | None:
     """The format that a media type says; None for one that says none of ours."""
     essence = media_type.partition(";")[0].strip().lower()
-    return next((one for one in FORMATS.values() if essence in one.media_types), None)
+    return next((one for one in load_formats().values() if essence in one.media_types), None)
 
 
 def guess(data: bytes) -> str:
     """The format that a record looks like, `cmdi` among them. Raises InvalidMetadata."""
-    head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if head[:1] in (b"{", b"["):
-        if b'"@context"' in data or b'"@type"' in data:
-            return jsonld.FORMAT.name
-        return csl.FORMAT.name if b'"type"' in data else native.FORMAT.name
-    for mark, name in _MARKS:
-        if mark in head:
-            return name
-    raise wrong("metadata", f"the format cannot be told: say which of {', '.join(FORMATS)}")
+    signatures = {one.name: one.signature for one in load_formats().values() if one.signature}
+    signatures[cmdi.NAME] = cmdi.SIGNATURE
+    matching = (name for name, signature in signatures.items() if signature.matches(data))
+    found = min(matching, key=lambda name: signatures[name].generality, default=None)
+    if found is None:
+        known = ", ".join(load_formats())
+        raise wrong("metadata", f"the format cannot be told: say which of {known}")
+    return found
 
 
 def write(what: Described, format: str) -> bytes:
@@ -95,7 +98,7 @@ def read(data: bytes, format: str) -> About:
     """
     found = find(format)
     if found.read is None:
-        readable = tuple(one.name for one in FORMATS.values() if one.read is not None)
+        readable = tuple(one.name for one in load_formats().values() if one.read is not None)
         raise FormatNotRead(format=format, read=readable)
     return found.read(data)
 

@@ -129,4 +129,7 @@ FORMAT = Format(
     title="BibTeX",
     media_types=("application/x-bibtex", "text/x-bibtex"),
     write=write,
+    aliases=("bib",),
+    is_text=True,
+    place=60,
 )

@@ -10,13 +10,14 @@ What must stay true: the bytes that come out are the bytes that went in.
 from __future__ import annotations
 
 from perdure.metadata import xml_text
-from perdure.metadata.port import wrong
+from perdure.metadata.port import Signature, wrong
 from perdure.metadata.xml_text import content, local
 from perdure.model.about import Attachment, is_safe
 
 NAME = "cmdi"
 MEDIA_TYPES = ("application/x-cmdi+xml", "application/vnd.clarin.cmdi+xml")
 _NAMESPACES = ("http://www.clarin.eu/cmd/1", "http://www.clarin.eu/cmd/")
+SIGNATURE = Signature(opening=(b"<",), marks=(b"http://www.clarin.eu/cmd/",))
 _PARTS = ("Header", "Resources", "Components")
 
 

@@ -19,7 +19,7 @@ import msgspec
 from perdure.errors import TooLarge
 from perdure.ids.handle import Handle
 from perdure.ids.pwid import Pwid
-from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media, from_word, row
 from perdure.model.about import (
     About,
@@ -327,4 +327,7 @@ FORMAT = Format(
     write=write,
     read=read,
     schema="https://resource.citationstyles.org/schema/v1.0/input/json/csl-data.json",
+    aliases=("csl-json", "csljson"),
+    signature=Signature(opening=(b"{", b"["), marks=(b'"type"',), reach=LARGEST + 1, generality=1),
+    place=50,
 )

@@ -16,7 +16,7 @@ from typing import Any
 
 from perdure.ids.handle import Handle
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, wrong
+from perdure.metadata.port import Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media
 from perdure.metadata.xml_text import any_uri, around, content, element, local
 from perdure.model.about import (
@@ -543,4 +543,6 @@ FORMAT = Format(
     write=write,
     read=read,
     schema=SCHEMA,
+    signature=Signature(opening=(b"<",), marks=(NAMESPACE.rpartition("-")[0].encode(),)),
+    place=10,
 )

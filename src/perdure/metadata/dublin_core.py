@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perdure.metadata import xml_text
-from perdure.metadata.port import Described, Format, wrong
+from perdure.metadata.port import Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media, from_word, row
 from perdure.metadata.xml_text import content, element, local
 from perdure.model.about import (
@@ -207,4 +207,11 @@ FORMAT = Format(
     write=write,
     read=read,
     schema=SCHEMA,
+    aliases=("dublincore", "oai_dc"),
+    signature=Signature(
+        opening=(b"<",),
+        marks=(NAMESPACE.encode(), ELEMENTS.encode(), TERMS.encode()),
+        generality=1,
+    ),
+    place=20,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media, from_word, row
 from perdure.model.about import (
     About,
@@ -404,4 +404,7 @@ FORMAT = Format(
     write=write,
     read=read,
     schema=CONTEXT,
+    aliases=("schemaorg", "schema.org"),
+    signature=Signature(opening=(b"{", b"["), marks=(b'"@context"', b'"@type"'), reach=LARGEST + 1),
+    place=30,
 )

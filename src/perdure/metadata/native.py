@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.metadata.port import LARGEST, Described, Format, wrong
+from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
 from perdure.model.about import About, checked
 
 _NAME = "json"
@@ -36,4 +36,6 @@ FORMAT = Format(
     media_types=("application/vnd.perdure.about+json",),
     write=write,
     read=read,
+    signature=Signature(opening=(b"{", b"["), generality=2),
+    place=80,
 )

@@ -68,4 +68,6 @@ FORMAT = Format(
     title="RIS",
     media_types=("application/x-research-info-systems",),
     write=write,
+    is_text=True,
+    place=70,
 )

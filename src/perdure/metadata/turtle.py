@@ -190,4 +190,8 @@ FORMAT = Format(
     media_types=("text/turtle",),
     write=write,
     schema=_TERMS,
+    aliases=("rdf", "ttl"),
+    is_text=True,
+    is_slow=True,
+    place=40,
 )

@@ -1,10 +1,11 @@
 """Parts of resources: every syntax that points into a document, read into one union of selectors.
 
-How it works: one module for each syntax, each with a function `read(text) -> Selector`; the
-selectors are in `perdure.parts.selectors`. What a part text means follows the identifier (ruling:
-part-meaning): in a PDI it has the PDI's rules (`perdure.parts.pdi`), on every other identifier
-those of the fragments of its media type. Which these are, and in which order they are asked, is the
-table `SYNTAXES`. A syntax is told by its mark, never by trying.
+How it works: one module for each syntax, each with a `Syntax` (`perdure.parts.port`), which is an
+entry point in the group `perdure.parts`; the selectors are in `perdure.parts.selectors`. What a
+part text means follows the identifier (ruling: part-meaning): in a PDI it has the PDI's rules
+(`perdure.parts.pdi`), on every other identifier those of the fragments of its media type.
+`syntaxes` gives these in the order in which their marks are looked for. A syntax is told by its
+mark, never by trying.
 
 >>> parse("line=10,20", "text/plain")
 TextRange(unit='line', start=10, end=20, checks=())
@@ -23,28 +24,18 @@ the text.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import Identifier
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn import Urn
-from perdure.parts import (
-    annotation,
-    directive,
-    media,
-    member,
-    mpeg21,
-    page,
-    pdi,
-    plaintext,
-    table,
-    xpointer,
-)
+from perdure.parts import annotation, pdi
 from perdure.parts.grammar import check, decoded
+from perdure.parts.installed import find_scheme, load_syntaxes, syntaxes
+from perdure.parts.member import COLLECTION
+from perdure.parts.port import Syntax
 from perdure.parts.selectors import (
     Between,
     ByteRange,
@@ -66,6 +57,7 @@ from perdure.parts.selectors import (
     NameRange,
     Octets,
     Page,
+    PluginSelector,
     Rect,
     Rendering,
     Selected,
@@ -81,8 +73,7 @@ from perdure.parts.selectors import (
 )
 
 __all__ = [
-    "FORMS",
-    "SYNTAXES",
+    "COLLECTION",
     "Between",
     "ByteRange",
     "Cells",
@@ -103,6 +94,7 @@ __all__ = [
     "NameRange",
     "Octets",
     "Page",
+    "PluginSelector",
     "Rect",
     "Rendering",
     "Selected",
@@ -118,119 +110,8 @@ __all__ = [
     "XPath",
     "parse",
     "select",
+    "syntaxes",
 ]
-
-
-class Syntax(NamedTuple):
-    """A way to write parts."""
-
-    name: str
-    """As messages name it."""
-    mark: re.Pattern[str]
-    """What is found in the texts that are written so, and in no others."""
-    read: Callable[[str], Selector]
-
-
-_ANY_CASE = re.ASCII | re.IGNORECASE
-_SCHEME = re.compile(r"^(?!offset\()[\w.:-]++\(")  # of the XPointer Framework, known or not
-
-_PLAIN_TEXT = Syntax(
-    "char= and line= (RFC 5147)", re.compile("^(?:char|line)=", _ANY_CASE), plaintext.read
-)
-_TABLE = Syntax(
-    "row=, col= and cell= (RFC 7111)", re.compile("^(?:row|col|cell)=", _ANY_CASE), table.read
-)
-_PAGE = Syntax(
-    "page=, nameddest= and ef= (RFC 8118)",
-    re.compile(f"(?:^|[&#])(?:{'|'.join(page.PARAMETERS)})="),
-    page.read,
-)
-_MEDIA = Syntax(
-    "t=, xywh=, track= and id= (Media Fragments URI 1.0)",
-    re.compile("(?:^|&)(?:t|xywh|track|id)="),
-    media.read,
-)
-_MPEG_21 = Syntax("ffp() and mp() (ISO/IEC 21000-17)", _SCHEME, mpeg21.read)
-_TIME = Syntax("@time() (ISO 24619)", re.compile(r"^@?time\("), media.read_time_call)
-_OCTETS = Syntax("offset() (ISO/IEC 21000-17)", re.compile(r"^offset\('?[0-9]"), mpeg21.read)
-_POINTER = Syntax("element() and xpointer() (XPointer)", _SCHEME, xpointer.read)
-_KNOWN_POINTER = _POINTER._replace(  # any other text may be an ID of HTML
-    mark=re.compile(r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL)
-)
-_DIRECTIVE = Syntax(
-    ":~:text= (URL Fragment Text Directives)", re.compile(directive.DELIMITER), directive.read
-)
-_ANNOTATION = Syntax(
-    "selector() and JSON (Web Annotation)",
-    re.compile(r"^(?:selector\(|\s*\{)"),
-    annotation.read,
-)
-_MEMBER = Syntax("member= (collections)", re.compile("^member="), member.read)
-_ID = Syntax("IDs of HTML", re.compile(""), xpointer.read_id)
-_NCNAME = Syntax("IDs of XML", re.compile(r"^[^=(:]++\Z"), xpointer.read)
-_SGML_ID = Syntax("IDs of SGML", _NCNAME.mark, xpointer.read_id)
-_IDS = frozenset({_ID, _NCNAME, _SGML_ID})
-
-COLLECTION = "application/vnd.perdure.collection+json"
-
-_EVERYWHERE = (_OCTETS, _ANNOTATION)
-_HTML = (*_EVERYWHERE, _KNOWN_POINTER, _DIRECTIVE, _PLAIN_TEXT, _ID)
-_XML = (*_EVERYWHERE, _POINTER, _NCNAME, _DIRECTIVE, _PLAIN_TEXT)
-_SGML = (*_EVERYWHERE, _SGML_ID, _PLAIN_TEXT, _DIRECTIVE)
-_TIMED = (*_EVERYWHERE, _TIME, _MPEG_21, _MEDIA)
-
-SYNTAXES: dict[str, tuple[Syntax, ...]] = {
-    "text/csv": (*_EVERYWHERE, _TABLE, _PLAIN_TEXT, _DIRECTIVE),
-    "text/html": _HTML,
-    "application/xhtml+xml": _HTML,
-    "text/sgml": _SGML,
-    "application/sgml": _SGML,
-    "text/xml": _XML,
-    "application/xml": _XML,
-    "*/*+xml": _XML,
-    "application/pdf": (*_EVERYWHERE, _PAGE),
-    COLLECTION: (*_EVERYWHERE, _MEMBER),
-    "application/mp4": _TIMED,
-    "application/ogg": _TIMED,
-    "image/*": (*_EVERYWHERE, _MEDIA),
-    "audio/*": _TIMED,
-    "video/*": _TIMED,
-    "text/*": (*_EVERYWHERE, _PLAIN_TEXT, _DIRECTIVE),  # ruling: part-meaning
-    "*/*": _EVERYWHERE,
-}
-"""What parts of each media type may be written in; the first entry that fits a type has it."""
-
-FORMS: dict[type[Selected], tuple[str, ...]] = {
-    Cells: ("row=", "col=", "cell="),
-    ChildSequence: ("element()",),
-    Css: ("selector(type=CssSelector)",),
-    Destination: ("nameddest=",),
-    ElementById: ("ID",),
-    Embedded: ("ef=",),
-    Instant: ("mp(/~time())",),
-    Media: ("t=", "xywh=", "track=", "id="),
-    Member: ("member=",),
-    Octets: ("offset()",),
-    Page: ("page=",),
-    TextDirective: (":~:text=",),
-    TextPosition: ("selector(type=TextPositionSelector)",),
-    TextQuote: ("selector(type=TextQuoteSelector)",),
-    TextRange: ("char=", "line="),
-    Track: ("ffp()",),
-    XPath: ("xpointer()",),
-}
-"""What can be selected outside of PDIs, by how it is written; see `perdure.parts.pdi.SCHEMES`."""
-
-
-def syntaxes(media_type: str) -> tuple[Syntax, ...]:
-    """The syntaxes of a media type, in the order in which they are asked."""
-    essence = media_type.partition(";")[0].strip().lower()
-    top, _, minor = essence.partition("/")
-    suffix = minor.rpartition("+")[2] if "+" in minor else ""
-    for kind in (essence, f"*/*+{suffix}", f"{top}/*"):
-        if kind in SYNTAXES:
-            return SYNTAXES[kind]
-    return SYNTAXES["*/*"]
 
 
 def parse(text: str, media_type: str) -> Selector:
@@ -260,13 +141,12 @@ def _read(text: str, own: Sequence[Syntax]) -> Selector:
         for syntax in own:
             if not syntax.mark.search(seen):
                 continue
-            if syntax is _ANNOTATION:  # a fragment in it is one of this media type
-                others = [one for one in own if one is not _ANNOTATION]
+            if syntax is annotation.SYNTAX:  # a fragment in it is one of this media type
+                others = [one for one in own if one is not annotation.SYNTAX]
                 return annotation.read(text, partial(_read, own=others))
             return syntax.read(text)
     offered = tuple(syntax.name for syntax in own)
-    foreign = {syntax for row in SYNTAXES.values() for syntax in row} - _IDS
-    if any(syntax.mark.search(text) for syntax in foreign):
+    if any(one.mark.search(text) for one in load_syntaxes() if not one.is_id):
         raise PartNotSupported(selector=text, offered=offered)
     raise MalformedPart(text=text, at=0, expected="; ".join(offered), rule=_RULE)
 
@@ -284,9 +164,13 @@ def select(identifier: Identifier, media_type: str) -> Selector | None:
     """
     if isinstance(identifier, Pdi):
         fragment = identifier.fragment
-        if fragment and fragment.scheme == member.SCHEME and media_type == COLLECTION:
-            return member.read(fragment.text)
-        return pdi.select(fragment) if fragment else None
+        if fragment is None:
+            return None
+        selector = pdi.select(fragment)
+        syntax = find_scheme(fragment.scheme, media_type)
+        return (
+            syntax.read(fragment.text) if isinstance(selector, Extension) and syntax else selector
+        )
     if isinstance(identifier, Urn) and identifier.f_component:
         return parse(identifier.f_component, media_type)
     return None

@@ -29,27 +29,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perdure.errors import MalformedPart, PartNotSupported
-from perdure.parts import (
-    directive,
-    media,
-    mpeg21,
-    page,
-    pdi,
-    plaintext,
-    table,
-    xpointer,
-)
+from perdure.parts import pdi, xpointer
 from perdure.parts.grammar import DIGITS, MOST, Text, check, decode, decoded
+from perdure.parts.installed import load_specifications
+from perdure.parts.port import Syntax
 from perdure.parts.selectors import (
-    CSV,
-    HTML,
-    MEDIA,
-    MPEG_21,
-    PDF,
     PDI,
-    PLAIN_TEXT,
-    TEXT_DIRECTIVE,
-    XPOINTER,
     Between,
     Css,
     Octets,
@@ -63,22 +48,6 @@ from perdure.parts.selectors import (
 DEEPEST = 8
 _RULE = "Web Annotation Data Model section 4.2"
 _GREATEST = 10**DIGITS - 1
-
-SYNTAXES: dict[str, Callable[[str], Selector]] = {
-    PDI: pdi.read,
-    PLAIN_TEXT: plaintext.read,
-    CSV: table.read,
-    PDF: page.read,
-    "http://tools.ietf.org/rfc/rfc3778": page.read,  # in section 4.2.1; obsoleted by RFC 8118
-    HTML: xpointer.read_id,
-    "http://tools.ietf.org/rfc/rfc3023": xpointer.read,
-    "http://tools.ietf.org/rfc/rfc7303": xpointer.read,  # obsoletes it
-    XPOINTER: xpointer.read,
-    MEDIA: media.read,
-    MPEG_21: mpeg21.read,
-    TEXT_DIRECTIVE: directive.read,
-}
-"""What `conformsTo` may say, with the reader of such values."""
 
 
 class _Fault(Exception):
@@ -238,9 +207,10 @@ def _xml_text(given: Mapping[str, Any], place: _Place) -> Text:
 def _fragment(given: Mapping[str, Any], place: _Place) -> Selector:
     value = _string(given, "value", place)
     conforms = _syntax(_string(given, "conformsTo", place, ""))
-    reader = SYNTAXES.get(conforms) if conforms else place.fragment
+    reader = find_reader(conforms) if conforms else place.fragment
     if reader is None:
-        raise place.fault("conformsTo", f"one of {', '.join(SYNTAXES)}")
+        known = ", ".join((PDI, *load_specifications()))
+        raise place.fault("conformsTo", f"one of {known}")
     try:
         return reader(value)
     except MalformedPart as error:
@@ -257,9 +227,14 @@ def _syntax(conforms: str) -> str:
         return f"http://tools.ietf.org/rfc/{found[1]}"
     for scheme in ("http://", "https://"):
         same = scheme + conforms.partition("://")[2].rstrip("/") + "/"
-        if same in SYNTAXES:
+        if find_reader(same) is not None:
             return same
     return conforms
+
+
+def find_reader(specification: str) -> Callable[[str], Selector] | None:
+    """What reads the values of a FragmentSelector that conforms to this, or None."""
+    return pdi.read if specification == PDI else load_specifications().get(specification)
 
 
 def _range(given: Mapping[str, Any], place: _Place) -> Selector:
@@ -372,3 +347,18 @@ def write(selector: Selector) -> dict[str, Any]:
 def _refined(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
     within = outer.get("refinedBy")
     return outer | {"refinedBy": _refined(within, inner) if within else inner}
+
+
+SYNTAX = Syntax(
+    name="selector() and JSON (Web Annotation)",
+    media_types=("*/*",),
+    mark=re.compile(r"^(?:selector\(|\s*\{)"),
+    read=read,
+    forms={
+        Css: ("selector(type=CssSelector)",),
+        TextPosition: ("selector(type=TextPositionSelector)",),
+        TextQuote: ("selector(type=TextQuoteSelector)",),
+    },
+    turn=5,
+)
+"""The syntax whose selectors hold others; see `perdure.parts.parse`."""

@@ -17,7 +17,8 @@ import re
 
 from perdure.errors import MalformedPart
 from perdure.parts.grammar import check, decoded
-from perdure.parts.selectors import TextDirective
+from perdure.parts.port import MARKUP, SGML, XML, Syntax
+from perdure.parts.selectors import TEXT_DIRECTIVE, TextDirective
 
 _RULE = "URL Fragment Text Directives section 3.1"
 DELIMITER = ":~:"
@@ -51,3 +52,18 @@ def read(text: str) -> TextDirective:
 def _term(written: str | None) -> str | None:
     """A term decoded: empty where there is none, None where its escapes are no UTF-8."""
     return decoded(written) if written else ""
+
+
+SYNTAX = Syntax(
+    name=":~:text= (URL Fragment Text Directives)",
+    media_types=("text/*", *SGML),  # ruling: part-meaning
+    except_types=(*MARKUP, *XML),
+    mark=re.compile(DELIMITER),
+    read=read,
+    forms={TextDirective: (":~:text=",)},
+    specifications=(TEXT_DIRECTIVE,),
+    turn=60,
+)
+IN_MARKUP = Syntax(
+    name=SYNTAX.name, media_types=(*MARKUP, *XML), mark=SYNTAX.mark, read=read, turn=40
+)

@@ -21,7 +21,8 @@ from fractions import Fraction
 
 from perdure.errors import MalformedPart
 from perdure.parts.grammar import MOST, check, decode, decoded
-from perdure.parts.selectors import Area, Media, Time
+from perdure.parts.port import XML, Syntax
+from perdure.parts.selectors import MEDIA, Area, Media, Time
 from perdure.parts.times import TIMECODES, npt, timecode
 
 _RULE = "Media Fragments URI 1.0 section 4.2"
@@ -148,3 +149,25 @@ def read_time_call(text: str) -> Media:
     if start >= end:
         raise whole.fault(found.start(4), "an end after the start", _CALL_RULE)
     return Media(Time(start, end))
+
+
+_TIMED = ("application/mp4", "application/ogg", "audio/*", "video/*")
+
+SYNTAX = Syntax(
+    name="t=, xywh=, track= and id= (Media Fragments URI 1.0)",
+    media_types=("image/*", *_TIMED),
+    except_types=XML,
+    mark=re.compile("(?:^|&)(?:t|xywh|track|id)="),
+    read=read,
+    forms={Media: ("t=", "xywh=", "track=", "id=")},
+    specifications=(MEDIA,),
+    turn=30,
+)
+TIME = Syntax(
+    name="@time() (ISO 24619)",
+    media_types=_TIMED,
+    except_types=XML,
+    mark=re.compile(r"^@?time\("),
+    read=read_time_call,
+    turn=10,
+)

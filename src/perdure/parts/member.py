@@ -16,8 +16,10 @@ import re
 
 from perdure.errors import MalformedPart
 from perdure.parts.grammar import DIGITS, decode
+from perdure.parts.port import Syntax
 from perdure.parts.selectors import Member
 
+COLLECTION = "application/vnd.perdure.collection+json"
 SCHEME = "member"
 _RULE = "docs/reference/collections.md"
 _MEMBER = re.compile(f"{SCHEME}=(.+)", re.DOTALL)
@@ -35,3 +37,14 @@ def read(text: str) -> Member:
         at = len(SCHEME) + 1
         raise MalformedPart(text=text, at=at, expected="a number from 1 or a name", rule=_RULE)
     return Member(int(found[1]))
+
+
+SYNTAX = Syntax(
+    name="member= (collections)",
+    media_types=(COLLECTION,),
+    mark=re.compile(f"^{SCHEME}="),
+    read=read,
+    forms={Member: ("member=",)},
+    schemes=(SCHEME,),
+    turn=30,
+)

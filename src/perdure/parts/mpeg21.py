@@ -25,7 +25,9 @@ from fractions import Fraction
 
 from perdure.errors import PartNotSupported
 from perdure.parts.grammar import DIGITS, Text, decode
+from perdure.parts.port import XML, Syntax
 from perdure.parts.selectors import (
+    MPEG_21,
     Area,
     First,
     Instant,
@@ -37,7 +39,7 @@ from perdure.parts.selectors import (
     Within,
 )
 from perdure.parts.times import TIMECODES, npt, timecode
-from perdure.parts.xpointer import Piece, pieces, refuse_no_characters
+from perdure.parts.xpointer import ANY_SCHEME, Piece, pieces, refuse_no_characters
 
 _RULE = "ISO/IEC 21000-17 section 6"
 _QUOTES = str.maketrans("‘’", "''")
@@ -179,3 +181,23 @@ def _area(whole: Text, piece: Piece, found: re.Match[str]) -> Area:
     if left >= right or top >= bottom:
         raise whole.fault(piece.at, "two corners with an area between", _RULE)
     return Area("pixel", left, top, right - left, bottom - top)
+
+
+SYNTAX = Syntax(
+    name="ffp() and mp() (ISO/IEC 21000-17)",
+    media_types=("application/mp4", "application/ogg", "audio/*", "video/*"),
+    except_types=XML,
+    mark=ANY_SCHEME,
+    read=read,
+    forms={Instant: ("mp(/~time())",), Track: ("ffp()",)},
+    specifications=(MPEG_21,),
+    turn=20,
+)
+OCTETS = Syntax(
+    name="offset() (ISO/IEC 21000-17)",
+    media_types=("*/*",),
+    mark=re.compile(r"^offset\('?[0-9]"),
+    read=read,
+    forms={Octets: ("offset()",)},
+    turn=0,
+)

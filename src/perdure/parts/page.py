@@ -19,7 +19,8 @@ from fractions import Fraction
 
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.parts.grammar import DIGITS, check, decoded
-from perdure.parts.selectors import Destination, Embedded, Page
+from perdure.parts.port import Syntax
+from perdure.parts.selectors import PDF, Destination, Embedded, Page
 
 _RULE = "RFC 8118 section 3"
 _PAIR = re.compile("[^&#]++")
@@ -106,3 +107,14 @@ def _name(text: str, at: int, value: str) -> str:
     if not value:
         raise MalformedPart(text=text, at=at, expected="a name, escaped as UTF-8", rule=_RULE)
     return value
+
+
+SYNTAX = Syntax(
+    name="page=, nameddest= and ef= (RFC 8118)",
+    media_types=("application/pdf",),
+    mark=re.compile(f"(?:^|[&#])(?:{'|'.join(PARAMETERS)})="),
+    read=read,
+    forms={Destination: ("nameddest=",), Embedded: ("ef=",), Page: ("page=",)},
+    specifications=(PDF, "http://tools.ietf.org/rfc/rfc3778"),  # obsoleted by RFC 8118
+    turn=30,
+)

@@ -20,7 +20,8 @@ from __future__ import annotations
 import re
 
 from perdure.parts.grammar import MOST, Text, decode, number
-from perdure.parts.selectors import Check, TextRange
+from perdure.parts.port import SGML, XML, Syntax
+from perdure.parts.selectors import PLAIN_TEXT, Check, TextRange
 
 # text-fragment   =  text-scheme 0*( ";" integrity-check )
 # text-scheme     =  ( char-scheme / line-scheme )
@@ -75,3 +76,14 @@ def _checks(whole: Text, at: int) -> tuple[Check, ...]:
         checks.append(Check(kind, value.lower(), charset.lower() if charset else None))
         at = found.end()
     return tuple(checks)
+
+
+SYNTAX = Syntax(
+    name="char= and line= (RFC 5147)",
+    media_types=("text/*", *XML, *SGML),
+    mark=re.compile("^(?:char|line)=", _ANY_CASE),
+    read=read,
+    forms={TextRange: ("char=", "line=")},
+    specifications=(PLAIN_TEXT,),
+    turn=50,
+)

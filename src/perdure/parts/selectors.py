@@ -1,10 +1,10 @@
-"""What a part can be: one frozen value for each way to point into a resource, in a closed union.
+"""What a part can be: one frozen value for each way to point into a resource, in one union.
 
 How it works: the modules beside this one read their syntax into these values, extractors match on
 them. A selector is named by what it selects, not by where its text came from: two syntaxes that
 mean the same give the same value. Where they differ in what counts as one position, or in what
 happens at the end of the resource, they give different values, and `reading` names the rules
-(ruling: part-meaning).
+(ruling: part-meaning). The union is closed but for `PluginSelector`, which plug-ins subclass.
 
 What must stay true: positions are not negative and are bounded by the grammars that made them;
 `str()` is the canonical text of the part in the syntax that `conforms_to` names, with no characters
@@ -551,6 +551,19 @@ class Information(Selected, frozen=True):
         return "info.json"
 
 
+# what plug-ins select
+# --------------------
+
+
+class PluginSelector(Selected, frozen=True):
+    """What the syntax of a plug-in selects: each plug-in defines subclasses with fields of its own.
+
+    A subclass sets `reading` and `conforms_to`, and its `str()` is a text that the syntax reads.
+    `conforms_to` is the first of the syntax's `specifications`: by it and by the text the selector
+    goes into Web Annotations and to the processes in which decoders run.
+    """
+
+
 # put together
 # ------------
 
@@ -641,6 +654,7 @@ Selector = (
     | TextDirective
     | Rendering
     | Information
+    | PluginSelector
     | Between
     | Within
     | First

@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 
 from perdure.parts.grammar import MOST, Text, decode, number
-from perdure.parts.selectors import Cells
+from perdure.parts.port import Syntax
+from perdure.parts.selectors import CSV, Cells
 
 # rowsel     = "row=" singlespec 0*( ";" singlespec )
 # colsel     = "col=" singlespec 0*( ";" singlespec )
@@ -74,3 +75,14 @@ def _position(whole: Text, at: int) -> tuple[int | None, int]:
     if not value:
         raise whole.fault(at, "a number from 1, or '*'", _COUNT_RULE)
     return value, found.end()
+
+
+SYNTAX = Syntax(
+    name="row=, col= and cell= (RFC 7111)",
+    media_types=("text/csv",),
+    mark=re.compile("^(?:row|col|cell)=", re.ASCII | re.IGNORECASE),
+    read=read,
+    forms={Cells: ("row=", "col=", "cell=")},
+    specifications=(CSV,),
+    turn=30,
+)

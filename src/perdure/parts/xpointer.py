@@ -34,7 +34,16 @@ from typing import NamedTuple
 
 from perdure.errors import PartNotSupported
 from perdure.parts.grammar import MOST, Text, decode, number
-from perdure.parts.selectors import ChildSequence, ElementById, First, Selector, XPath
+from perdure.parts.port import LAST, MARKUP, SGML, XML, Syntax
+from perdure.parts.selectors import (
+    HTML,
+    XPOINTER,
+    ChildSequence,
+    ElementById,
+    First,
+    Selector,
+    XPath,
+)
 
 # XML Names section 3, XML 1.0 section 2.3
 _START = (
@@ -50,6 +59,8 @@ _WHITE_SPACE = " \t\r\n"
 # SchemeName  ::= QName
 # SchemeData  ::= EscapedData*
 # EscapedData ::= NormalChar | '^(' | '^)' | '^^' | '(' SchemeData ')'
+ANY_SCHEME = re.compile(r"^(?!offset\()[\w.:-]++\(")
+"""Of the XPointer Framework, known or not."""
 _FRAMEWORK = "XPointer Framework section 3.1"
 _SPACE = re.compile(f"[{_WHITE_SPACE}]*+")
 _DELIMITER = re.compile("[()^]")
@@ -228,3 +239,56 @@ def check_xpath(whole: Text, at: int, expression: str) -> None:
     if sum(bool(found[1]) for found in _DESCENT.finditer(expression)) > _MOST_DESCENTS:
         expected = f"'//' and axes of descendants at most {_MOST_DESCENTS} times"
         raise whole.fault(at, expected, _XPATH_RULE)
+
+
+SYNTAX = Syntax(
+    name="element() and xpointer() (XPointer)",
+    media_types=XML,
+    except_types=MARKUP,
+    mark=ANY_SCHEME,
+    read=read,
+    forms={ChildSequence: ("element()",), XPath: ("xpointer()",)},
+    specifications=(
+        XPOINTER,
+        "http://tools.ietf.org/rfc/rfc3023",
+        "http://tools.ietf.org/rfc/rfc7303",  # obsoletes it
+    ),
+    turn=30,
+)
+IN_HTML = Syntax(
+    name=SYNTAX.name,
+    media_types=MARKUP,
+    mark=re.compile(  # any other text may be an ID of HTML
+        r"^(?:[\w.:-]++\(.*)?(?:xmlns|element|xpointer|xpath1)\(", re.DOTALL
+    ),
+    read=read,
+    turn=30,
+)
+_PLAIN_NAME = re.compile(r"^[^=(:]++\Z")
+XML_ID = Syntax(
+    name="IDs of XML",
+    media_types=XML,
+    except_types=MARKUP,
+    mark=_PLAIN_NAME,
+    read=read,
+    is_id=True,
+    turn=35,
+)
+SGML_ID = Syntax(
+    name="IDs of SGML",
+    media_types=SGML,
+    mark=_PLAIN_NAME,
+    read=read_id,
+    is_id=True,
+    turn=35,
+)
+HTML_ID = Syntax(
+    name="IDs of HTML",
+    media_types=MARKUP,
+    mark=re.compile(""),
+    read=read_id,
+    forms={ElementById: ("ID",)},
+    specifications=(HTML,),
+    is_id=True,
+    turn=LAST,
+)

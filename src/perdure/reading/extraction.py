@@ -14,16 +14,14 @@ long: one that is `Lengthy` meets large documents elsewhere.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from perdure.errors import (
-    BadSettings,
     OverBudget,
     PartNotFound,
     PartNotSupported,
@@ -46,37 +44,29 @@ from perdure.extractors.port import (
     body_chunks,
     body_within,
 )
-from perdure.parts import FORMS, Between, Extension, First, Selected, Selector, Within, pdi
+from perdure.parts import Between, Extension, First, Selector, Within, pdi
+from perdure.parts.installed import list_schemes, load_forms
+from perdure.plugins import Plugin, load_plugins
 
 GROUP = "perdure.extractors"
 _WITHIN = "within"
 _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
 
-class Registered(NamedTuple):
-    """An extractor with the place that it comes from."""
+def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
+    """All extractors that are installed.
 
-    place: str
-    extractor: Extractor
+    An extractor of another package that cannot be loaded, or that has the rank of another one, is
+    logged and left out.
+    """
+    return load_plugins(GROUP, Extractor, _list_claims, points)  # type: ignore[type-abstract]
 
 
-def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Registered, ...]:
-    """All extractors that are installed. Raises BadSettings where two have the same rank."""
-    found = entry_points(group=GROUP) if points is None else points
-    extractors = tuple(Registered(point.value, point.load()) for point in found)
-    owners: dict[tuple[str, type[Selected], bool], str] = {}
-    for place, extractor in extractors:
-        for kind in extractor.media_types:
-            for selector in extractor.selectors:
-                key = kind, selector, isinstance(extractor, Selective)
-                other = owners.setdefault(key, place)
-                if other != place:
-                    raise BadSettings(
-                        setting=GROUP,
-                        value=kind,
-                        reason=f"{other} and {place} both cut {selector.__name__} out of it",
-                    )
-    return extractors
+def _list_claims(extractor: Extractor) -> Iterator[tuple[str, str, str]]:
+    kind = "by choice" if isinstance(extractor, Selective) else "always"
+    for media_type in extractor.media_types:
+        for selector in extractor.selectors:
+            yield f"to cut {selector.__module__}.{selector.__name__}", f"out of {media_type}", kind
 
 
 class Extraction:
@@ -167,7 +157,7 @@ class Extraction:
     # --------
 
     @cached_property
-    def _extractors(self) -> tuple[Registered, ...]:  # not before a part is asked for
+    def _extractors(self) -> tuple[Plugin[Extractor], ...]:  # not before a part is asked for
         return registered()
 
     def ready(self) -> None:
@@ -194,9 +184,11 @@ class Extraction:
     def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
         known = {kind for _, _, one in self._ranked(source) for kind in one.selectors}
         if isinstance(selector, (Extension, *pdi.SCHEMES)):  # a PDI is written in nothing else
-            kinds = {f"{scheme}=" for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
+            own = {scheme for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
+            kinds = {f"{scheme}=" for scheme in own | list_schemes(known)}
         else:
-            kinds = {form for kind in known for form in FORMS.get(kind, ())}
+            forms = load_forms()
+            kinds = {form for kind in known for form in forms.get(kind, ())}
         return PartNotSupported(
             media_type=source.media_type, selector=str(selector), offered=tuple(sorted(kinds))
         )

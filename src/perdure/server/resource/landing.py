@@ -75,7 +75,7 @@ async def answer(service: Service, request: Request, resolved: Resolved) -> Answ
         more_versions=max(0, len(shown["versions"]) - _LONGEST),
         locations=_locations(shown["locations"][:_LONGEST], findings),
         more_locations=max(0, len(shown["locations"]) - _LONGEST),
-        formats=[(one.title, one.name) for one in metadata.FORMATS.values()],
+        formats=[(one.title, one.name) for one in metadata.load_formats().values()],
         head=[row for row in rows if row.anchor == rows[0].anchor and row.rel != "item"],
         jsonld=Markup(_harmless(about)),  # noqa: S704  (no "<" is left in it)
     )

@@ -12,7 +12,7 @@ ever runs.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 
 import msgspec
@@ -44,15 +44,19 @@ from perdure.server.resource import operating, writing
 
 BIBLIOGRAPHY = "text/x-bibliography"
 """One citation as text; `style` and `locale` are its parameters (as DOI resolvers have it)."""
-_TYPES = {
-    **{kind: one.name for one in metadata.FORMATS.values() for kind in one.media_types},
-    **dict.fromkeys(cmdi.MEDIA_TYPES, cmdi.NAME),
-    BIBLIOGRAPHY: "",
-}
 _MANY = 100  # values
 _LONG = 20_000  # characters
-_TEXT = frozenset(("bibtex", "ris", "turtle"))
-"""Formats whose charset must be said."""
+
+
+@cache
+def _types() -> dict[str, str]:
+    """What each media type asks for: a format, or a citation, which has no name."""
+    formats = metadata.load_formats().values()
+    return {
+        **{kind: one.name for one in formats for kind in one.media_types},
+        **dict.fromkeys(cmdi.MEDIA_TYPES, cmdi.NAME),
+        BIBLIOGRAPHY: "",
+    }
 
 
 # Asking
@@ -74,7 +78,7 @@ async def answer(
     """
     resolved.citable  # noqa: B018  (raises NotFound)
     if question.metadata is not None:
-        name = question.metadata or _TYPES.get(_best(request.accept) or "") or "datacite"
+        name = question.metadata or _types().get(_best(request.accept) or "") or "datacite"
         return await _metadata(service, request, resolved, name)
     style = question.cite or "apa"
     return await _citation(service, request, resolved, style, question.locale or "")
@@ -93,14 +97,14 @@ async def negotiated(service: Service, request: Request, resolved: Resolved) -> 
     if kind == BIBLIOGRAPHY:
         style, locale = _parameters(request.accept)
         return await _citation(service, request, resolved, style, locale)
-    return await _metadata(service, request, resolved, _TYPES[kind])
+    return await _metadata(service, request, resolved, _types()[kind])
 
 
 @lru_cache(maxsize=1024)
 def _best(accept: tuple[Preference, ...]) -> str | None:
     """The media type of ours that is named with the highest quality; None where none is named."""
     named = [(one.quality, _essence(one)) for one in accept if one.quality > 0]
-    ours = [(quality, kind) for quality, kind in named if kind in _TYPES]
+    ours = [(quality, kind) for quality, kind in named if kind in _types()]
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
@@ -148,16 +152,16 @@ async def _metadata(service: Service, request: Request, resolved: Resolved, name
             service, request, identifier, record, name, attached.media_type, attached.content
         )
     if name.lower() == cmdi.NAME:
-        offered = tuple(metadata.FORMATS)
+        offered = tuple(metadata.load_formats())
         raise NotAcceptable(identifier=str(identifier), asked=cmdi.NAME, offered=offered)
     form = metadata.find(name)
     what = await _described(service, request, resolved)
     asked = _accepted(request)
     kind = next((one for one in form.media_types if one in asked), form.media_types[0])
-    if form.name in _TEXT:
+    if form.is_text:
         kind += "; charset=utf-8"
     body: bytes
-    if form.name == "turtle" or _is_long(what):
+    if form.is_slow or _is_long(what):
         body = await service.cut(form.write, what)
     else:
         body = form.write(what)
@@ -311,9 +315,9 @@ def _declared(request: Request, question: Question) -> str:
         return question.metadata
     kind = request.text(b"content-type")
     essence = kind.partition(";")[0].strip().lower()
-    name = _TYPES.get(essence)
+    name = _types().get(essence)
     if not name:
-        known = tuple(one for one in _TYPES if one != BIBLIOGRAPHY)
+        known = tuple(one for one in _types() if one != BIBLIOGRAPHY)
         raise UnknownMetadataType(text=kind, known=known)
     return name
 

@@ -82,7 +82,7 @@ def signposts(record: Record, what: Described, base: str, kind: str) -> tuple[Si
 
 
 def _described_by(page: str, name: str) -> Iterable[Signpost]:
-    for one in metadata.FORMATS.values():
+    for one in metadata.load_formats().values():
         yield Signpost(
             page,
             "describedby",

@@ -1,0 +1,73 @@
+"""The part syntaxes that are installed, and what follows from them all.
+
+How it works: syntaxes are entry points in the group `perdure.parts`, perdure's own among them. They
+are loaded when the first part is read and kept in the order of their turns.
+
+What must stay true: a plug-in cannot take a fragment scheme or a specification that another syntax
+has, nor a mark that is found in every text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+
+from perdure.parts.port import LAST, Syntax, fits
+from perdure.parts.selectors import Selected, Selector
+from perdure.plugins import load_plugins
+
+GROUP = "perdure.parts"
+
+
+@cache
+def load_syntaxes() -> tuple[Syntax, ...]:
+    """All syntaxes, in the order in which their marks are looked for."""
+    found = (plugin.value for plugin in load_plugins(GROUP, Syntax, _list_claims))
+    return tuple(sorted(found, key=lambda syntax: (syntax.turn, syntax.name)))
+
+
+def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
+    if syntax.turn < LAST and not syntax.is_id and syntax.mark.search(""):
+        raise ValueError(f"the mark {syntax.mark.pattern!r} is found in every text")
+    yield from (("specification", one) for one in syntax.specifications)
+    yield from (("fragment scheme", one) for one in syntax.schemes)
+    yield from (("selector", kind.__name__) for kind in syntax.forms)
+
+
+@lru_cache(maxsize=256)
+def syntaxes(media_type: str) -> tuple[Syntax, ...]:
+    """The syntaxes of a media type, in the order in which their marks are looked for."""
+    essence = media_type.partition(";")[0].strip().lower()
+    return tuple(
+        syntax
+        for syntax in load_syntaxes()
+        if any(fits(kind, essence) for kind in syntax.media_types)
+        and not any(fits(kind, essence) for kind in syntax.except_types)
+    )
+
+
+@cache
+def load_forms() -> dict[type[Selected], tuple[str, ...]]:
+    """What can be selected outside of PDIs, by how it is written."""
+    return {kind: forms for syntax in load_syntaxes() for kind, forms in syntax.forms.items()}
+
+
+@cache
+def load_specifications() -> dict[str, Callable[[str], Selector]]:
+    """What `conformsTo` may be, with the reader of such values."""
+    return {uri: syntax.read for syntax in load_syntaxes() for uri in syntax.specifications}
+
+
+def find_scheme(scheme: str, media_type: str) -> Syntax | None:
+    """The syntax of a media type that reads a fragment scheme of PDIs, or None."""
+    return next((one for one in syntaxes(media_type) if scheme in one.schemes), None)
+
+
+def list_schemes(kinds: set[type[Selected]]) -> set[str]:
+    """The fragment schemes of PDIs that select some of these kinds."""
+    return {
+        scheme
+        for syntax in load_syntaxes()
+        if not kinds.isdisjoint(syntax.forms)
+        for scheme in syntax.schemes
+    }

@@ -1,0 +1,109 @@
+"""Plug-ins: what installed packages add to perdure, found by entry point.
+
+How it works: a group of entry points (`perdure.schemes`, `perdure.metadata` …) is one kind of
+plug-in. perdure's own are in the same groups. `load_plugins` loads a group: first perdure's own,
+then those of other packages, by the names of package and entry point. Each value makes claims (a
+name, a prefix) and no claim is granted twice.
+
+What must stay true: a plug-in of another package that cannot be loaded, has the wrong type or
+claims what is taken is left out and logged with the name of its package; everything else goes on
+working. The same mistake in perdure itself is raised. Nothing is loaded at import.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from functools import cache
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from perdure.errors import BadSettings
+
+_OWN = "perdure"
+_Value = TypeVar("_Value")
+_logger = logging.getLogger(__name__)
+
+
+class Plugin(NamedTuple, Generic[_Value]):
+    """A loaded plug-in."""
+
+    place: str
+    """`module:attribute`, from which it can be loaded again."""
+    value: _Value
+
+
+def load_plugins(
+    group: str,
+    kind: type[_Value],
+    claims: Callable[[_Value], Iterable[Hashable]],
+    points: Iterable[EntryPoint] | None = None,
+) -> tuple[Plugin[_Value], ...]:
+    """All plug-ins of a group that can be used; the others are logged.
+
+    `claims` lists what a plug-in wants for itself, and raises ValueError if the plug-in is wrong.
+    `points` takes the place of the installed entry points. Raises BadSettings if one of perdure's
+    own plug-ins is wrong.
+    """
+    found = _scan()(group=group) if points is None else points
+    owners: dict[Hashable, str] = {}
+    loaded: list[Plugin[_Value]] = []
+    for point in sorted(found, key=_order):
+        try:
+            value = _load(point, kind)
+            _grant(point, claims(value), owners)
+        except (Exception, SystemExit) as error:  # other people's code, which may raise anything
+            fault = _fault(point, error)
+            if _package(point) == _OWN:
+                raise fault from error
+            _logger.error("%s: this plug-in is not used", fault)  # noqa: TRY400  # a line says it
+        else:
+            loaded.append(Plugin(point.value, value))
+    return tuple(loaded)
+
+
+@cache
+def _scan() -> Callable[..., EntryPoints]:
+    """Selects from the entry points of all packages, which are read once for all groups."""
+    found: Any = entry_points()  # of another type in Python 3.11 than later
+    select: Callable[..., EntryPoints] = found.select
+    return select
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else ""
+
+
+def _order(point: EntryPoint) -> tuple[bool, str, str]:
+    package = _package(point)
+    return package != _OWN, package, point.name
+
+
+def _owner(point: EntryPoint) -> str:
+    return f"{point.value} of {_package(point) or 'no package'}"
+
+
+def _load(point: EntryPoint, kind: type[_Value]) -> _Value:
+    value = point.load()
+    if not isinstance(value, kind):
+        raise TypeError(f"it is of type {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _grant(point: EntryPoint, claims: Iterable[Hashable], owners: dict[Hashable, str]) -> None:
+    """Grant all claims of a plug-in, or raise ValueError and grant none."""
+    owner = _owner(point)
+    wanted = tuple(claims)
+    for claim in wanted:
+        if claim in owners:
+            raise ValueError(f"{_shown(claim)} is claimed by {owners[claim]} and by {owner}")
+    owners.update(dict.fromkeys(wanted, owner))
+
+
+def _shown(claim: Hashable) -> str:
+    return " ".join(map(str, claim)) if isinstance(claim, tuple) else repr(claim)
+
+
+def _fault(point: EntryPoint, error: BaseException) -> BadSettings:
+    reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    return BadSettings(setting=point.group, value=f"{point.name} = {_owner(point)}", reason=reason)
