@@ -29,6 +29,7 @@ from perdure.errors import (
 )
 from perdure.extractors.confined import Confined
 from perdure.extractors.indexes import DirectoryIndexes, NoIndexes
+from perdure.extractors.plain_text import PlainText, TextReader
 from perdure.extractors.port import (
     Budgeted,
     Extent,
@@ -139,6 +140,25 @@ class Extraction:
                     raise
                 # a codec or a charset that nobody knows: what others cut is there all the same
         return tuple(found)
+
+    def read_text(self, source: Source) -> PlainText | None:
+        """The plain text of a source, or None if it has none that can be mapped to its parts.
+
+        Raises Undecodable, OverBudget, and PartNotSupported for a charset that nobody knows.
+        """
+        for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
+            if isinstance(extractor, TextReader):
+                text = self._read_text(place, extractor, source)
+                if text is not None:
+                    return text
+        return None
+
+    def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
+        if self._place is None or not isinstance(reader, Extractor):
+            return reader.read_text(source, self._indexes)
+        if _is_confined(reader, source):  # there the index is made from which it is read here
+            self._confined.extents(place, source, self._place)
+        return reader.read_text(source, self._indexes)
 
     def prepare(self, source: Source) -> None:
         """Make all that is kept about a source to cut its parts faster, before any is asked for.

@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from perdure.errors import OverBudget, PartNotFound, PartNotSupported, PartOutOfRange
 from perdure.extractors.markup.tagged import XML_TYPES, Markup
+from perdure.extractors.markup.tags import TEXT
 from perdure.extractors.markup.text_content import TextContent, text_content
 from perdure.extractors.port import Extent, Indexes, Part, Source
 from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
@@ -65,6 +66,12 @@ class QuotedTextExtractor:
             case _:
                 raise PartNotSupported(media_type=source.media_type, selector=str(selector))
         return markup.part(selector, content.span(start, end))
+
+    def read_text(self, source: Source, indexes: Indexes) -> TextContent | None:
+        markup = Markup(source, "text", indexes)
+        if markup.rule is TEXT or markup.encoding.shifts:
+            return None  # without tags it is for others to read
+        return text_content(markup)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:

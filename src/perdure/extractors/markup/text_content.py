@@ -21,12 +21,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from perdure.errors import OverBudget, PartNotSupported
+from perdure.errors import PartNotSupported
 from perdure.extractors.markup.tagged import Markup
 from perdure.extractors.markup.tags import HTML, TEXT, Piece, read, text_between
+from perdure.extractors.plain_text import check_size
 from perdure.extractors.port import Source, Span
+from perdure.parts import TextPosition
 
-LARGEST = 20 << 20  # bytes of a document whose text is looked through
 _STEP = 1024  # bytes that are decoded at a time to find a character
 
 UNREAD = frozenset((b"script", b"style"))
@@ -63,6 +64,10 @@ class TextContent(NamedTuple):
     def span(self, start: int, stop: int) -> Span:
         """The bytes from the first of code points [start, stop) through the last."""
         return Span(self._byte(start, after=False), self._byte(stop - 1, after=True))
+
+    def select(self, start: int, stop: int) -> TextPosition:
+        """Code points of the text content (Web Annotation)."""
+        return TextPosition(start, stop)
 
     def at(self, byte: int) -> int:
         """The first code point that is written at or after a byte."""
@@ -113,8 +118,7 @@ class TextContent(NamedTuple):
 def text_content(markup: Markup) -> TextContent:
     """The text of a document. Raises OverBudget where it is larger than 20 MiB."""
     source, encoding = markup.source, markup.encoding
-    if source.length > LARGEST:
-        raise OverBudget(what=f"the text content of {source.name}", limit=f"{LARGEST} bytes")
+    check_size(source)
     if encoding.shifts:
         raise PartNotSupported(
             media_type=f"{source.essence}; charset={encoding.codec.replace('_', '-')}",

@@ -24,8 +24,10 @@ import msgspec
 from perdure.errors import PartCheckFailed, PartNotSupported, PartOutOfRange, Undecodable
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream
 from perdure.extractors.text.coding import Coding, coding
+from perdure.extractors.text.decoded import DecodedText, read_decoded
 from perdure.extractors.text.index import BLOCK, Mark, TextIndex, Unit, open_index
 from perdure.parts import CharRange, Selector, TextRange
+from perdure.parts.port import MARKUP, SGML, XML, fits
 from perdure.parts.selectors import Check
 
 _AT_ONCE = 1 << 20  # bytes that are converted before the first is sent
@@ -81,6 +83,11 @@ class TextExtractor:
                 found, start, end = _stored_places(index, selector)
                 return self._part(_Cut(index, start, end, canonical=False), found)
         raise PartNotSupported(media_type=source.media_type, selector=str(selector))
+
+    def read_text(self, source: Source, indexes: Indexes) -> DecodedText | None:
+        if any(fits(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
+            return None  # its tags are not read by people
+        return read_decoded(source, open_index(source, coding(source), indexes, block=self._block))
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         index = open_index(source, coding(source), indexes, block=self._block)

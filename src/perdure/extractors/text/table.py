@@ -23,6 +23,7 @@ from perdure.errors import PartNotFound, PartNotSupported
 from perdure.extractors.port import Body, Extent, Indexes, Part, Source, Span, Stream, blocks
 from perdure.extractors.text.coding import coding
 from perdure.extractors.text.table_index import BLOCK, TableIndex, open_table
+from perdure.extractors.text.table_text import TableText, read_field, read_table
 from perdure.parts import Cells, Selector
 
 _AT_ONCE = 1 << 20  # bytes that are written anew before the first is sent
@@ -64,6 +65,10 @@ class TableExtractor:
                 return _columns(table, selector)
         return _cells(table, selector)
 
+    def read_text(self, source: Source, indexes: Indexes) -> TableText | None:
+        table = open_table(source, coding(source), indexes, block=self._block)
+        return read_table(table, _width(table))
+
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         table = open_table(source, coding(source), indexes, block=self._block)
         if not table.rows:
@@ -78,10 +83,7 @@ class TableExtractor:
 
 
 def _name(field: bytes, table: TableIndex) -> str:
-    text = field.decode(table.coding.codec, "replace").strip()
-    if text[:1] == text[-1:] == '"' and len(text) > 1:
-        text = text[1:-1].replace('""', '"')
-    return text[:_LONGEST_NAME]
+    return read_field(field.strip(), table.coding.codec)[:_LONGEST_NAME]
 
 
 # the three axes

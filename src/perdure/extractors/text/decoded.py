@@ -1,0 +1,41 @@
+"""The plain text of a text: its characters, with every line break as one line feed.
+
+How it works: positions are those of RFC 5147, which counts any line break as one character, so the
+part of a stretch is `char=start,stop`. The index of the text (`perdure.extractors.text.index`)
+finds the bytes, in every charset.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from perdure.extractors.plain_text import check_size
+from perdure.extractors.port import Source, Span
+from perdure.extractors.text.index import TextIndex, Unit
+from perdure.parts import TextRange
+
+_LINE_BREAK = re.compile("\r\n?")
+
+
+class DecodedText(NamedTuple):
+    """The characters of a text."""
+
+    index: TextIndex
+    text: str
+
+    def span(self, start: int, stop: int) -> Span:
+        """The stored bytes of characters [start, stop)."""
+        first, last = (self.index.find(Unit.CHARACTER, place) for place in (start, stop))
+        return Span(first.byte, self.index.together(last)[1] if last.skip else last.byte)
+
+    def select(self, start: int, stop: int) -> TextRange:
+        """Characters by RFC 5147."""
+        return TextRange("char", start, stop)
+
+
+def read_decoded(source: Source, index: TextIndex) -> DecodedText:
+    """The text behind an index. Raises OverBudget."""
+    check_size(source)
+    stored = source.read(index.coding.start).decode(index.coding.codec)
+    return DecodedText(index, _LINE_BREAK.sub("\n", stored))

@@ -1,0 +1,92 @@
+"""The plain text of a table: a tab between cells, a line feed after each row.
+
+How it works: fields are unquoted as RFC 4180 says. A stretch within one row is selected as its
+cells, any other as its rows; a cell cannot be cut.
+
+What must stay true: the plain text of the part, a table itself, contains the stretch.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from typing import NamedTuple
+
+from perdure.extractors.plain_text import check_size
+from perdure.extractors.port import Span
+from perdure.extractors.text.table_index import TableIndex
+from perdure.parts import Cells
+
+_LINE_BREAK = re.compile("\r\n?")
+
+
+class TableText(NamedTuple):
+    """The cells of a table, counted from 0 through all rows."""
+
+    table: TableIndex
+    text: str
+    cells: array[int]
+    """Where each cell begins in the text; at last, where the text ends."""
+    rows: array[int]
+    """The first cell of each row; at last, how many cells there are."""
+    width: int
+    """Columns that can be selected."""
+
+    def span(self, start: int, stop: int) -> Span:
+        """The stored fields of the cells, or the rows, that have [start, stop)."""
+        row, first, last = self._place(start, stop)
+        whole = self.table.span(row, self._row(last) + 1)
+        if self._row(last) != row:
+            return whole
+        comma = len(",".encode(self.table.coding.codec))
+        column = first - self.rows[row]
+        lengths = [len(field) for field in next(self.table.fields(row, row + 1))]
+        begin = whole.start + sum(lengths[:column]) + comma * column
+        chosen = lengths[column : column + last - first + 1]
+        return Span(begin, begin + sum(chosen) + comma * (len(chosen) - 1))
+
+    def select(self, start: int, stop: int) -> Cells:
+        """The cells of one row, or whole rows (RFC 7111)."""
+        row, first, last = self._place(start, stop)
+        final, column = self._row(last), first - self.rows[row]
+        if final != row or column >= self.width:
+            return Cells("row", (((row + 1,), (final + 1,)),))
+        until = last - self.rows[row]
+        return Cells("cell", (((row + 1, column + 1), (row + 1, until + 1)),))
+
+    def _place(self, start: int, stop: int) -> tuple[int, int, int]:
+        """The row of the first cell, the first cell and the last one."""
+        first = bisect_right(self.cells, start) - 1
+        last = bisect_right(self.cells, stop - 1) - 1
+        if self.cells[last + 1] == stop and self.text[stop - 1] == "\t":
+            last += 1  # a tab stands between two cells
+        return self._row(first), first, last
+
+    def _row(self, cell: int) -> int:
+        return bisect_right(self.rows, cell) - 1
+
+
+def read_table(table: TableIndex, width: int) -> TableText:
+    """The text of a table, of which `width` columns can be selected. Raises OverBudget."""
+    check_size(table.source)
+    cells, rows = array("Q", [0]), array("Q", [0])
+    written: list[str] = []
+    at = 0
+    for fields in table.fields(0, table.rows):
+        for field in fields:
+            text = read_field(field, table.coding.codec)
+            written += text, "\t"
+            at += len(text) + 1
+            cells.append(at)
+        written[-1] = "\n"
+        rows.append(len(cells) - 1)
+    return TableText(table, "".join(written), cells, rows, width)
+
+
+def read_field(field: bytes, codec: str) -> str:
+    """What a field says, without its quotation marks."""
+    text = field.decode(codec, "replace")
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1].replace('""', '"')
+    return _LINE_BREAK.sub("\n", text)
