@@ -167,10 +167,10 @@ def select(identifier: Identifier, media_type: str) -> Selector | None:
         if fragment is None:
             return None
         selector = pdi.select(fragment)
-        syntax = find_scheme(fragment.scheme, media_type)
-        return (
-            syntax.read(fragment.text) if isinstance(selector, Extension) and syntax else selector
-        )
+        if isinstance(selector, Extension):
+            syntax = find_scheme(fragment.scheme, media_type)
+            return syntax.read(fragment.text) if syntax else selector
+        return selector
     if isinstance(identifier, Urn) and identifier.f_component:
         return parse(identifier.f_component, media_type)
     return None

@@ -21,13 +21,13 @@ _LINE_BREAK = re.compile("\r\n?")
 class DecodedText(NamedTuple):
     """The characters of a text."""
 
-    index: TextIndex
+    places: TextIndex
     text: str
 
     def span(self, start: int, stop: int) -> Span:
         """The stored bytes of characters [start, stop)."""
-        first, last = (self.index.find(Unit.CHARACTER, place) for place in (start, stop))
-        return Span(first.byte, self.index.together(last)[1] if last.skip else last.byte)
+        first, last = (self.places.find(Unit.CHARACTER, place) for place in (start, stop))
+        return Span(first.byte, self.places.together(last)[1] if last.skip else last.byte)
 
     def select(self, start: int, stop: int) -> TextRange:
         """Characters by RFC 5147."""

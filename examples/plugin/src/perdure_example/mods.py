@@ -1,0 +1,81 @@
+"""MODS, the metadata format of libraries, as far as titles, creators, years and languages go.
+
+Specification: https://www.loc.gov/standards/mods/v3/mods-3-8.xsd; namespace
+`http://www.loc.gov/mods/v3`.
+
+What must stay true: `read(write(x))` says of x what MODS has a place for here.
+"""
+
+from __future__ import annotations
+
+from perdure.metadata import xml_text
+from perdure.metadata.port import Described, Format, Signature, wrong
+from perdure.metadata.xml_text import around, content, element
+from perdure.model.about import About, Agent, Text, checked
+
+_NAME = "mods"
+NAMESPACE = "http://www.loc.gov/mods/v3"
+_IN = {"m": NAMESPACE}
+_BEGIN = f'<?xml version="1.0" encoding="UTF-8"?>\n<mods xmlns="{NAMESPACE}" version="3.8">'
+_ROLE = around("role", [element("roleTerm", "creator", type="text")])
+
+
+def write(described: Described) -> bytes:
+    """A record. Text is UTF-8."""
+    about = described.about
+    titles = (around("titleInfo", [element("title", one.value)]) for one in about.titles)
+    names = (
+        around("name", [element("namePart", one.name), _ROLE], type=_type_of(one))
+        for one in about.creators
+    )
+    origin = around("originInfo", [element("dateIssued", about.year)])
+    language = around(
+        "language", (element("languageTerm", one, type="code") for one in [about.language] if one)
+    )
+    identifier = element("identifier", str(described.identifier), type=described.identifier.kind)
+    place = around("location", [element("url", described.url)])
+    return "".join(
+        [_BEGIN, *titles, *names, origin, language, identifier, place, "</mods>\n"]
+    ).encode()
+
+
+def _type_of(agent: Agent) -> str:
+    return "corporate" if agent.kind == "Organizational" else "personal"
+
+
+def read(data: bytes) -> About:
+    """What a record says. Raises InvalidMetadata or TooLarge."""
+    root = xml_text.parse(data, _NAME)
+    if root.tag != f"{{{NAMESPACE}}}mods":
+        raise wrong(_NAME, f"the root is {root.tag}, not mods of {NAMESPACE}", root.sourceline)
+    titles = [content(one) for one in root.iterfind("m:titleInfo/m:title", _IN)]
+    if not any(titles):
+        raise wrong(_NAME, "it has no titleInfo with a title", root.sourceline)
+    creators = [
+        Agent(
+            name=" ".join(content(part) for part in one.iterfind("m:namePart", _IN)),
+            kind="Organizational" if one.get("type") == "corporate" else "Personal",
+        )
+        for one in root.iterfind("m:name", _IN)
+    ]
+    years = [content(one)[:4] for one in root.iterfind("m:originInfo/m:dateIssued", _IN)]
+    languages = [content(one) for one in root.iterfind("m:language/m:languageTerm", _IN)]
+    return checked(
+        About(
+            titles=tuple(Text(value=one) for one in titles if one),
+            creators=tuple(creators),
+            year=next(iter(years), ""),
+            language=next(iter(languages), ""),
+        )
+    )
+
+
+FORMAT = Format(
+    name=_NAME,
+    title="MODS 3.8 XML",
+    media_types=("application/mods+xml",),
+    write=write,
+    read=read,
+    schema=NAMESPACE,
+    signature=Signature(opening=(b"<",), marks=(NAMESPACE.encode(),)),
+)
