@@ -16,6 +16,7 @@ from tests.server.conftest import Answer
 from tests.server.deployment import Deployment, deployed, resource, text
 
 from perdure.reading.targets import read_target
+from perdure.server.routes.dispatch import is_page
 
 pytest.importorskip("pyvips")
 Image = pytest.importorskip("PIL.Image")
@@ -72,7 +73,7 @@ def test_a_picture_is_made_in_the_order_of_the_specification(site: Deployment, i
 @pytest.mark.parametrize("name", ["pdi%3A%2F%2Fa.us", "ark:%2F99999%2Ffk4", "ark:/99999/fk4", "x"])
 def test_a_request_is_about_a_page_whatever_its_identifier(name: str) -> None:
     target = read_target(f"/iiif/3/{name}/info.json".encode())
-    assert target.is_page
+    assert is_page(target)
     assert target.text == f"iiif/3/{name}/info.json"
 
 

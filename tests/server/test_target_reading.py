@@ -23,6 +23,7 @@ from perdure.reading.targets import (
     read_target,
     uri_of,
 )
+from perdure.server.routes.dispatch import is_page
 
 PDI = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
 PWID = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=b"
@@ -62,7 +63,7 @@ def test_a_query_is_split_off_by_the_rule_of_the_scheme(
     target = read_target(form.format(text).encode())
     without = text if question is None else text[: -len(question) - 1]
     assert (target.text, target.question) == (without, question)
-    assert not target.is_page
+    assert not is_page(target)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_a_query_is_split_off_by_the_rule_of_the_scheme(
 )
 def test_what_has_no_colon_is_a_page(raw: bytes, text: str, question: str | None) -> None:
     target = read_target(raw)
-    assert (target.text, target.question, target.is_page) == (text, question, True)
+    assert (target.text, target.question, is_page(target)) == (text, question, True)
 
 
 # two escaped hashes: that of an encapsulated URL, and that of the part

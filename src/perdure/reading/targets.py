@@ -1,9 +1,10 @@
 """From a request target to an identifier, and from an identifier to a request target. Pure.
 
 How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
-or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). What
-has no colon in its path, or begins with `iiif/` or `api/handles/` (no scheme has a slash in its
-name), is a page of the server. A query is split off by the rule of the scheme:
+or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). Which
+targets are pages of the server, `perdure.server.routes.dispatch` decides. An identifier that was
+escaped as a whole, its first colon included, is decoded here; its query begins at the first `?`. A
+query of any other target is split off by the rule of the scheme:
 
 - PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
   item is written `%3F`, another word that asks, or says what a POST does: `?nearest`, `?info`,
@@ -12,10 +13,10 @@ name), is a page of the server. A query is split off by the rule of the scheme:
 - other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
 - all others (PDI, ARK, Handle …): at the first `?`.
 
-Percent-escapes stay as they are, for they are a part of the identifier, with three exceptions:
+Other percent-escapes stay as they are, for they are a part of the identifier, with two exceptions:
 the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI where none can belong
 to it, and in an ARK or URN that is known up to there only, is the `#` in front of a part (ruling:
-fragment-transport); an identifier whose first colon is escaped was escaped as a whole.
+fragment-transport).
 
 What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
 the f-components of URNs aside.
@@ -54,8 +55,6 @@ _HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
-# identifiers or URIs follow these, escaped or not
-_PAGES = ("iiif/", "timegate/", "timemap/", "replay/", "api/handles/")
 _MOST_HASHES = 4  # escaped ones, that a part may stand behind
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
 
@@ -74,16 +73,10 @@ class Target(msgspec.Struct, frozen=True):
     """A request target, taken apart."""
 
     text: str
-    """An identifier as it was sent, or the path of a page without the slash in front."""
+    """An identifier, decoded if it was escaped as a whole, or the path of a page without the slash
+    in front."""
     question: str | None
     """What follows the `?`; None where there is none, which differs from an empty one."""
-
-    @property
-    def is_page(self) -> bool:
-        """Whether this is a page of the server: no identifier is without a colon."""
-        if self.text.startswith(_PAGES):
-            return True
-        return ":" not in self.text.partition("?")[0] and not is_escaped(self.text)
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -124,6 +117,8 @@ def read_target(raw: bytes) -> Target:
     elif address := _OUR_ADDRESS.match(text):
         text = text[address.end() :].removeprefix("/")
     at = text.find("?")
+    if is_escaped(text):
+        return _read_escaped(text, at)
     if at >= 0 and _PWID.match(text):
         at = text.rfind("?")
         asks = (_OF_PWID_URN if _URN.match(text) else _OF_PWID).match(text, at)
@@ -131,6 +126,14 @@ def read_target(raw: bytes) -> Target:
     if at < 0 or (text[at + 1 : at + 2] in ("+", "=") and _URN.match(text)):
         return Target(text, None)
     return Target(text[:at], text[at + 1 :])
+
+
+def _read_escaped(text: str, at: int) -> Target:
+    """An identifier that was escaped as a whole; as it is if its escapes are not UTF-8."""
+    name, question = (text, None) if at < 0 else (text[:at], text[at + 1 :])
+    with suppress(MalformedIdentifier):  # `identify` says so where an error can be told
+        name = _decoded(name)
+    return Target(name, question)
 
 
 def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:

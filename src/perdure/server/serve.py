@@ -29,6 +29,7 @@ from uvicorn.supervisors import Multiprocess
 
 from perdure.errors import BadSettings, PerdureError
 from perdure.registry import Registry
+from perdure.server.application import Application
 from perdure.server.common import logs
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import DIRECTORY, Metrics
@@ -39,7 +40,6 @@ from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import protocol_class
 from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 from perdure.server.protocol.sendfile import offering
-from perdure.server.routes import Application
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
 from perdure.upkeep.linkcheck.health import Health

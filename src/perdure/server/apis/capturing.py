@@ -28,6 +28,7 @@ from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.request import Request
 from perdure.server.common.service import AT_ONCE, Service
+from perdure.server.routes.model import TargetKind
 
 _BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
 _LIMITS = Limits(body=16 << 20, seconds=30)
@@ -41,7 +42,8 @@ async def answer(service: Service, request: Request) -> Answer:
     if service.settings.capture != "on" or request.target.text != "captures":
         return problems.answer(problems.no_such_page(request.target.text), request)
     if request.method != "POST":
-        return problems.answer(problems.not_allowed(request.method, b"POST"), request)
+        allow = request.allow[TargetKind.PAGE]
+        return problems.answer(problems.not_allowed(request.method, allow), request)
     caller = auth.bearer(service, request)
     own = service.settings.archive_id
     url = parse_qs(request.target.question or "").get("url", [""])[-1]

@@ -32,16 +32,16 @@ from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.operating import whole_body
+from perdure.server.routes.model import TargetKind
 
 _JSON = "application/json"
 _PRIVATE = (b"cache-control", b"no-store")
 _LONGEST_BODY = 64 * 1024  # bytes
 _DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
-_READ = b"GET, HEAD, POST"
 
 
-class _Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked for. With a `key`, requests are signed, and there is no secret."""
 
     name: str
@@ -59,7 +59,9 @@ async def answer(service: Service, request: Request) -> Answer:
     for one in service.bearers.chain(caller):
         rights.check_valid(one, auth.now(service))
     name = unquote(request.target.text.partition("/")[2])
-    match request.method, request.target.question, bool(name):
+    question = request.target.question
+    word = None if question is None else question.removesuffix("=")  # ?revoke equals ?revoke=
+    match request.method, word, bool(name):
         case (("GET" | "HEAD"), None, False):
             managed = [
                 one for one in service.registry.records.tokens() if rights.manages(caller, one)
@@ -72,13 +74,15 @@ async def answer(service: Service, request: Request) -> Answer:
             return await _grant(service, request, caller)
         case "POST", "revoke", True:
             return await _revoke(service, caller, name)
-    return problems.answer(problems.not_allowed(request.method, _READ), request)
+    return problems.answer(
+        problems.not_allowed(request.method, request.allow[TargetKind.PAGE]), request
+    )
 
 
 async def _grant(service: Service, request: Request, caller: Token) -> Answer:
     body = await whole_body(request, _LONGEST_BODY)
     try:
-        asked = msgspec.json.decode(body, type=_Grant)
+        asked = msgspec.json.decode(body, type=Grant)
         digest, secret = _credential(asked.name, asked.key)
         _check_days(asked)
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
@@ -113,7 +117,7 @@ def _credential(name: str, key: str) -> tuple[str, str]:
     return tokens.digest_of_key(name, tokens.read_key(key)), ""
 
 
-def _check_days(asked: _Grant) -> None:
+def _check_days(asked: Grant) -> None:
     """Raises ValueError for what is no date, or no time as everything is dated here."""
     for day in (asked.first_day, asked.last_day):
         if day is not None:

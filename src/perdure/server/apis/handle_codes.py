@@ -31,7 +31,6 @@ _CHALLENGES = (
     (b"www-authenticate", b'Basic realm="handle"'),
     (b"www-authenticate", b'Bearer realm="perdure"'),
 )
-METHODS = b"GET, HEAD, POST, PUT, DELETE, TRACE, OPTIONS"
 
 
 class Code(enum.IntEnum):

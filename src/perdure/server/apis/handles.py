@@ -41,12 +41,13 @@ from perdure.policy.naming import bindable
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import path_of
 from perdure.server.apis import handle_admins, handle_codes, handle_search
-from perdure.server.apis.handle_codes import METHODS, Code, Form
+from perdure.server.apis.handle_codes import Code, Form
 from perdure.server.common.answers import Answer, empty
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource import methods
 from perdure.server.resource.operating import whole_body
+from perdure.server.routes.model import TargetKind
 
 PATH = "api/handles"
 _LONGEST_BODY = 1 << 20  # bytes
@@ -80,12 +81,12 @@ class Asked(msgspec.Struct, frozen=True):
 async def answer(service: Service, request: Request) -> Answer:
     """The answer to any method on `/api/handles/<handle>`."""
     if request.method == "OPTIONS":
-        return options()
+        return options(request)
     if request.method == "TRACE":
         return await methods.trace(service, request)
-    verb = _VERBS.get(request.method)
-    if verb is None:
-        fields = (b"allow", METHODS)
+    verb, allow = _VERBS.get(request.method), request.allow[TargetKind.PAGE]
+    if verb is None or request.method.encode() not in allow.split(b", "):
+        fields = (b"allow", allow)
         status = HTTPStatus.METHOD_NOT_ALLOWED
         return handle_codes.answer(Code.NOT_SUPPORTED, None, fields, status=status)
     handle, shape = None, Form()
@@ -100,11 +101,12 @@ async def answer(service: Service, request: Request) -> Answer:
         return handle_codes.of_error(error, handle, request.method, shape)
 
 
-def options() -> Answer:
+def options(request: Request) -> Answer:
     """Which methods there are, also for the scripts of other sites, which may read."""
-    allowed = (b"access-control-allow-methods", METHODS)
+    allow = request.allow[TargetKind.PAGE]
+    allowed = (b"access-control-allow-methods", allow)
     headers = (b"access-control-allow-headers", b"authorization, content-type")
-    return empty(HTTPStatus.OK, (b"allow", METHODS), handle_codes.ANYBODY, allowed, headers)
+    return empty(HTTPStatus.OK, (b"allow", allow), handle_codes.ANYBODY, allowed, headers)
 
 
 # what is asked
@@ -344,7 +346,8 @@ async def delete(service: Service, request: Request, asked: Asked) -> Answer:
     mutable = changes.is_mutable(names.home(identifier), service.settings.mutable_prefixes)
     if not asked.indexes and not mutable:
         message = "identifiers of this prefix are never deleted; withdraw it"
-        status, allow = HTTPStatus.METHOD_NOT_ALLOWED, (b"allow", METHODS)
+        allow = (b"allow", request.allow[TargetKind.PAGE])
+        status = HTTPStatus.METHOD_NOT_ALLOWED
         return handle_codes.answer(
             Code.NOT_SUPPORTED, asked.handle, allow, form=asked.form, status=status, message=message
         )

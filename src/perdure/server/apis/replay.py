@@ -41,6 +41,7 @@ from perdure.server.common.payloads import Archived
 from perdure.server.common.problems import Problem
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.routes.model import TargetKind
 
 _DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
 _PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")
@@ -99,7 +100,8 @@ async def answer(service: Service, request: Request) -> Answer:
 async def on_its_origin(service: Service, request: Request) -> Answer:
     """The answer to any request to the replay origin: replay, and nothing else."""
     if request.method not in ("GET", "HEAD"):
-        return problems.answer(problems.not_allowed(request.method, b"GET, HEAD"), request)
+        allow = request.allow[TargetKind.PAGE]
+        return problems.answer(problems.not_allowed(request.method, allow), request)
     if not request.target.text.startswith("replay/"):
         return problems.answer(problems.no_such_page(request.target.text[:64]), request)
     return await answer(service, request)

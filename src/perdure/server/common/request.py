@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perdure.model.queries import Preference
 from perdure.model.records import Token
@@ -21,6 +21,9 @@ from perdure.reading.targets import Target, read_target
 from perdure.server.common.negotiate import preferences
 from perdure.server.protocol.head import joined
 from perdure.server.protocol.http import raw_target
+
+if TYPE_CHECKING:
+    from perdure.server.routes.model import TargetKind
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -41,6 +44,8 @@ class Request:
         self.receive = receive
         self.signer: Token | None = None
         """Whose key signed this request, where one did."""
+        self.allow: Mapping[TargetKind, bytes] = {}
+        """The methods that the target allows, by what it names; the dispatcher fills it in."""
         self.fields = joined(scope["headers"])
         self._scope = scope
         self._base_url = base_url

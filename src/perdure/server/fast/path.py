@@ -56,6 +56,7 @@ from perdure.server.protocol.head import header_fields, joined
 from perdure.server.resource import signposting
 from perdure.server.resource.describing import TYPES
 from perdure.server.resource.metadata import wishes
+from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck.health import Health
 
@@ -66,8 +67,8 @@ _NOT_SIMPLE = b"?#@*%"
 _SLASH = 0x2F
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
 _USUAL = b"/pdi:"
-_HANDLES = b"/api/handles/"
-_CDX = b"/cdx?"
+_HANDLES = f"/{find_route('readHandle').lead}/".encode()
+_CDX = f"/{find_route('listCaptures').lead}?".encode()
 _NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
 _NO_RECORD = (msgspec.DecodeError, TypeError, ValueError)
 """What comes of a stored form that is none; the plain way says what is wrong."""

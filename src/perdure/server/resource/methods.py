@@ -18,34 +18,34 @@ from perdure.server.common.answers import Answer, empty, plain
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.writing import minting_authority
+from perdure.server.routes.model import TargetKind
 
-PAGE = b"GET, HEAD, OPTIONS, TRACE"
-_READ_ONLY = PAGE
-_WRITABLE = b"GET, HEAD, OPTIONS, TRACE, PUT, POST"
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
 
 def allowed(service: Service, request: Request) -> bytes:
     """The methods that the thing named supports. Raises NotFound where there is none."""
-    if request.target.is_page:
-        return PAGE
+    if TargetKind.PAGE in request.allow:
+        return request.allow[TargetKind.PAGE]
     text = request.target.text
     if minting_authority(text, service.settings) is not None:
-        return _WRITABLE if text[:4].lower() in ("pdi:", "urn:") else b"OPTIONS, TRACE, PUT, POST"
+        listed = text[:4].lower() in ("pdi:", "urn:")
+        return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
     identifier = identify(text)
     if isinstance(identifier, Pdi) and identifier.is_pattern:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
-        return _READ_ONLY
+        return request.allow[TargetKind.PATTERN]
     resolved = service.reading.resolve(Query(identifier=identifier))
     with contextlib.suppress(NotAcceptable):  # known, in other formats
         resolved.choose(whole=True)
-    return _WRITABLE if resolved.is_registered else _READ_ONLY
+    return request.allow[TargetKind.IDENTIFIER if resolved.is_registered else TargetKind.PART]
 
 
 async def options(service: Service, request: Request) -> Answer:
     """Which methods there are, of the thing named or of the server (`*`)."""
-    allow = _WRITABLE if request.raw == b"*" else allowed(service, request)
+    whole_server = request.raw == b"*"
+    allow = request.allow[TargetKind.IDENTIFIER] if whole_server else allowed(service, request)
     return empty(HTTPStatus.NO_CONTENT, (b"allow", allow))
 
 
@@ -65,7 +65,7 @@ async def delete(service: Service, request: Request) -> Answer:
     try:
         allow = allowed(service, request)
     except (NotFound, UnknownAuthority):
-        allow = _READ_ONLY
+        allow = request.allow[TargetKind.PATTERN]
     return problems.answer(problems.not_allowed("DELETE", allow), request)
 
 

@@ -35,7 +35,6 @@ from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.resource.writing import (
-    ALLOW_PATTERN,
     announced_length,
     check_new,
     expected_absence,
@@ -46,6 +45,7 @@ from perdure.server.resource.writing import (
     receipt_answer,
     unless_repeated,
 )
+from perdure.server.routes.model import TargetKind
 from perdure.upkeep.transfer.lines import Place, in_words
 
 _T = TypeVar("_T")
@@ -115,7 +115,13 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
 }
 """Operations on an identifier that is known."""
 
-VERBS = ("mint", "register", *_KNOWN)
+SHAPES: dict[str, type[msgspec.Struct]] = {
+    "mint": _MintBody,
+    "register": _RegisterBody,
+    **{verb: shape for verb, (shape, _) in _KNOWN.items()},
+}
+"""What the body of each operation is read as."""
+VERBS = tuple(SHAPES)
 
 
 async def post(service: Service, request: Request) -> Answer:
@@ -125,7 +131,9 @@ async def post(service: Service, request: Request) -> Answer:
     authority = minting_authority(text, service.settings)
     if authority is not None:
         if verb != "mint":
-            return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+            return problems.answer(
+                problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
+            )
         return await _mint(service, request, authority)
     identifier = identify(text)
     if verb == "register":
@@ -135,7 +143,9 @@ async def post(service: Service, request: Request) -> Answer:
     if not known:
         rules.known(identifier, record)  # 404 before all else
     if verb not in _KNOWN or record is None:
-        return problems.answer(problems.not_allowed("POST", ALLOW_PATTERN), request)
+        return problems.answer(
+            problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
+        )
     return await _operate(service, request, verb, identifier, record)
 
 

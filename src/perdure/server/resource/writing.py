@@ -48,6 +48,7 @@ from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.conditions import etag
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.routes.model import TargetKind
 from perdure.settings import Settings
 from perdure.storage.segments.spool import Spool
 
@@ -61,8 +62,6 @@ _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
 _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
 _UNTOLD = "application/x-www-form-urlencoded"  # what curl says of any --data
 
-ALLOW_PATTERN = b"GET, HEAD, OPTIONS, TRACE"
-
 
 async def put(service: Service, request: Request) -> Answer:
     """The answer to PUT of what is no page."""
@@ -70,7 +69,9 @@ async def put(service: Service, request: Request) -> Answer:
     authority = minting_authority(request.target.text, service.settings)
     if authority is not None:
         if question != Question():
-            return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
+            return problems.answer(
+                problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
+            )
         token = auth.bearer(service, request)
         auth.check_minting(service, token, authority)
         check_new(request)
@@ -79,7 +80,9 @@ async def put(service: Service, request: Request) -> Answer:
     identifier = identify(request.target.text)
     record = existing(service, identifier)
     if record is None or question != Question():  # of a part, or a view, there are no versions
-        return problems.answer(problems.not_allowed("PUT", ALLOW_PATTERN), request)
+        return problems.answer(
+            problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
+        )
     token = auth.bearer(service, request)
     auth.check(service, token, "commit", identifier)
     expect = unless_repeated(request, lambda: _expected(request, identifier, record))

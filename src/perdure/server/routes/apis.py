@@ -1,0 +1,365 @@
+"""The routes of the programming interfaces: handles, rights and captures.
+
+How it works: the Handle API answers every method itself, errors included, because its clients
+expect its own codes (docs/reference/handle-api.md). The others tell errors as problem documents.
+"""
+
+from __future__ import annotations
+
+from perdure import errors
+from perdure.server.apis import capturing, granting, handle_search, handles
+from perdure.server.routes.model import (
+    BARE,
+    JSON,
+    TEXT,
+    WORD,
+    AnswerShape,
+    BodyShape,
+    Parameter,
+    Route,
+    Schema,
+    Security,
+)
+
+_ENTITY: Schema = {"type": "object", "additionalProperties": True}
+_FLAG: Schema = {"type": "string", "enum": ["", "true", "false"]}
+_NUMBER: Schema = {"type": "string", "pattern": "^[0-9]{0,9}$"}
+_INDEX: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,8}$"}
+_HANDLE_ANSWER: Schema = {"$ref": "#/components/schemas/HandleAnswer"}
+_VALUES: Schema = {
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["values"],
+            "properties": {"values": {"$ref": "#/components/schemas/HandleValues"}},
+        },
+        {"$ref": "#/components/schemas/HandleValues"},
+    ]
+}
+_HANDLE = Parameter(
+    name="handle",
+    place="path",
+    text="a handle, or a PDI spelled `pdi/…`, percent-encoded",
+    schema=WORD,
+    required=True,
+    example="21.T14999%2FA",
+)
+_INDEXES = Parameter(name="index", text="only this value", schema=_INDEX, repeated=True)
+_READING = (
+    _HANDLE,
+    _INDEXES,
+    Parameter(name="type", text="only values of this type", repeated=True),
+    Parameter(name="auth", text="an answer that is not to be cached", schema=_FLAG),
+    Parameter(name="pretty", text="indented", schema=_FLAG),
+    Parameter(name="callback", text="JSONP: the name of a function"),
+)
+_TOLD = AnswerShape(
+    status=200,
+    text="A response code of the Handle protocol, and the values.",
+    content={JSON: _HANDLE_ANSWER, "application/javascript": TEXT},
+)
+_BY_ADMIN = (Security.BEARER, Security.BASIC)
+_BY_SIGNED_ADMIN = (Security.BEARER, Security.SIGNATURE, Security.BASIC)
+_BY_TOKEN = (Security.BEARER, Security.SIGNATURE)
+_REFUSED = (errors.Unauthenticated, errors.Forbidden)
+_HANDLE_PROBLEMS = (
+    errors.MalformedIdentifier,
+    errors.InvalidRequest,
+    errors.NotFound,
+    errors.Conflict,
+    errors.TooLarge,
+    errors.Incomplete,
+    errors.DigestMismatch,
+    errors.Unavailable,
+    *_REFUSED,
+)
+
+
+def _trace(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
+    return Route(
+        methods=("TRACE",),
+        pattern=pattern,
+        handler=handles.answer,
+        operation=operation,
+        text="the request as it arrived, without credentials",
+        parameters=parameters,
+        answers=(AnswerShape(status=200, text="The request.", content={"message/http": TEXT}),),
+        answers_every_method=True,
+        handle_errors=True,
+    )
+
+
+def _ask_methods(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
+    return Route(
+        methods=("OPTIONS",),
+        pattern=pattern,
+        handler=handles.answer,
+        operation=operation,
+        text="the methods that are allowed, also for scripts of other sites",
+        parameters=parameters,
+        answers=(AnswerShape(status=200, text="The methods.", fields=("Allow",)),),
+        answers_every_method=True,
+        handle_errors=True,
+    )
+
+
+HANDLES = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/api/handles/{handle}",
+        handler=handles.answer,
+        operation="readHandle",
+        text="the values of a handle: the [Handle REST API](handle-api.md)",
+        section="pages",
+        parameters=_READING,
+        answers=(_TOLD,),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_ADMIN,
+        answers_every_method=True,
+        handle_errors=True,
+    ),
+    Route(
+        methods=("POST",),
+        pattern="/api/handles/{handle}",
+        handler=handles.answer,
+        operation="queryHandle",
+        text="the same, with the parameters in the body",
+        parameters=_READING,
+        body=BodyShape(
+            text="The parameters.",
+            content={"application/x-www-form-urlencoded": _ENTITY, JSON: _ENTITY},
+            required=False,
+        ),
+        answers=(_TOLD,),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_SIGNED_ADMIN,
+        answers_every_method=True,
+        handle_errors=True,
+    ),
+    Route(
+        methods=("PUT",),
+        pattern="/api/handles/{handle}",
+        handler=handles.answer,
+        operation="writeHandle",
+        text="makes a handle, or replaces its values",
+        parameters=(
+            _HANDLE,
+            Parameter(
+                name="index",
+                text="replaces only these values; `various`: those of the body",
+                schema={"type": "string", "pattern": "^([1-9][0-9]{0,8}|various)$"},
+                repeated=True,
+            ),
+            Parameter(name="overwrite", text="`false` refuses what exists", schema=_FLAG),
+            Parameter(name="mintNewSuffix", text="puts a UUID behind the handle", schema=_FLAG),
+        ),
+        body=BodyShape(text="The values.", content={JSON: _VALUES}),
+        answers=(
+            AnswerShape(status=200, text="Written.", content={JSON: _HANDLE_ANSWER}),
+            AnswerShape(status=201, text="Made.", content={JSON: _HANDLE_ANSWER}),
+        ),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_SIGNED_ADMIN,
+        is_open=False,
+        answers_every_method=True,
+        handle_errors=True,
+    ),
+    Route(
+        methods=("DELETE",),
+        pattern="/api/handles/{handle}",
+        handler=handles.answer,
+        operation="deleteHandle",
+        text="removes values, or the handle if its prefix allows that",
+        parameters=(_HANDLE, _INDEXES),
+        answers=(AnswerShape(status=200, text="Removed.", content={JSON: _HANDLE_ANSWER}),),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_SIGNED_ADMIN,
+        is_open=False,
+        answers_every_method=True,
+        handle_errors=True,
+    ),
+    _trace("/api/handles/{handle}", "echoHandleRequest", (_HANDLE,)),
+    _ask_methods("/api/handles/{handle}", "askHandleMethods", (_HANDLE,)),
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/api/handles",
+        handler=handles.answer,
+        operation="listHandles",
+        text="the handles of a prefix",
+        shown="/api/handles?prefix=<prefix>",
+        section="pages",
+        parameters=(
+            Parameter(name="prefix", text="the prefix", schema=WORD, required=True),
+            Parameter(name="page", text="the number of a page, from 0", schema=_NUMBER),
+            Parameter(name="pageSize", text="handles on a page", schema=_NUMBER),
+            Parameter(name="cursor", text="the cursor of the answer before"),
+        ),
+        answers=(AnswerShape(status=200, text="The handles.", content={JSON: _HANDLE_ANSWER}),),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_ADMIN,
+        is_open=False,
+        answers_every_method=True,
+        handle_errors=True,
+    ),
+    _trace("/api/handles", "echoListingRequest"),
+    _ask_methods("/api/handles", "askListingMethods"),
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/hrls/handles/",
+        handler=handle_search.answer,
+        operation="searchHandles",
+        text="handles with these values, `*` stands for any characters",
+        shown="/hrls/handles/?<type>=<text>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="criteria",
+                text="types of values, each with the text that it must have",
+                schema={"type": "object", "additionalProperties": {"type": "string"}},
+            ),
+            Parameter(name="limit", text="at most this many", schema=_NUMBER),
+            Parameter(name="cursor", text="the cursor of the answer before"),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The handles.",
+                content={JSON: {"type": "array", "items": {"type": "string"}}},
+            ),
+        ),
+        problems=_HANDLE_PROBLEMS,
+        security=_BY_ADMIN,
+        is_open=False,
+        handle_errors=True,
+    ),
+)
+
+_TOKEN_NAME = Parameter(
+    name="name", place="path", text="the name of a token", schema=WORD, required=True
+)
+_TOKEN: Schema = {"$ref": "#/components/schemas/Token"}
+
+RIGHTS = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/tokens",
+        handler=granting.answer,
+        operation="listTokens",
+        text="tokens that the caller granted or administers",
+        section="tokens",
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The tokens.",
+                content={
+                    JSON: {
+                        "type": "object",
+                        "required": ["tokens"],
+                        "properties": {"tokens": {"type": "array", "items": _TOKEN}},
+                    }
+                },
+            ),
+        ),
+        problems=_REFUSED,
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/tokens/{name}",
+        handler=granting.answer,
+        operation="showToken",
+        text="one of them, with its history",
+        section="tokens",
+        parameters=(_TOKEN_NAME,),
+        answers=(AnswerShape(status=200, text="The token.", content={JSON: _TOKEN}),),
+        problems=(*_REFUSED, errors.NotFound),
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
+    Route(
+        methods=("POST",),
+        pattern="/tokens",
+        handler=granting.answer,
+        operation="grantToken",
+        text='grants: `{"name", "operations", "authorities", "first_day", "last_day", '
+        '"expires", "key"}`',
+        section="tokens",
+        body=BodyShape(text="What is granted.", content={JSON: granting.Grant}),
+        answers=(
+            AnswerShape(
+                status=201,
+                text="The token. Its secret is shown here and never again.",
+                content={JSON: _TOKEN},
+                fields=("Location",),
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.InvalidRequest,
+            errors.Conflict,
+            errors.TooLarge,
+            errors.DigestMismatch,
+            errors.Incomplete,
+        ),
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
+    Route(
+        methods=("POST",),
+        pattern="/tokens/{name}",
+        handler=granting.answer,
+        operation="revokeToken",
+        text="makes it useless, and all that came of it",
+        shown="/tokens/<name>?revoke",
+        section="tokens",
+        parameters=(
+            _TOKEN_NAME,
+            Parameter(
+                name="revoke",
+                text="what is done",
+                schema=BARE,
+                required=True,
+            ),
+        ),
+        answers=(AnswerShape(status=200, text="The token.", content={JSON: _TOKEN}),),
+        problems=(*_REFUSED, errors.NotFound),
+        security=_BY_TOKEN,
+        is_open=False,
+    ),
+)
+
+CAPTURES = (
+    Route(
+        methods=("POST",),
+        pattern="/captures",
+        handler=capturing.answer,
+        operation="capturePage",
+        text="captures a page, where the operator allows it: "
+        "[web archives](web-archives.md#capturing)",
+        shown="POST /captures?url=<url>",
+        section="pages",
+        parameters=(Parameter(name="url", text="the page", schema=WORD, required=True),),
+        answers=(
+            AnswerShape(
+                status=201,
+                text="The PWID, what was recorded, and what is missing.",
+                content={JSON: _ENTITY},
+                fields=("Location",),
+            ),
+        ),
+        problems=(
+            *_REFUSED,
+            errors.InvalidRequest,
+            errors.NotFound,
+            errors.Unavailable,
+            errors.TooLarge,
+            errors.OverBudget,
+        ),
+        security=_BY_TOKEN,
+        is_open=False,
+        answers_every_method=True,
+    ),
+)
+
+APIS = (*HANDLES, *RIGHTS, *CAPTURES)

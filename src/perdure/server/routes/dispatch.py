@@ -1,0 +1,143 @@
+"""From a request to its handler and to the methods that its target allows. Pure.
+
+How it works: the routes of pages are indexed once, those of one path by it, those that cover what
+lies below by their lead. A target is a page if it lies below a lead or has no colon: no scheme has
+a slash in its name. All other targets are identifiers, whose routes are chosen by the method.
+
+What must stay true: `Allow` lists the methods that have a route, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from perdure.reading.targets import Target, is_escaped
+from perdure.server.resource import methods
+from perdure.server.routes.model import Handler, Route, Security, TargetKind
+from perdure.server.routes.table import ROUTES
+
+Allow = Mapping[TargetKind, bytes]
+_ORDER = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "POST")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The handler of a request, and what its target allows."""
+
+    handler: Handler
+    allow: Allow
+    asks_who: bool = False
+    """Whether a signature says who asks."""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """All routes of one path, or of all paths below one lead."""
+
+    handlers: dict[str, Handler]
+    otherwise: Handler
+    allow: Allow
+    signed: frozenset[str]
+    """Methods of which a signature says who asks."""
+
+    def find(self, method: str) -> Found:
+        handler = self.handlers.get(method, self.otherwise)
+        return Found(handler, self.allow, method in self.signed)
+
+
+def list_methods(routes: Iterable[Route]) -> tuple[str, ...]:
+    """The methods of routes, each once, in their order."""
+    return tuple(dict.fromkeys(method for route in routes for method in route.methods))
+
+
+def write_allow(allowed: Iterable[str]) -> bytes:
+    """Methods as the field `Allow` lists them."""
+    return ", ".join(allowed).encode("ascii")
+
+
+def _gather_page(routes: list[Route]) -> _Page:
+    handlers = {method: route.handler for route in routes for method in route.methods}
+    own = next((route.handler for route in routes if route.answers_every_method), None)
+    return _Page(
+        handlers=handlers,
+        otherwise=own or methods.undefined,
+        allow=MappingProxyType({TargetKind.PAGE: write_allow(list_methods(routes))}),
+        signed=frozenset(
+            method
+            for route in routes
+            if Security.SIGNATURE in route.security
+            for method in route.methods
+        ),
+    )
+
+
+def _gather_pages(routes: Iterable[Route]) -> dict[str, _Page]:
+    """Pages by their leads."""
+    leads: dict[str, list[Route]] = {}
+    for route in routes:
+        leads.setdefault(route.lead, []).append(route)
+    return {lead: _gather_page(found) for lead, found in leads.items()}
+
+
+def _gather_allow(routes: Iterable[Route]) -> Allow:
+    """The methods that each kind of thing allows."""
+    found = {
+        kind: list_methods(one for one in routes if kind in one.kinds and one.is_of_names)
+        for kind in TargetKind
+    }
+    return MappingProxyType(
+        {
+            kind: write_allow(sorted(allowed, key=_ORDER.index))
+            for kind, allowed in found.items()
+            if allowed
+        }
+    )
+
+
+_OF_PAGES = tuple(route for route in ROUTES if not route.is_of_names)
+_EXACT = _gather_pages(route for route in _OF_PAGES if not route.covers_below)
+_BELOW = _gather_pages(route for route in _OF_PAGES if route.covers_below)
+_LEADS = tuple(f"{lead}/" for lead in _BELOW)
+_NAMES = tuple(route for route in ROUTES if route.is_of_names)
+_ALLOW = _gather_allow(_NAMES)
+_HANDLERS = {method: route.handler for route in _NAMES for method in route.methods}
+_SIGNED = frozenset(
+    method for one in _NAMES if Security.SIGNATURE in one.security for method in one.methods
+)
+_UNDEFINED = Found(methods.undefined, _ALLOW)
+_OF_NAMES = {
+    method: Found(handler, _ALLOW, method in _SIGNED) for method, handler in _HANDLERS.items()
+}
+_WHOLE_SERVER = Found(methods.options, _ALLOW)
+
+
+def is_page(target: Target) -> bool:
+    """Whether a target is a page of the server, there or not. All others are identifiers."""
+    text = target.text
+    if text.startswith(_LEADS):
+        return True
+    return ":" not in text.partition("?")[0] and not is_escaped(text)
+
+
+def find_handler(method: str, target: Target, raw: bytes) -> Found | None:
+    """What answers a request. None if there is no such page."""
+    if not is_page(target):
+        return _OF_NAMES.get(method, _UNDEFINED)
+    if raw == b"*":
+        return _WHOLE_SERVER if method == "OPTIONS" else None
+    page = find_page(target.text)
+    return None if page is None else page.find(method)
+
+
+def find_page(text: str) -> _Page | None:
+    """The page that a path names, without the slash in front of it. None if there is none."""
+    first, _, rest = text.partition("/")
+    second = f"{first}/{rest.partition('/')[0]}"
+    return _EXACT.get(text) or _BELOW.get(second) or _BELOW.get(first)
+
+
+def allow_on_replay() -> Allow:
+    """What the replay origin allows: the methods of its routes, and nothing else."""
+    replayed = [one for one in ROUTES if one.lead == "replay"]
+    return MappingProxyType({TargetKind.PAGE: write_allow(list_methods(replayed))})

@@ -1,0 +1,135 @@
+"""The table of routes as people read it: the map of the server and the tables of the reference.
+
+How it works: `write_map` gives one line a route, with the function that answers it.
+`write_tables` gives the Markdown tables of docs/reference/http.md by the names of their sections.
+`replace_sections` puts them between the comments `<!-- routes: NAME -->` and `<!-- end -->` of a
+page. `tools/route_tables.py` writes all of them, and a test compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from perdure.server.routes.model import AnswerShape, Parameter, Route
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_MOST_VARIABLES = 3  # of a target in the map
+_SECTION = re.compile(r"(<!-- routes: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def write_map(routes: Sequence[Route]) -> str:
+    """The map of the server: methods, target, function.
+
+    >>> print(write_map([Route(methods=("GET",), pattern="/x/{y}", handler=write_map,
+    ...                        operation="x", text="")]))
+        GET  /x/<y>  listing.write_map
+    """
+    rows = [
+        (" ".join(one.methods), "every page" if one.is_common else target, _name_handler(one))
+        for one in routes
+        for target in (_write_target(one),)
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "\n".join(
+        f"    {methods:<{widths[0]}}  {target:<{widths[1]}}  {handler}"
+        for methods, target, handler in dict.fromkeys(rows)
+    )
+
+
+def _write_target(route: Route) -> str:
+    """A target for people: variables in angle brackets, and the word of the query."""
+    target = _VARIABLE.sub(r"<\1>", route.pattern)
+    if target.count("<") > _MOST_VARIABLES:
+        target = f"{'/'.join(target.split('/')[:4])}/…"
+    if route.is_of_names:
+        target = "<identifier>"
+    if route.word:
+        return f"{target}?{route.word}"
+    at = route.shown.find("?")
+    return target if at < 0 or route.is_of_names else f"{target}{route.shown[at:]}"
+
+
+def _name_handler(route: Route) -> str:
+    module = str(getattr(route.handler, "__module__", ""))
+    return f"{module.rpartition('.')[2]}.{getattr(route.handler, '__name__', '')}"
+
+
+# Markdown
+# --------
+
+
+def write_tables(routes: Sequence[Route]) -> dict[str, str]:
+    """The tables of the reference by the names of their sections."""
+    asking = next(one for one in routes if one.operation == "resolve")
+    pictures = next(one for one in routes if one.operation == "renderImage")
+    return {
+        "pages": _write_table(
+            ("page", "what it is"), ([_show_request(one), one.text] for one in _of(routes, "pages"))
+        ),
+        "questions": _write_table(
+            ("query", "answer"),
+            ([_show_parameter(one), one.text] for one in asking.parameters if _is_listed(one)),
+        ),
+        "iiif": _write_table(
+            ("request", "answer"),
+            ([_show_request(one), one.text] for one in _of(routes, "iiif")),
+        ),
+        "pictures": _write_table(
+            ("parameter", "values"),
+            ([_show_parameter(one, "path"), one.text] for one in pictures.parameters if one.listed),
+        ),
+        "writing": _write_table(
+            ("request", "what it does", "answer"),
+            (
+                [_show_request(one), one.text, _show_statuses(one.answers)]
+                for one in _of(routes, "writing")
+            ),
+        ),
+        "tokens": _write_table(
+            ("request", "what it does", "answer"),
+            (
+                [f"`{one.methods[0]} {_shown(one)}`", one.text, _show_statuses(one.answers)]
+                for one in _of(routes, "tokens")
+            ),
+        ),
+    }
+
+
+def replace_sections(page: str, tables: Mapping[str, str]) -> str:
+    """The page with its generated tables made anew. Raises KeyError for an unknown section."""
+    return _SECTION.sub(lambda found: f"{found[1]}{tables[found[2]]}\n{found[3]}", page)
+
+
+def _of(routes: Iterable[Route], section: str) -> list[Route]:
+    return [one for one in routes if one.section == section]
+
+
+def _is_listed(parameter: Parameter) -> bool:
+    return parameter.listed and parameter.place == "query"
+
+
+def _shown(route: Route) -> str:
+    return route.shown or _VARIABLE.sub(r"<\1>", route.pattern)
+
+
+def _show_request(route: Route) -> str:
+    return f"`{_shown(route)}`"
+
+
+def _show_parameter(parameter: Parameter, place: str = "query") -> str:
+    if place == "path":
+        return parameter.shown or parameter.name
+    return f"`{parameter.shown or '?' + parameter.name}`"
+
+
+def _show_statuses(answers: Iterable[AnswerShape]) -> str:
+    return ", ".join(str(one.status) for one in answers)
+
+
+def _write_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"| {' | '.join('---' for _ in head)} |"]
+    for row in rows:
+        cells = (one.replace("|", r"\|") for one in row)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -1,0 +1,444 @@
+"""The routes of identifiers: what is asked of a name, and what is done to it.
+
+How it works: an identifier is one path parameter, `/{name}`, escaped or as it is. The words of the
+query choose what is answered. Several routes may share a method: they differ in their word, and
+their handler tells them apart, as the identifier's scheme says where its query begins
+(`perdure.reading.targets`). `kinds` says which of them a part, a pattern or a series allows.
+
+What must stay true: `Allow` comes from `kinds`  # rulings: http-405, http-put
+"""
+
+from __future__ import annotations
+
+from perdure import errors
+from perdure.server.resource import metadata, methods, operating, reading
+from perdure.server.routes.model import (
+    ANYTHING,
+    BARE,
+    JSON,
+    NAMES,
+    TEXT,
+    WORD,
+    AnswerShape,
+    BodyShape,
+    Parameter,
+    Route,
+    Security,
+    TargetKind,
+)
+
+_READ_KINDS = (
+    TargetKind.IDENTIFIER,
+    TargetKind.PART,
+    TargetKind.PATTERN,
+    TargetKind.SERIES,
+)
+_ALL_KINDS = (*_READ_KINDS, TargetKind.AUTHORITY)
+_WRITE_KINDS = (TargetKind.IDENTIFIER, TargetKind.SERIES, TargetKind.AUTHORITY)
+_TOKEN = (Security.BEARER, Security.SIGNATURE)
+
+NAME = Parameter(
+    name="name",
+    place="path",
+    text="An identifier of any scheme, percent-encoded as a whole (`pdi%3A%2F%2F…`) or as it is "
+    "(`pdi://…`).",
+    schema=WORD,
+    required=True,
+    example="pdi%3A%2F%2Foma.eop.gov.us%2F1997%2F09%2F01%2F1",
+)
+
+# asking
+# ------
+
+QUESTIONS = (
+    Parameter(
+        name="info",
+        schema=BARE,
+        shown="?info`, `?`, `??",
+        text="the record, without redirect (the latter two are ARK's inflections, told apart for "
+        "ARKs); of a part with its [selector](parts.md#what-is-said-of-a-part)",
+    ),
+    Parameter(
+        name="landing",
+        schema=BARE,
+        shown="?landing",
+        text="its [landing page](landing-pages.md)",
+    ),
+    Parameter(name="linkset", schema=BARE, shown="?linkset", text="all its links (RFC 9264)"),
+    Parameter(
+        name="locations",
+        schema=BARE,
+        shown="?locations",
+        text="all [locations](links.md), best first; as JSON with all their fields and their "
+        "health",
+    ),
+    Parameter(
+        name="region",
+        shown="?region=<word>",
+        text="the thing, from a location that serves this part of the world",
+    ),
+    Parameter(name="history", schema=BARE, shown="?history", text="all revisions of the record"),
+    Parameter(
+        name="members",
+        schema=BARE,
+        shown="?members",
+        text="of a [collection](collections.md): its members, page by page",
+    ),
+    Parameter(
+        name="metadata",
+        shown="?metadata`, `?metadata=<format>",
+        text="its description, in [a format of metadata](metadata.md)",
+    ),
+    Parameter(
+        name="cite",
+        shown="?cite`, `?cite=<style>&locale=<tag>",
+        text="its [citation](metadata.md)",
+    ),
+    Parameter(name="locale", text="the language of the citation", listed=False),
+    Parameter(
+        name="part",
+        schema=WORD,
+        shown="?part=<specifier>",
+        text="a part; so is a raw `#…` or `%23…`. If no part can be cut, the answer is an error, "
+        "never the whole document",
+    ),
+    Parameter(
+        name="t",
+        shown="?t=<time>",
+        text="a part by its time, as Annodex writes it: `?t=15.0/30.0`",
+    ),
+    Parameter(
+        name="quote",
+        shown="?quote=<text>",
+        text="of a text held here: 303 to the landing page of exactly that passage (`&before=`, "
+        "`&after=` if it occurs more than once)",
+    ),
+    Parameter(name="before", text="the text before the passage", listed=False),
+    Parameter(name="after", text="the text behind the passage", listed=False),
+    Parameter(
+        name="urlappend",
+        shown="?urlappend=<text>",
+        text="puts a text behind the address of a redirect; see [templates](templates.md) for "
+        "parts of what lies elsewhere",
+    ),
+    Parameter(
+        name="nearest",
+        schema=BARE,
+        shown="?nearest",
+        text="of a PWID: a capture near to the one that it names will do; see "
+        "[web archives](web-archives.md#resolving-a-pwid)",
+    ),
+    Parameter(
+        name="cursor",
+        shown="?cursor=<cursor>&limit=<n>",
+        text="a page of a listing; `next` of the page before says the cursor, any other is 400",
+    ),
+    Parameter(
+        name="limit",
+        schema={"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
+        text="identifiers on a page of a listing",
+        listed=False,
+    ),
+)
+_CHOICE = (
+    Parameter(name="Accept", place="header", text="chooses the format, or asks for the record"),
+    Parameter(name="Accept-Language", place="header", text="chooses the language"),
+    Parameter(name="Range", place="header", text="asks for a part of the bytes (RFC 9110)"),
+    Parameter(name="If-None-Match", place="header", text="the entity tag that the client has"),
+    Parameter(
+        name="Want-Repr-Digest", place="header", text="the digest that the client wants (RFC 9530)"
+    ),
+)
+_READING = Route(
+    methods=("GET", "HEAD"),
+    pattern=NAMES,
+    handler=reading.get,
+    operation="resolve",
+    text="the resource, the way to it, a part of it, or what is known of it",
+    shown="/<identifier>",
+    kinds=_READ_KINDS,
+    parameters=(NAME, *QUESTIONS, *_CHOICE),
+    answers=(
+        AnswerShape(
+            status=200,
+            text="The bytes, a part, a listing, the record, or the answer to the query.",
+            content={ANYTHING: None},
+            fields=("Content-Location", "ETag", "Repr-Digest", "Link", "Perdure-Part"),
+        ),
+        AnswerShape(status=206, text="Ranges of the bytes.", content={ANYTHING: None}),
+        AnswerShape(status=300, text="Several versions have the part.", content={ANYTHING: None}),
+        AnswerShape(status=302, text="The best location, or what this name is an alias of."),
+        AnswerShape(status=303, text="The landing page of the passage."),
+        AnswerShape(status=304, text="The client has it."),
+    ),
+    problems=(
+        errors.MalformedIdentifier,
+        errors.UnknownScheme,
+        errors.MalformedPart,
+        errors.InvalidRequest,
+        errors.NotFound,
+        errors.NotAcceptable,
+        errors.PartOutOfRange,
+        errors.PartCheckFailed,
+        errors.PartNotSupported,
+        errors.Undecodable,
+        errors.OverBudget,
+        errors.ArchiveClosed,
+        errors.Unauthenticated,
+        errors.Forbidden,
+    ),
+    security=(Security.BEARER,),
+    extensions={
+        "x-spellings": [
+            {
+                "form": "GET pdi://… HTTP/1.1",
+                "description": "The absolute form: the request target is the identifier.",
+            },
+            {
+                "form": "/pdi://…#<part>",
+                "description": "A raw # in the request target begins a part. Most clients keep "
+                "what follows it to themselves.",
+            },
+            {
+                "form": "/pdi://…%23<part>",
+                "description": "The same with the # escaped. It equals ?part=<part>.",
+            },
+            {
+                "form": "/ark:…?, /ark:…??",
+                "description": "The inflections of ARKs: an empty query, and one that is a ?.",
+            },
+            {
+                "form": "/pwid:…, /urn:pwid:…",
+                "description": "The query of a PWID that is not escaped as a whole begins at the "
+                "last ? if one of the words above follows; all else is the archived address.",
+            },
+        ],
+        "x-unknown-parameters": "A name=value that is not listed is passed over. Any other word "
+        "without a value is 400.",
+    },
+)
+
+# writing
+# -------
+
+_CONDITIONS = (
+    Parameter(
+        name="If-Match",
+        place="header",
+        text='an entity tag of the newest bytes, or `"r7"` for the seventh revision',
+    ),
+    Parameter(name="If-None-Match", place="header", text="`*`: only if there is nothing yet"),
+    Parameter(
+        name="Idempotency-Key",
+        place="header",
+        text="makes it safe to repeat the request for thirty days",
+    ),
+    Parameter(name="Content-Digest", place="header", text="a digest that is checked (RFC 9530)"),
+)
+_REFUSED = (
+    errors.MalformedIdentifier,
+    errors.UnknownScheme,
+    errors.MalformedPart,
+    errors.InvalidRequest,
+    errors.NotFound,
+    errors.Unauthenticated,
+    errors.Forbidden,
+    errors.Conflict,
+    errors.PreconditionFailed,
+    errors.DigestMismatch,
+    errors.Incomplete,
+    errors.TooLarge,
+    errors.NotAcceptable,
+    errors.StorageFailed,
+)
+_RECEIPT = {JSON: {"$ref": "#/components/schemas/Receipt"}}
+_MADE = AnswerShape(
+    status=201, text="Made.", content=_RECEIPT, fields=("Location", "Content-Location")
+)
+_DONE = AnswerShape(
+    status=200,
+    text="Done, or there was nothing to do.",
+    content=_RECEIPT,
+    fields=("Location", "Content-Location"),
+)
+_PROPOSED = AnswerShape(
+    status=202,
+    text="A second person must ask, too.",
+    content=_RECEIPT,
+    fields=("Location", "Content-Location"),
+)
+_DOCUMENT = BodyShape(
+    text="The document. `Content-Type` says what it is, otherwise it is detected.",
+    content={ANYTHING: {}},
+)
+
+
+def _write(
+    method: str,
+    shown: str,
+    text: str,
+    *answers: AnswerShape,
+    word: str = "",
+    body: BodyShape | None = None,
+    problems: tuple[type[errors.PerdureError], ...] = (),
+) -> Route:
+    """A route that writes. Its body is a document, or what reads its word in a POST."""
+    if body is None:
+        shape = operating.SHAPES.get(word)
+        body = _DOCUMENT if shape is None else BodyShape(text=text, content={JSON: shape})
+    bare = Parameter(
+        name=word, text=text, schema=TEXT if word == "metadata" else BARE, listed=False
+    )
+    return Route(
+        methods=(method,),
+        pattern=NAMES,
+        handler=metadata.put if method == "PUT" else metadata.post,
+        operation="store" if method == "PUT" else "change",
+        text=text,
+        shown=shown,
+        word=word,
+        section="writing",
+        kinds=_WRITE_KINDS,
+        parameters=(NAME, *([bare] if word else []), *_CONDITIONS),
+        body=body,
+        answers=answers,
+        problems=(*_REFUSED, *problems),
+        security=_TOKEN,
+        is_open=False,
+    )
+
+
+_METADATA = BodyShape(
+    text="The description, in a format of metadata.",
+    content={ANYTHING: {}},
+)
+_NOT_FOUND = "answers 404"
+_STORING = (
+    _write(
+        "PUT",
+        "PUT /pdi://<series>/",
+        "mints: today's date, the next serial, version 1",
+        _MADE,
+    ),
+    _write(
+        "PUT",
+        "PUT /<known PDI>",
+        "commits the next version; 200 if it is the same bytes",
+        _MADE,
+        _DONE,
+    ),
+    _write(
+        "PUT",
+        "PUT /<known PDI with a version and a new format>",
+        "adds the format",
+        _MADE,
+    ),
+    _write("PUT", "PUT /<unknown PDI>", _NOT_FOUND),
+    _write(
+        "PUT",
+        "PUT /<identifier>?metadata",
+        "describes it, in [a format of metadata](metadata.md)",
+        _DONE,
+        word="metadata",
+        body=_METADATA,
+        problems=(errors.InvalidMetadata,),
+    ),
+)
+_CHANGING = (
+    _write(
+        "POST",
+        "POST /<authority>?mint",
+        'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
+        "written as `pdi://<series>/`, `ark:<shoulder>` or, of the URNs of 1993, "
+        "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
+        _MADE,
+        word="mint",
+    ),
+    _write(
+        "POST",
+        "POST /<identifier>?register",
+        'takes in an identifier issued elsewhere or earlier: `{"locations", "metadata"}`. In a '
+        "series that is minted here neither a day to come nor a number of today that was not "
+        "handed out yet",
+        _MADE,
+        _DONE,
+        word="register",
+    ),
+    _write(
+        "POST",
+        "POST /<identifier>?bind",
+        '`{"locations": ["https://…" or {"uri", "version", "format", "sha512", …}]}`',
+        _MADE,
+        _DONE,
+        word="bind",
+    ),
+    _write("POST", "POST /<identifier>?break", '`{"uri"}`', _DONE, word="break"),
+    _write(
+        "POST",
+        "POST /<identifier>?alias",
+        '`{"other"}`; if that is a name of this registry, the token must cover it, too',
+        _MADE,
+        _DONE,
+        word="alias",
+    ),
+    _write(
+        "POST",
+        "POST /<identifier>?metadata",
+        "describes it, in [a format of metadata](metadata.md)",
+        _DONE,
+        word="metadata",
+        body=_METADATA,
+        problems=(errors.InvalidMetadata,),
+    ),
+    _write(
+        "POST",
+        "POST /<identifier>?withdraw",
+        '`{"reason", "version"}`; 202 if a second person must ask, too',
+        _DONE,
+        _PROPOSED,
+        word="withdraw",
+    ),
+)
+
+# methods
+# -------
+
+SHARED = (
+    Route(
+        methods=("OPTIONS",),
+        pattern=NAMES,
+        handler=methods.options,
+        operation="askMethods",
+        text="the methods that are allowed, in `Allow`",
+        shown="OPTIONS /<identifier>",
+        kinds=_ALL_KINDS,
+        parameters=(NAME,),
+        answers=(AnswerShape(status=204, text="The methods.", fields=("Allow",)),),
+        problems=(errors.MalformedIdentifier, errors.UnknownScheme, errors.NotFound),
+    ),
+    Route(
+        methods=("TRACE",),
+        pattern=NAMES,
+        handler=methods.trace,
+        operation="echoRequest",
+        text="the request as it arrived, without credentials",
+        shown="TRACE /<identifier>",
+        kinds=_ALL_KINDS,
+        parameters=(NAME,),
+        answers=(AnswerShape(status=200, text="The request.", content={"message/http": TEXT}),),
+        problems=(errors.MalformedIdentifier, errors.UnknownScheme, errors.NotFound),
+    ),
+)
+"""What every page and every identifier answers."""
+_DELETION = Route(
+    methods=("DELETE",),
+    pattern=NAMES,
+    handler=methods.delete,
+    operation="delete",
+    text="is not defined for persistent identifiers: 405",
+    shown="DELETE /<identifier>",
+    section="writing",
+    kinds=(),
+)
+
+NAME_ROUTES = (_READING, *SHARED, *_STORING, *_CHANGING, _DELETION)

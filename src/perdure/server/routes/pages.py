@@ -1,0 +1,403 @@
+"""The routes of pages: the server's own, captures of the web, THTTP and IIIF.
+
+What must stay true: a page is named by its path alone, so no lead of a route has a colon in it.
+"""
+
+from __future__ import annotations
+
+from perdure import errors
+from perdure.server.apis import cdx, iiif, memento, replay, thttp
+from perdure.server.common.metrics import CONTENT_TYPE as METRICS
+from perdure.server.pages import own
+from perdure.server.routes.model import (
+    ANYTHING,
+    JSON,
+    TEXT,
+    WORD,
+    AnswerShape,
+    Parameter,
+    Route,
+    Schema,
+)
+
+_GET = ("GET", "HEAD")
+_PLAIN = "text/plain"
+_TIME: Schema = {"type": "string", "pattern": "^([0-9]{4,14})?$"}
+_COUNT: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,5}$"}
+_NUMBER: Schema = {"type": "string", "pattern": "^[0-9]{0,9}$"}
+_BLOCKS: Schema = {"type": "string", "pattern": "^([1-9]|[1-4][0-9]|50)?$"}
+_FLAG: Schema = {"type": "string", "enum": ["true", "false"]}
+_ENTITY: Schema = {"type": "object", "additionalProperties": True}
+
+_ORIGINAL = Parameter(
+    name="uri",
+    place="path",
+    text="the URI that was archived, escaped or as it is, with its query",
+    schema=WORD,
+    required=True,
+    example="http%3A%2F%2Fwww.dr.dk%2F",
+)
+
+OWN = (
+    Route(
+        methods=_GET,
+        pattern="/",
+        handler=own.start,
+        operation="showStart",
+        text="what this resolver is, and what it mints",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="identifier",
+                text="an identifier from the form of the page; the answer leads to it",
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The software, its series and its schemes.",
+                content={JSON: _ENTITY, "text/html": None},
+            ),
+            AnswerShape(status=303, text="The identifier of the form.", fields=("Location",)),
+        ),
+        problems=(errors.MalformedIdentifier, errors.UnknownScheme),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/healthz",
+        handler=own.health,
+        operation="checkHealth",
+        text="whether the process is alive",
+        section="pages",
+        answers=(AnswerShape(status=200, text="It is.", content={_PLAIN: TEXT}),),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/readyz",
+        handler=own.readiness,
+        operation="checkReadiness",
+        text="whether it can read and, as far as it knows, write",
+        section="pages",
+        answers=(AnswerShape(status=200, text="It can.", content={_PLAIN: TEXT}),),
+        problems=(errors.StorageFailed,),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/metrics",
+        handler=own.metrics,
+        operation="showMetrics",
+        text="Prometheus metrics of this worker process",
+        section="pages",
+        answers=(AnswerShape(status=200, text="The metrics.", content={METRICS: TEXT}),),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/problems/{code}",
+        handler=own.explanation,
+        operation="explainProblem",
+        text="what an [error](errors.md) means",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="code",
+                place="path",
+                text="the code of an error",
+                schema=WORD,
+                required=True,
+                example="not-found",
+            ),
+        ),
+        answers=(AnswerShape(status=200, text="A page.", content={"text/html": None}),),
+        problems=(errors.NotFound,),
+    ),
+)
+
+THTTP = (
+    Route(
+        methods=_GET,
+        pattern="/uri-res/{service}",
+        handler=thttp.answer,
+        operation="askResolutionService",
+        text="THTTP, below",
+        shown="/uri-res/<service>?<uri>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="service",
+                place="path",
+                text="a service of RFC 2169 or RFC 2483, in any case of letters",
+                schema={"type": "string", "pattern": f"(?i)^(?:{'|'.join(thttp.SERVICES)})$"},
+                required=True,
+                example="N2L",
+            ),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="What the service gives: a list of URIs, a description, or the resource.",
+                content={ANYTHING: None},
+            ),
+            AnswerShape(status=206, text="Ranges of the resource.", content={ANYTHING: None}),
+            AnswerShape(status=300, text="Several versions have the part.", content={JSON: None}),
+            AnswerShape(status=302, text="N2L to HTTP/1.0 clients; N2R of what lies elsewhere."),
+            AnswerShape(status=303, text="N2L: the best URL.", fields=("Location",)),
+            AnswerShape(status=304, text="The client has it."),
+        ),
+        problems=(
+            errors.InvalidRequest,
+            errors.MalformedIdentifier,
+            errors.UnknownScheme,
+            errors.NotFound,
+            errors.NotAcceptable,
+            errors.PartOutOfRange,
+            errors.PartCheckFailed,
+            errors.PartNotSupported,
+            errors.Undecodable,
+            errors.ArchiveClosed,
+        ),
+        extensions={
+            "x-query-string": {
+                "description": "The whole query is the URI that the service is asked about, "
+                "escaped or as it is. Of I=I it is two URIs with %20 between them.",
+                "required": True,
+                "example": "pdi://oma.eop.gov.us/1997/09/01/1",
+            }
+        },
+    ),
+)
+
+_VERSION = Parameter(
+    name="version",
+    place="path",
+    text="the version of the API",
+    schema={"type": "string", "enum": ["2", "3"]},
+    required=True,
+    listed=False,
+)
+_IMAGE = Parameter(
+    name="name",
+    place="path",
+    text="an identifier, percent-encoded as a whole; without a version it is the highest",
+    schema=WORD,
+    required=True,
+    listed=False,
+    example="ark%3A%2F99999%2Ffk4image",
+)
+_PICTURE = (errors.NotFound, errors.InvalidRequest, errors.PartNotSupported, errors.Undecodable)
+
+IIIF = (
+    Route(
+        methods=_GET,
+        pattern="/iiif/{version}/{name}",
+        handler=iiif.answer,
+        operation="findImage",
+        text="303 to its `info.json`",
+        shown="/iiif/<version>/<id>",
+        section="iiif",
+        parameters=(_VERSION, _IMAGE),
+        answers=(AnswerShape(status=303, text="Its info.json.", fields=("Location",)),),
+        problems=_PICTURE,
+    ),
+    Route(
+        methods=_GET,
+        pattern="/iiif/{version}/{name}/info.json",
+        handler=iiif.answer,
+        operation="describeImage",
+        text="size, limits, tiles; `application/json` (2.1) or `application/ld+json` (3.0), "
+        "by `Accept` the other",
+        shown="…/<id>/info.json",
+        section="iiif",
+        parameters=(_VERSION, _IMAGE),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The description.",
+                content={JSON: _ENTITY, "application/ld+json": _ENTITY},
+            ),
+            AnswerShape(status=304, text="The client has it."),
+        ),
+        problems=_PICTURE,
+    ),
+    Route(
+        methods=_GET,
+        pattern="/iiif/{version}/{name}/{region}/{size}/{rotation}/{picture}",
+        handler=iiif.answer,
+        operation="renderImage",
+        text="a picture",
+        shown="…/<id>/<region>/<size>/<rotation>/<quality>.<format>",
+        section="iiif",
+        parameters=(
+            _VERSION,
+            _IMAGE,
+            Parameter(
+                name="region",
+                place="path",
+                text="`full`, `square` (centred), `x,y,w,h`, `pct:x,y,w,h`; cut at the edge",
+                schema=WORD,
+                required=True,
+                example="full",
+            ),
+            Parameter(
+                name="size",
+                place="path",
+                text="`max`, `w,`, `,h`, `w,h`, `!w,h`, `pct:n`; to enlarge, `^` in front (3.0). "
+                "2.1 has `full` and enlarges without a mark",
+                schema=WORD,
+                required=True,
+                example="max",
+            ),
+            Parameter(
+                name="rotation",
+                place="path",
+                text="any degrees, `!` in front to mirror",
+                schema=WORD,
+                required=True,
+                example="0",
+            ),
+            Parameter(
+                name="picture",
+                place="path",
+                shown="quality.format",
+                text="`default`, `color`, `gray` or `bitonal`; then `jpg`, `png`, `webp`, `tif` or "
+                "`gif`",
+                schema=WORD,
+                required=True,
+                example="default.jpg",
+            ),
+        ),
+        answers=(
+            AnswerShape(status=200, text="The picture.", content={"image/*": None}),
+            AnswerShape(status=304, text="The client has it."),
+        ),
+        problems=_PICTURE,
+    ),
+)
+
+ARCHIVED = (
+    Route(
+        methods=_GET,
+        pattern="/cdx",
+        handler=cdx.answer,
+        operation="listCaptures",
+        text="captures of a URL, as a CDX server lists them: "
+        "[web archives](web-archives.md#cdx-server)",
+        shown="/cdx?url=<url>",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="url",
+                text="the URL; `*.dr.dk` means its domain, `http://dr.dk/a*` what begins with it",
+                schema=WORD,
+                required=True,
+            ),
+            Parameter(
+                name="matchType",
+                text="how captures match the URL",
+                schema={"type": "string", "enum": ["exact", "prefix", "host", "domain"]},
+            ),
+            Parameter(name="from", text="the first time, 4 to 14 digits", schema=_TIME),
+            Parameter(name="to", text="the last time, included", schema=_TIME),
+            Parameter(name="closest", text="the time nearest to which comes first", schema=_TIME),
+            Parameter(name="sort", text="`reverse`: the last one first"),
+            Parameter(name="limit", text="at most this many captures", schema=_COUNT),
+            Parameter(name="filter", text="`[!][=|~]field:text`; up to eight", repeated=True),
+            Parameter(name="fl", text="names of fields with commas between; also `fields`"),
+            Parameter(
+                name="output",
+                text="the form of the answer",
+                schema={"type": "string", "enum": ["cdxj", "json", "text"]},
+            ),
+            Parameter(name="collapse", text="`digest` or `timestamp:8`: the first of neighbours"),
+            Parameter(name="page", text="the number of a page, from 0", schema=_NUMBER),
+            Parameter(name="pageSize", text="blocks of 3000 captures on a page", schema=_BLOCKS),
+            Parameter(name="showNumPages", text="how many pages there are", schema=_FLAG),
+            Parameter(name="resolveRevisits", text="where payloads of revisits are", schema=_FLAG),
+            Parameter(name="showResumeKey", text="where the next query goes on", schema=_FLAG),
+            Parameter(name="resumeKey", text="what `showResumeKey` gave"),
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="One capture a line; with `showNumPages` an object.",
+                content={"text/x-cdxj": TEXT, "text/x-ndjson": TEXT, _PLAIN: TEXT, JSON: _ENTITY},
+            ),
+        ),
+        problems=(errors.InvalidRequest, errors.NotCaptured, errors.OverBudget),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/timegate/{uri}",
+        handler=memento.timegate,
+        operation="findMemento",
+        text="the capture nearest to `Accept-Datetime` (Memento): "
+        "[web archives](web-archives.md#memento)",
+        section="pages",
+        parameters=(
+            _ORIGINAL,
+            Parameter(
+                name="Accept-Datetime", place="header", text="the time, as an HTTP date (RFC 7089)"
+            ),
+        ),
+        answers=(AnswerShape(status=302, text="The capture.", fields=("Location", "Link")),),
+        problems=(errors.InvalidRequest, errors.NotCaptured),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/timemap/{form}/{uri}",
+        handler=memento.timemap,
+        operation="listMementos",
+        text="all captures, in the form `link` or `json` (Memento)",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="form",
+                place="path",
+                text="the form of the answer",
+                schema={"type": "string", "enum": ["link", "json"]},
+                required=True,
+            ),
+            _ORIGINAL,
+        ),
+        answers=(
+            AnswerShape(
+                status=200,
+                text="The captures.",
+                content={memento.LINK_FORMAT: TEXT, JSON: _ENTITY},
+            ),
+        ),
+        problems=(errors.InvalidRequest, errors.NotCaptured),
+    ),
+    Route(
+        methods=_GET,
+        pattern="/replay/{time}/{uri}",
+        handler=replay.answer,
+        operation="replayCapture",
+        text="bytes of captures (`<time>id_`); pages, on the replay origin: "
+        "[web archives](web-archives.md#replay)",
+        section="pages",
+        parameters=(
+            Parameter(
+                name="time",
+                place="path",
+                text="4 to 14 digits; with `id_` behind them the bytes, and with `~<digest>` "
+                "behind that the capture with this digest",
+                schema={
+                    "type": "string",
+                    "pattern": "^[0-9]{4,14}(id_(~[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128})?)?$",
+                },
+                required=True,
+                example="20160122112029id_",
+            ),
+            _ORIGINAL,
+        ),
+        answers=(
+            AnswerShape(status=200, text="What was archived.", content={ANYTHING: None}),
+            AnswerShape(status=206, text="Ranges of it.", content={ANYTHING: None}),
+            AnswerShape(status=302, text="The capture near to it, or the replay origin."),
+            AnswerShape(status=304, text="The client has it."),
+        ),
+        problems=(errors.NotCaptured, errors.OriginalMissing, errors.InvalidRequest),
+    ),
+)
+
+PAGES = (*OWN, *THTTP, *IIIF, *ARCHIVED)

@@ -1,0 +1,91 @@
+"""The table of all routes. To add a route, add it to one of the lists that are joined here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from http import HTTPStatus
+
+import msgspec
+
+from perdure.server.common.answers import Answer, empty, plain
+from perdure.server.common.conditions import has_already
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.server.routes.apis import APIS
+from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route, TargetKind
+from perdure.server.routes.names import NAME_ROUTES, SHARED
+from perdure.server.routes.openapi import describe_interface
+from perdure.server.routes.pages import PAGES
+
+
+async def publish_openapi(service: Service, request: Request) -> Answer:
+    """The OpenAPI document of this table."""
+    body, tag = _encode_document(service.settings.base_url or "/")
+    fields = (
+        (b"etag", tag),
+        (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds),
+        (b"access-control-allow-origin", b"*"),
+    )
+    if has_already(request, tag):
+        return empty(HTTPStatus.NOT_MODIFIED, *fields)
+    return plain(HTTPStatus.OK, JSON, body, *fields)
+
+
+@lru_cache(maxsize=4)
+def _encode_document(server: str) -> tuple[bytes, bytes]:
+    """The document, and its entity tag."""
+    body = msgspec.json.encode(describe_interface(ROUTES, server))
+    return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
+
+
+_OPENAPI = Route(
+    methods=("GET", "HEAD"),
+    pattern="/openapi.json",
+    handler=publish_openapi,
+    operation="describeInterface",
+    text="this interface as an [OpenAPI](openapi.md) document",
+    section="pages",
+    answers=(
+        AnswerShape(
+            status=200,
+            text="The document.",
+            content={JSON: {"type": "object", "required": ["openapi", "paths"]}},
+        ),
+        AnswerShape(status=304, text="The client has it."),
+    ),
+)
+
+_PAGE_ROUTES = (*PAGES, _OPENAPI, *APIS)
+
+
+def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:
+    """OPTIONS and TRACE of each page whose handler does not answer every method itself."""
+    for first in {one.pattern: one for one in reversed(routes)}.values():
+        if first.answers_every_method:
+            continue
+        path = tuple(
+            msgspec.structs.replace(one, schema=TEXT)  # nothing is looked up
+            for one in first.parameters
+            if one.place == "path"
+        )
+        for route in SHARED:
+            yield msgspec.structs.replace(
+                route,
+                pattern=first.pattern,
+                operation=f"{route.operation}Of{first.operation[0].upper()}{first.operation[1:]}",
+                parameters=path,
+                kinds=(TargetKind.PAGE,),
+                is_common=True,
+            )
+
+
+ROUTES: tuple[Route, ...] = (*_PAGE_ROUTES, *_share_methods(_PAGE_ROUTES), *NAME_ROUTES)
+
+_BY_OPERATION = {route.operation: route for route in reversed(ROUTES)}
+
+
+def find_route(operation: str) -> Route:
+    """The first route of an operation. Raises KeyError if there is none."""
+    return _BY_OPERATION[operation]
