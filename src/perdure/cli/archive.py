@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perdure.cli import exits
+from perdure.cli import exits, options
 from perdure.cli.command import Command, Group, here
 from perdure.cli.progress import progress
 
@@ -171,7 +171,7 @@ def check(names: tuple[str, ...]) -> None:
 
 
 @archive.command("export-cdxj", cls=Command)
-@click.option("-o", "--output", default="-", metavar="FILE", help="Instead of stdout.")
+@options.output()
 @click.option(
     "--all", "every", is_flag=True, help="Requests and other records about captures, too."
 )

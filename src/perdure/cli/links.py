@@ -106,7 +106,7 @@ def check_links(
     "--to", "after", required=True, multiple=True, metavar="PREFIX", help="What takes its place."
 )
 @click.option("--apply", is_flag=True, help="Do it; without this it is only shown.")
-@click.option("--by", metavar="NAME", help="Who moves them; local if not given.")
+@options.by("Who moves them")
 @click.option(
     "--show",
     type=click.IntRange(min=0),

@@ -116,12 +116,7 @@ def _reserved_format(files: tuple[str, ...], about: About) -> str:
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
-@click.option(
-    "--version",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="Add formats to this version, instead of making the next one.",
-)
+@options.version("Add formats to this version, instead of making the next one.")
 @options.expect
 @options.once
 @options.about_files

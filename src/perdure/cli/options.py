@@ -125,6 +125,21 @@ once = click.option(
 )
 
 
+def output(help: str = "Instead of stdout.") -> Callable[[_F], _F]:
+    """The option that names the file to write; `-` is the standard output."""
+    return click.option("-o", "--output", default="-", metavar="FILE", help=help)
+
+
+def version(help: str) -> Callable[[_F], _F]:
+    """The option that names a version."""
+    return click.option("--version", type=click.IntRange(min=1), metavar="NUMBER", help=help)
+
+
+def by(help: str) -> Callable[[_F], _F]:
+    """The option that names the actor of a change; `local` if it is not given."""
+    return click.option("--by", metavar="NAME", help=f"{help}; local if not given.")
+
+
 def about_files(command: _F) -> _F:
     """Adds the options that say what files are; `perdure.cli.deposit.Said` takes them."""
     for option in (
