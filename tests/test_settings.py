@@ -71,7 +71,27 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"base_url": "ftp://a.example"}, "http"),
         ({"base_url": "https://a.example/"}, "final slash"),
         ({"http_parser": "regex"}, "one of"),
-        ({"log_level": "loud"}, "one of"),
+        ({"log_level": "loud"}, "one of debug, info, warning, error"),
+        ({"basic_authentication": "http"}, "one of https, always, never"),
+        ({"private_locations": ""}, "one of accept, refuse"),
+        ({"unknown_archives": "guess"}, "one of refuse, standard-form"),
+        ({"closed_archives": "403"}, "one of 451, 404, local"),
+        ({"capture": "yes"}, "one of off, on"),
+        ({"capture": "on"}, "it needs an archive_id"),
+        ({"withdrawal_persons": 3}, "from 1 to 2"),
+        ({"check_links_hours": -1}, "from 0 to 100000"),
+        ({"captures_in_sqlite": -1}, "from 0 to 100000000"),
+        ({"archive_id": "A.example"}, "a domain in lower case"),
+        ({"archive_aliases": ["a b"]}, "malformed"),
+        ({"region_header": "X Region"}, "the name of a header field"),
+        ({"capture_index": "file:///etc"}, "URL is needed"),
+        ({"replay_origin": "https://replay.example/"}, "host"),
+        ({"replay_origin": "https://a.example", "base_url": "https://a.example/r"}, "other than"),
+        ({"handle_prefixes": [""]}, "malformed"),
+        ({"mutable_prefixes": [""]}, "malformed"),
+        ({"handle_admins": ["x:21.T14999/ADMIN"]}, "an index, ':' and a handle"),
+        ({"private_networks": ["10.1.0.1/16"]}, "has host bits set"),
+        ({"templates": ["{"]}, "an identifier is needed first"),
     ],
 )
 def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason: str) -> None:
@@ -122,6 +142,17 @@ def test_authorities_are_added_and_none_is_lost(tmp_path: Path) -> None:
 
 def test_every_setting_says_what_it_is_for() -> None:
     assert all(one.metadata["help"] for one in fields(Settings))
+
+
+def test_every_setting_has_a_rule_or_is_any_text() -> None:
+    free = {one.name for one in fields(Settings) if not one.metadata["rules"]}
+    assert free == {"host", "archives_file"}
+
+
+def test_the_defaults_follow_their_own_rules() -> None:
+    for one in fields(Settings):
+        for rule in one.metadata["rules"]:
+            assert rule(one.name, one.default) == one.default
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

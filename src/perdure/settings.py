@@ -1,8 +1,10 @@
 """Settings: one frozen value, from one TOML table and the environment.
 
 How it works: `perdure.toml` in the registry directory holds the table `[perdure]`; a variable
-`PERDURE_<NAME>` overrides the entry of that name (lists separated by commas). Every field says in
-its metadata what it is for; docs/reference/settings.md is held complete by a test.
+`PERDURE_<NAME>` overrides the entry of that name (lists separated by commas). The metadata of each
+field say what it is for and hold its rules. A rule checks a value and gives its canonical form.
+`_TOGETHER` has the rules about several settings. docs/reference/settings.md is held complete by a
+test; docs/decisions/settings.md says why no library reads the settings.
 
 What must stay true: an unknown name or a value that cannot work is an error at the start, with the
 name of the setting, never a surprise later.
@@ -24,170 +26,63 @@ from perdure.ids import ark, handle, pdi, pwid, urn1993
 from perdure.policy import templates
 
 FILE = "perdure.toml"
+_ORIGIN = r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?"
+_ORIGIN_NEEDED = "http(s)://host[:port] in lower case, other than base_url, is needed"
 
 
-def _setting(default: Any, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
+Rule = Callable[[str, Any], Any]
+"""From the name of a setting and its value to the canonical value. Raises BadSettings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Everything that an operator can choose."""
-
-    series: tuple[str, ...] = _setting((), "document series minted here (PDI section 2.2)")
-    naming_authorities: tuple[str, ...] = _setting(
-        (), "naming authorities of the URN of 1993 minted for here, such as IANA:42117"
-    )
-    shoulders: tuple[str, ...] = _setting((), "ARK shoulders minted on here, such as 99999/fk4")
-    handle_prefixes: tuple[str, ...] = _setting((), "Handle prefixes homed here, such as 21.T14999")
-    mutable_prefixes: tuple[str, ...] = _setting(
-        (), "those of them whose handles can be deleted, for tests"
-    )
-    handle_admins: tuple[str, ...] = _setting(
-        (), "administrators of all prefixes homed here, such as 300:21.T14999/ADMIN"
-    )
-    templates: tuple[str, ...] = _setting(
-        (), "where parts lie of what is held elsewhere, see docs/reference/templates.md"
-    )
-    basic_authentication: str = _setting(
-        "https", "https (passwords of Handle administrators over TLS only), always or never"
-    )
-    host: str = _setting("127.0.0.1", "address to listen on")
-    port: int = _setting(8080, "port to listen on")
-    workers: int = _setting(1, "server processes")
-    archive_id: str = _setting(
-        "", "id of one's own web archive in PWIDs, such as archive.example.org"
-    )
-    archive_aliases: tuple[str, ...] = _setting(
-        (), "other archive ids whose PWIDs are answered from the captures kept here"
-    )
-    closed_archives: str = _setting(
-        "451", "answer to PWIDs of closed archives: 451, 404 (as if unknown) or local (their form)"
-    )
-    replay_origin: str = _setting(
-        "", "origin of another host that archived pages are shown on; empty: they are not"
-    )
-    archives_file: str = _setting(
-        "", "TOML file with further web archives, see docs/reference/web-archives.md"
-    )
-    unknown_archives: str = _setting(
-        "refuse", "refuse, or standard-form: believe that an unknown archive resolves its own PWIDs"
-    )
-    capture: str = _setting(
-        "off", "on: POST /captures captures pages into one's own web archive (archive_id)"
-    )
-    private_networks: tuple[str, ...] = _setting(
-        (), "networks not on the public internet that may be fetched from, such as 10.1.0.0/16"
-    )
-    private_locations: str = _setting(
-        "accept", "accept, or refuse: locations on addresses that are not on the public internet"
-    )
-    region_header: str = _setting(
-        "", "header field in which a proxy says the reader's region, such as CF-IPCountry"
-    )
-    check_links_hours: int = _setting(
-        0, "hours after which 'perdure serve' checks a location again; 0: it checks none"
-    )
-    base_url: str = _setting("", "public URL of the resolver, for links; empty: as requested")
-    largest_upload: int = _setting(1 << 40, "bytes; a larger upload is refused")
-    http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
-    fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")
-    page_size: int = _setting(1000, "identifiers on a page of a listing")
-    segment_bytes: int = _setting(256 << 20, "bytes; an open segment is sealed beyond this")
-    capture_index: str = _setting(
-        "", "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too"
-    )
-    captures_in_sqlite: int = _setting(
-        10_000_000, "captures of web archives; beyond this they go to ZipNum runs"
-    )
-    withdrawal_persons: int = _setting(
-        1, "actors who must ask for a withdrawal before it is carried out, 1 or 2"
-    )
-    log_level: str = _setting("info", "debug, info, warning or error")
-
-    def __post_init__(self) -> None:
-        for name, canonical in (
-            ("series", _series),
-            ("naming_authorities", _naming_authority),
-            ("shoulders", _shoulder),
-            ("handle_prefixes", _prefix),
-            ("mutable_prefixes", _prefix),
-            ("handle_admins", _admin),
-            ("private_networks", _network),
-            ("templates", _template),
-            ("archive_aliases", _archive),
-        ):
-            written = getattr(self, name)
-            read = tuple(dict.fromkeys(_read(name, text, canonical) for text in written))
-            object.__setattr__(self, name, read)  # frozen for everybody else
-        for name, allowed in (
-            ("http_parser", ("httptools", "h11")),
-            ("log_level", ("debug", "info", "warning", "error")),
-            ("basic_authentication", ("https", "always", "never")),
-            ("private_locations", ("accept", "refuse")),
-            ("unknown_archives", ("refuse", "standard-form")),
-            ("capture", ("off", "on")),
-            ("closed_archives", ("451", "404", "local")),
-        ):
-            if getattr(self, name) not in allowed:
-                raise BadSettings(
-                    setting=name, value=getattr(self, name), reason=f"one of {', '.join(allowed)}"
-                )
-        for name, low, high in _RANGES:
-            if not low <= getattr(self, name) <= high:
-                raise BadSettings(
-                    setting=name, value=getattr(self, name), reason=f"from {low} to {high}"
-                )
-        if self.archive_id and not re.fullmatch("[a-z0-9][a-z0-9.-]*", self.archive_id):
-            raise BadSettings(
-                setting="archive_id", value=self.archive_id, reason="a domain in lower case"
-            )
-        if self.capture == "on" and not self.archive_id:
-            raise BadSettings(setting="capture", value="on", reason="it needs an archive_id")
-        if self.region_header and not re.fullmatch("[A-Za-z0-9-]{1,64}", self.region_header):
-            raise BadSettings(
-                setting="region_header",
-                value=self.region_header,
-                reason="the name of a header field is needed",
-            )
-        if self.replay_origin and (
-            not _ORIGIN.fullmatch(self.replay_origin)
-            or f"{self.base_url}/".startswith(f"{self.replay_origin}/")
-        ):
-            raise BadSettings(
-                setting="replay_origin",
-                value=self.replay_origin,
-                reason="http(s)://host[:port] in lower case, other than base_url, is needed",
-            )
-        if self.capture_index and not re.fullmatch(r"https?://[!-~]+", self.capture_index):
-            raise BadSettings(
-                setting="capture_index", value=self.capture_index, reason="http(s) URL is needed"
-            )
-        if self.base_url and not re.fullmatch(r"https?://[!-~]+[^/]", self.base_url):
-            raise BadSettings(
-                setting="base_url", value=self.base_url, reason="http(s) URL without final slash"
-            )
+def _setting(default: Any, help: str, *rules: Rule) -> Any:
+    return field(default=default, metadata={"help": help, "rules": rules})
 
 
-_RANGES = (
-    ("port", 0, 65535),
-    ("workers", 1, 256),
-    ("largest_upload", 0, 1 << 60),
-    ("fresh_seconds", 0, 1 << 31),
-    ("page_size", 1, 100_000),
-    ("segment_bytes", 1, 1 << 40),
-    ("withdrawal_persons", 1, 2),
-    ("check_links_hours", 0, 100_000),
-    ("captures_in_sqlite", 0, 100_000_000),
-)
+# rules
+# -----
 
 
-_WANTED: dict[type, str] = {
-    tuple: "a list of texts",
-    int: "a number",
-    str: "a text in quotation marks",
-}
-_ORIGIN = re.compile(r"https?://(?:[0-9a-z._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
+def read_each(canonical: Callable[[str], str]) -> Rule:
+    """Every text of a list is read by this function, and none stands twice."""
+
+    def apply(name: str, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_read(name, text, canonical) for text in value))
+
+    return apply
+
+
+def allow_words(*allowed: str) -> Rule:
+    """The value is one of these words."""
+
+    def apply(name: str, value: str) -> str:
+        if value in allowed:
+            return value
+        raise BadSettings(setting=name, value=value, reason=f"one of {', '.join(allowed)}")
+
+    return apply
+
+
+def limit_range(low: int, high: int) -> Rule:
+    """The value is a number from `low` to `high`, both included."""
+
+    def apply(name: str, value: int) -> int:
+        if low <= value <= high:
+            return value
+        raise BadSettings(setting=name, value=value, reason=f"from {low} to {high}")
+
+    return apply
+
+
+def match_pattern(pattern: str, needed: str) -> Rule:
+    """The value is empty or matches a pattern; `needed` says what that means."""
+    whole = re.compile(pattern, re.ASCII)
+
+    def apply(name: str, value: str) -> str:
+        if not value or whole.fullmatch(value):
+            return value
+        raise BadSettings(setting=name, value=value, reason=needed)
+
+    return apply
 
 
 def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
@@ -245,6 +140,169 @@ def _admin(text: str) -> str:
 def _network(text: str) -> str:
     """A network of IPv4 or IPv6, or a single address."""
     return str(ip_network(text))
+
+
+# the settings
+# ------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that an operator can choose."""
+
+    series: tuple[str, ...] = _setting(
+        (), "document series minted here (PDI section 2.2)", read_each(_series)
+    )
+    naming_authorities: tuple[str, ...] = _setting(
+        (),
+        "naming authorities of the URN of 1993 minted for here, such as IANA:42117",
+        read_each(_naming_authority),
+    )
+    shoulders: tuple[str, ...] = _setting(
+        (), "ARK shoulders minted on here, such as 99999/fk4", read_each(_shoulder)
+    )
+    handle_prefixes: tuple[str, ...] = _setting(
+        (), "Handle prefixes homed here, such as 21.T14999", read_each(_prefix)
+    )
+    mutable_prefixes: tuple[str, ...] = _setting(
+        (), "those of them whose handles can be deleted, for tests", read_each(_prefix)
+    )
+    handle_admins: tuple[str, ...] = _setting(
+        (),
+        "administrators of all prefixes homed here, such as 300:21.T14999/ADMIN",
+        read_each(_admin),
+    )
+    templates: tuple[str, ...] = _setting(
+        (),
+        "where parts lie of what is held elsewhere, see docs/reference/templates.md",
+        read_each(_template),
+    )
+    basic_authentication: str = _setting(
+        "https",
+        "https (passwords of Handle administrators over TLS only), always or never",
+        allow_words("https", "always", "never"),
+    )
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8080, "port to listen on", limit_range(0, 65535))
+    workers: int = _setting(1, "server processes", limit_range(1, 256))
+    archive_id: str = _setting(
+        "",
+        "id of one's own web archive in PWIDs, such as archive.example.org",
+        match_pattern("[a-z0-9][a-z0-9.-]*", "a domain in lower case"),
+    )
+    archive_aliases: tuple[str, ...] = _setting(
+        (),
+        "other archive ids whose PWIDs are answered from the captures kept here",
+        read_each(_archive),
+    )
+    closed_archives: str = _setting(
+        "451",
+        "answer to PWIDs of closed archives: 451, 404 (as if unknown) or local (their form)",
+        allow_words("451", "404", "local"),
+    )
+    replay_origin: str = _setting(
+        "",
+        "origin of another host that archived pages are shown on; empty: they are not",
+        match_pattern(_ORIGIN, _ORIGIN_NEEDED),
+    )
+    archives_file: str = _setting(
+        "", "TOML file with further web archives, see docs/reference/web-archives.md"
+    )
+    unknown_archives: str = _setting(
+        "refuse",
+        "refuse, or standard-form: believe that an unknown archive resolves its own PWIDs",
+        allow_words("refuse", "standard-form"),
+    )
+    capture: str = _setting(
+        "off",
+        "on: POST /captures captures pages into one's own web archive (archive_id)",
+        allow_words("off", "on"),
+    )
+    private_networks: tuple[str, ...] = _setting(
+        (),
+        "networks not on the public internet that may be fetched from, such as 10.1.0.0/16",
+        read_each(_network),
+    )
+    private_locations: str = _setting(
+        "accept",
+        "accept, or refuse: locations on addresses that are not on the public internet",
+        allow_words("accept", "refuse"),
+    )
+    region_header: str = _setting(
+        "",
+        "header field in which a proxy says the reader's region, such as CF-IPCountry",
+        match_pattern("[A-Za-z0-9-]{1,64}", "the name of a header field is needed"),
+    )
+    check_links_hours: int = _setting(
+        0,
+        "hours after which 'perdure serve' checks a location again; 0: it checks none",
+        limit_range(0, 100_000),
+    )
+    base_url: str = _setting(
+        "",
+        "public URL of the resolver, for links; empty: as requested",
+        match_pattern(r"https?://[!-~]+[^/]", "http(s) URL without final slash"),
+    )
+    largest_upload: int = _setting(
+        1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
+    )
+    http_parser: str = _setting(
+        "httptools", "httptools (fast) or h11 (pure Python)", allow_words("httptools", "h11")
+    )
+    fresh_seconds: int = _setting(
+        60, "seconds that an answer to a version-less name may be cached", limit_range(0, 1 << 31)
+    )
+    page_size: int = _setting(1000, "identifiers on a page of a listing", limit_range(1, 100_000))
+    segment_bytes: int = _setting(
+        256 << 20, "bytes; an open segment is sealed beyond this", limit_range(1, 1 << 40)
+    )
+    capture_index: str = _setting(
+        "",
+        "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too",
+        match_pattern(r"https?://[!-~]+", "http(s) URL is needed"),
+    )
+    captures_in_sqlite: int = _setting(
+        10_000_000,
+        "captures of web archives; beyond this they go to ZipNum runs",
+        limit_range(0, 100_000_000),
+    )
+    withdrawal_persons: int = _setting(
+        1,
+        "actors who must ask for a withdrawal before it is carried out, 1 or 2",
+        limit_range(1, 2),
+    )
+    log_level: str = _setting(
+        "info", "debug, info, warning or error", allow_words("debug", "info", "warning", "error")
+    )
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            for rule in one.metadata["rules"]:
+                value = rule(one.name, getattr(self, one.name))
+                object.__setattr__(self, one.name, value)  # frozen for everybody else
+        for check in _TOGETHER:
+            check(self)
+
+
+def _check_capture(settings: Settings) -> None:
+    if settings.capture == "on" and not settings.archive_id:
+        raise BadSettings(setting="capture", value="on", reason="it needs an archive_id")
+
+
+def _check_origins(settings: Settings) -> None:
+    """Archived pages are shown on a host of their own."""
+    origin = settings.replay_origin
+    if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
+        raise BadSettings(setting="replay_origin", value=origin, reason=_ORIGIN_NEEDED)
+
+
+_TOGETHER: tuple[Callable[[Settings], None], ...] = (_check_capture, _check_origins)
+"""Rules about several settings."""
+_WANTED: dict[type, str] = {
+    tuple: "a list of texts",
+    int: "a number",
+    str: "a text in quotation marks",
+}
 
 
 def load(root: Path, environment: Mapping[str, str]) -> Settings:
