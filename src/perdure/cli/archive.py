@@ -171,7 +171,7 @@ def check(names: tuple[str, ...]) -> None:
 
 
 @archive.command("export-cdxj", cls=Command)
-@options.output()
+@options.add_output()
 @click.option(
     "--all", "every", is_flag=True, help="Requests and other records about captures, too."
 )

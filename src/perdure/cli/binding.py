@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--digest-of", type=options.FILE, metavar="FILE", help="The same, with the digest of a file."
 )
-@options.version("Version that lies there.")
+@options.add_version("Version that lies there.")
 @click.option("--format", metavar="TOKEN", help="Format that lies there.")
 @click.option("--language", metavar="TAG", help="Language of what lies there.")
 @click.option("--region", metavar="WORD", help="Part of the world that it serves, such as eu.")
@@ -157,8 +157,8 @@ def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None
     metavar="TEXT",
     help="Shown to everybody who asks for it from now on.",
 )
-@options.by("Who withdraws it")
-@options.version("Withdraw this version only.")
+@options.add_actor("Who withdraws it")
+@options.add_version("Withdraw this version only.")
 @options.expect
 def withdraw(
     identifier: Identifier,

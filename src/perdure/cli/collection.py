@@ -48,7 +48,7 @@ _report = click.option(
     metavar="FORM",
     help="text, json or html; if not given text, and with --json json.",
 )
-_output = options.output()
+_output = options.add_output()
 _state = click.option(
     "--state",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -106,7 +106,7 @@ def check_links(
     "--to", "after", required=True, multiple=True, metavar="PREFIX", help="What takes its place."
 )
 @click.option("--apply", is_flag=True, help="Do it; without this it is only shown.")
-@options.by("Who moves them")
+@options.add_actor("Who moves them")
 @click.option(
     "--show",
     type=click.IntRange(min=0),

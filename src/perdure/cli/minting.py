@@ -116,7 +116,7 @@ def _reserved_format(files: tuple[str, ...], about: About) -> str:
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
-@options.version("Add formats to this version, instead of making the next one.")
+@options.add_version("Add formats to this version, instead of making the next one.")
 @options.expect
 @options.once
 @options.about_files

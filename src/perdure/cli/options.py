@@ -125,17 +125,17 @@ once = click.option(
 )
 
 
-def output(help: str = "Instead of stdout.") -> Callable[[_F], _F]:
+def add_output(help: str = "Instead of stdout.") -> Callable[[_F], _F]:
     """The option that names the file to write; `-` is the standard output."""
     return click.option("-o", "--output", default="-", metavar="FILE", help=help)
 
 
-def version(help: str) -> Callable[[_F], _F]:
+def add_version(help: str) -> Callable[[_F], _F]:
     """The option that names a version."""
     return click.option("--version", type=click.IntRange(min=1), metavar="NUMBER", help=help)
 
 
-def by(help: str) -> Callable[[_F], _F]:
+def add_actor(help: str) -> Callable[[_F], _F]:
     """The option that names the actor of a change; `local` if it is not given."""
     return click.option("--by", metavar="NAME", help=f"{help}; local if not given.")
 
