@@ -75,7 +75,7 @@ _HANDLE_PROBLEMS = (
 )
 
 
-def _trace(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
+def _make_trace(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
     return Route(
         methods=("TRACE",),
         pattern=pattern,
@@ -89,7 +89,7 @@ def _trace(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ())
     )
 
 
-def _ask_methods(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
+def _make_options(pattern: str, operation: str, parameters: tuple[Parameter, ...] = ()) -> Route:
     return Route(
         methods=("OPTIONS",),
         pattern=pattern,
@@ -178,8 +178,8 @@ HANDLES = (
         answers_every_method=True,
         handle_errors=True,
     ),
-    _trace("/api/handles/{handle}", "echoHandleRequest", (_HANDLE,)),
-    _ask_methods("/api/handles/{handle}", "askHandleMethods", (_HANDLE,)),
+    _make_trace("/api/handles/{handle}", "echoHandleRequest", (_HANDLE,)),
+    _make_options("/api/handles/{handle}", "askHandleMethods", (_HANDLE,)),
     Route(
         methods=("GET", "HEAD"),
         pattern="/api/handles",
@@ -201,8 +201,8 @@ HANDLES = (
         answers_every_method=True,
         handle_errors=True,
     ),
-    _trace("/api/handles", "echoListingRequest"),
-    _ask_methods("/api/handles", "askListingMethods"),
+    _make_trace("/api/handles", "echoListingRequest"),
+    _make_options("/api/handles", "askListingMethods"),
     Route(
         methods=("GET", "HEAD"),
         pattern="/hrls/handles/",

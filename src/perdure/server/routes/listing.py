@@ -65,7 +65,8 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
     pictures = next(one for one in routes if one.operation == "renderImage")
     return {
         "pages": _write_table(
-            ("page", "what it is"), ([_show_request(one), one.text] for one in _of(routes, "pages"))
+            ("page", "what it is"),
+            ([_show_request(one), one.text] for one in _select_section(routes, "pages")),
         ),
         "questions": _write_table(
             ("query", "answer"),
@@ -73,7 +74,7 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
         ),
         "iiif": _write_table(
             ("request", "answer"),
-            ([_show_request(one), one.text] for one in _of(routes, "iiif")),
+            ([_show_request(one), one.text] for one in _select_section(routes, "iiif")),
         ),
         "pictures": _write_table(
             ("parameter", "values"),
@@ -83,14 +84,14 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
             ("request", "what it does", "answer"),
             (
                 [_show_request(one), one.text, _show_statuses(one.answers)]
-                for one in _of(routes, "writing")
+                for one in _select_section(routes, "writing")
             ),
         ),
         "tokens": _write_table(
             ("request", "what it does", "answer"),
             (
-                [f"`{one.methods[0]} {_shown(one)}`", one.text, _show_statuses(one.answers)]
-                for one in _of(routes, "tokens")
+                [f"`{one.methods[0]} {_name_request(one)}`", one.text, _show_statuses(one.answers)]
+                for one in _select_section(routes, "tokens")
             ),
         ),
     }
@@ -101,7 +102,7 @@ def replace_sections(page: str, tables: Mapping[str, str]) -> str:
     return _SECTION.sub(lambda found: f"{found[1]}{tables[found[2]]}\n{found[3]}", page)
 
 
-def _of(routes: Iterable[Route], section: str) -> list[Route]:
+def _select_section(routes: Iterable[Route], section: str) -> list[Route]:
     return [one for one in routes if one.section == section]
 
 
@@ -109,12 +110,12 @@ def _is_listed(parameter: Parameter) -> bool:
     return parameter.listed and parameter.place == "query"
 
 
-def _shown(route: Route) -> str:
+def _name_request(route: Route) -> str:
     return route.shown or _VARIABLE.sub(r"<\1>", route.pattern)
 
 
 def _show_request(route: Route) -> str:
-    return f"`{_shown(route)}`"
+    return f"`{_name_request(route)}`"
 
 
 def _show_parameter(parameter: Parameter, place: str = "query") -> str:

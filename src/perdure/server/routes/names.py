@@ -18,7 +18,6 @@ from perdure.server.routes.model import (
     JSON,
     NAMES,
     TEXT,
-    WORD,
     AnswerShape,
     BodyShape,
     Parameter,
@@ -26,6 +25,7 @@ from perdure.server.routes.model import (
     Security,
     TargetKind,
 )
+from perdure.server.routes.questions import CHOICE, NAME, QUESTIONS
 
 _READ_KINDS = (
     TargetKind.IDENTIFIER,
@@ -37,118 +37,9 @@ _ALL_KINDS = (*_READ_KINDS, TargetKind.AUTHORITY)
 _WRITE_KINDS = (TargetKind.IDENTIFIER, TargetKind.SERIES, TargetKind.AUTHORITY)
 _TOKEN = (Security.BEARER, Security.SIGNATURE)
 
-NAME = Parameter(
-    name="name",
-    place="path",
-    text="An identifier of any scheme, percent-encoded as a whole (`pdi%3A%2F%2F…`) or as it is "
-    "(`pdi://…`).",
-    schema=WORD,
-    required=True,
-    example="pdi%3A%2F%2Foma.eop.gov.us%2F1997%2F09%2F01%2F1",
-)
-
 # asking
 # ------
 
-QUESTIONS = (
-    Parameter(
-        name="info",
-        schema=BARE,
-        shown="?info`, `?`, `??",
-        text="the record, without redirect (the latter two are ARK's inflections, told apart for "
-        "ARKs); of a part with its [selector](parts.md#what-is-said-of-a-part)",
-    ),
-    Parameter(
-        name="landing",
-        schema=BARE,
-        shown="?landing",
-        text="its [landing page](landing-pages.md)",
-    ),
-    Parameter(name="linkset", schema=BARE, shown="?linkset", text="all its links (RFC 9264)"),
-    Parameter(
-        name="locations",
-        schema=BARE,
-        shown="?locations",
-        text="all [locations](links.md), best first; as JSON with all their fields and their "
-        "health",
-    ),
-    Parameter(
-        name="region",
-        shown="?region=<word>",
-        text="the thing, from a location that serves this part of the world",
-    ),
-    Parameter(name="history", schema=BARE, shown="?history", text="all revisions of the record"),
-    Parameter(
-        name="members",
-        schema=BARE,
-        shown="?members",
-        text="of a [collection](collections.md): its members, page by page",
-    ),
-    Parameter(
-        name="metadata",
-        shown="?metadata`, `?metadata=<format>",
-        text="its description, in [a format of metadata](metadata.md)",
-    ),
-    Parameter(
-        name="cite",
-        shown="?cite`, `?cite=<style>&locale=<tag>",
-        text="its [citation](metadata.md)",
-    ),
-    Parameter(name="locale", text="the language of the citation", listed=False),
-    Parameter(
-        name="part",
-        schema=WORD,
-        shown="?part=<specifier>",
-        text="a part; so is a raw `#…` or `%23…`. If no part can be cut, the answer is an error, "
-        "never the whole document",
-    ),
-    Parameter(
-        name="t",
-        shown="?t=<time>",
-        text="a part by its time, as Annodex writes it: `?t=15.0/30.0`",
-    ),
-    Parameter(
-        name="quote",
-        shown="?quote=<text>",
-        text="of a text held here: 303 to the landing page of exactly that passage (`&before=`, "
-        "`&after=` if it occurs more than once)",
-    ),
-    Parameter(name="before", text="the text before the passage", listed=False),
-    Parameter(name="after", text="the text behind the passage", listed=False),
-    Parameter(
-        name="urlappend",
-        shown="?urlappend=<text>",
-        text="puts a text behind the address of a redirect; see [templates](templates.md) for "
-        "parts of what lies elsewhere",
-    ),
-    Parameter(
-        name="nearest",
-        schema=BARE,
-        shown="?nearest",
-        text="of a PWID: a capture near to the one that it names will do; see "
-        "[web archives](web-archives.md#resolving-a-pwid)",
-    ),
-    Parameter(
-        name="cursor",
-        shown="?cursor=<cursor>&limit=<n>",
-        text="a page of a listing; `next` of the page before says the cursor, any other is 400",
-    ),
-    Parameter(
-        name="limit",
-        schema={"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
-        text="identifiers on a page of a listing",
-        listed=False,
-    ),
-)
-_CHOICE = (
-    Parameter(name="Accept", place="header", text="chooses the format, or asks for the record"),
-    Parameter(name="Accept-Language", place="header", text="chooses the language"),
-    Parameter(name="Range", place="header", text="asks for a part of the bytes (RFC 9110)"),
-    Parameter(name="If-None-Match", place="header", text="the entity tag that the client has"),
-    Parameter(
-        name="Want-Repr-Digest", place="header", text="the digest that the client wants (RFC 9530)"
-    ),
-)
 _READING = Route(
     methods=("GET", "HEAD"),
     pattern=NAMES,
@@ -157,7 +48,7 @@ _READING = Route(
     text="the resource, the way to it, a part of it, or what is known of it",
     shown="/<identifier>",
     kinds=_READ_KINDS,
-    parameters=(NAME, *QUESTIONS, *_CHOICE),
+    parameters=(NAME, *QUESTIONS, *CHOICE),
     answers=(
         AnswerShape(
             status=200,
@@ -273,7 +164,7 @@ _DOCUMENT = BodyShape(
 )
 
 
-def _write(
+def _make_write(
     method: str,
     shown: str,
     text: str,
@@ -314,27 +205,27 @@ _METADATA = BodyShape(
 )
 _NOT_FOUND = "answers 404"
 _STORING = (
-    _write(
+    _make_write(
         "PUT",
         "PUT /pdi://<series>/",
         "mints: today's date, the next serial, version 1",
         _MADE,
     ),
-    _write(
+    _make_write(
         "PUT",
         "PUT /<known PDI>",
         "commits the next version; 200 if it is the same bytes",
         _MADE,
         _DONE,
     ),
-    _write(
+    _make_write(
         "PUT",
         "PUT /<known PDI with a version and a new format>",
         "adds the format",
         _MADE,
     ),
-    _write("PUT", "PUT /<unknown PDI>", _NOT_FOUND),
-    _write(
+    _make_write("PUT", "PUT /<unknown PDI>", _NOT_FOUND),
+    _make_write(
         "PUT",
         "PUT /<identifier>?metadata",
         "describes it, in [a format of metadata](metadata.md)",
@@ -345,7 +236,7 @@ _STORING = (
     ),
 )
 _CHANGING = (
-    _write(
+    _make_write(
         "POST",
         "POST /<authority>?mint",
         'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
@@ -354,7 +245,7 @@ _CHANGING = (
         _MADE,
         word="mint",
     ),
-    _write(
+    _make_write(
         "POST",
         "POST /<identifier>?register",
         'takes in an identifier issued elsewhere or earlier: `{"locations", "metadata"}`. In a '
@@ -364,7 +255,7 @@ _CHANGING = (
         _DONE,
         word="register",
     ),
-    _write(
+    _make_write(
         "POST",
         "POST /<identifier>?bind",
         '`{"locations": ["https://…" or {"uri", "version", "format", "sha512", …}]}`',
@@ -372,8 +263,8 @@ _CHANGING = (
         _DONE,
         word="bind",
     ),
-    _write("POST", "POST /<identifier>?break", '`{"uri"}`', _DONE, word="break"),
-    _write(
+    _make_write("POST", "POST /<identifier>?break", '`{"uri"}`', _DONE, word="break"),
+    _make_write(
         "POST",
         "POST /<identifier>?alias",
         '`{"other"}`; if that is a name of this registry, the token must cover it, too',
@@ -381,7 +272,7 @@ _CHANGING = (
         _DONE,
         word="alias",
     ),
-    _write(
+    _make_write(
         "POST",
         "POST /<identifier>?metadata",
         "describes it, in [a format of metadata](metadata.md)",
@@ -390,7 +281,7 @@ _CHANGING = (
         body=_METADATA,
         problems=(errors.InvalidMetadata,),
     ),
-    _write(
+    _make_write(
         "POST",
         "POST /<identifier>?withdraw",
         '`{"reason", "version"}`; 202 if a second person must ask, too',

@@ -274,20 +274,20 @@ def _join_content(contents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for content in contents:
         for kind, shape in content.items():
-            schema = _refer(shape)
+            schema = _refer_to(shape)
             if schema not in found.setdefault(kind, []):
                 found[kind].append(schema)
     return {
-        kind: _wrap(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})
+        kind: _wrap_schema(schemas[0] if len(schemas) == 1 else {"anyOf": schemas})
         for kind, schemas in found.items()
     }
 
 
-def _wrap(schema: Any) -> dict[str, Any]:
+def _wrap_schema(schema: Any) -> dict[str, Any]:
     return {"schema": schema} if schema else {}
 
 
-def _refer(shape: Schema | type[msgspec.Struct] | None) -> Any:
+def _refer_to(shape: Schema | type[msgspec.Struct] | None) -> Any:
     """A schema, or the place of the one that is made from a type."""
     if isinstance(shape, type):
         return {"$ref": f"{_COMPONENTS}{_name_type(shape.__name__)}"}

@@ -1,4 +1,4 @@
-"""The routes of pages: the server's own, captures of the web, THTTP and IIIF.
+"""The routes of pages: the server's own, THTTP and IIIF.
 
 What must stay true: a page is named by its path alone, so no lead of a route has a colon in it.
 """
@@ -6,9 +6,10 @@ What must stay true: a page is named by its path alone, so no lead of a route ha
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.apis import cdx, iiif, memento, replay, thttp
+from perdure.server.apis import iiif, thttp
 from perdure.server.common.metrics import CONTENT_TYPE as METRICS
 from perdure.server.pages import own
+from perdure.server.routes.archived import ARCHIVED
 from perdure.server.routes.model import (
     ANYTHING,
     JSON,
@@ -22,21 +23,7 @@ from perdure.server.routes.model import (
 
 _GET = ("GET", "HEAD")
 _PLAIN = "text/plain"
-_TIME: Schema = {"type": "string", "pattern": "^([0-9]{4,14})?$"}
-_COUNT: Schema = {"type": "string", "pattern": "^[1-9][0-9]{0,5}$"}
-_NUMBER: Schema = {"type": "string", "pattern": "^[0-9]{0,9}$"}
-_BLOCKS: Schema = {"type": "string", "pattern": "^([1-9]|[1-4][0-9]|50)?$"}
-_FLAG: Schema = {"type": "string", "enum": ["true", "false"]}
 _ENTITY: Schema = {"type": "object", "additionalProperties": True}
-
-_ORIGINAL = Parameter(
-    name="uri",
-    place="path",
-    text="the URI that was archived, escaped or as it is, with its query",
-    schema=WORD,
-    required=True,
-    example="http%3A%2F%2Fwww.dr.dk%2F",
-)
 
 OWN = (
     Route(
@@ -270,133 +257,6 @@ IIIF = (
             AnswerShape(status=304, text="The client has it."),
         ),
         problems=_PICTURE,
-    ),
-)
-
-ARCHIVED = (
-    Route(
-        methods=_GET,
-        pattern="/cdx",
-        handler=cdx.answer,
-        operation="listCaptures",
-        text="captures of a URL, as a CDX server lists them: "
-        "[web archives](web-archives.md#cdx-server)",
-        shown="/cdx?url=<url>",
-        section="pages",
-        parameters=(
-            Parameter(
-                name="url",
-                text="the URL; `*.dr.dk` means its domain, `http://dr.dk/a*` what begins with it",
-                schema=WORD,
-                required=True,
-            ),
-            Parameter(
-                name="matchType",
-                text="how captures match the URL",
-                schema={"type": "string", "enum": ["exact", "prefix", "host", "domain"]},
-            ),
-            Parameter(name="from", text="the first time, 4 to 14 digits", schema=_TIME),
-            Parameter(name="to", text="the last time, included", schema=_TIME),
-            Parameter(name="closest", text="the time nearest to which comes first", schema=_TIME),
-            Parameter(name="sort", text="`reverse`: the last one first"),
-            Parameter(name="limit", text="at most this many captures", schema=_COUNT),
-            Parameter(name="filter", text="`[!][=|~]field:text`; up to eight", repeated=True),
-            Parameter(name="fl", text="names of fields with commas between; also `fields`"),
-            Parameter(
-                name="output",
-                text="the form of the answer",
-                schema={"type": "string", "enum": ["cdxj", "json", "text"]},
-            ),
-            Parameter(name="collapse", text="`digest` or `timestamp:8`: the first of neighbours"),
-            Parameter(name="page", text="the number of a page, from 0", schema=_NUMBER),
-            Parameter(name="pageSize", text="blocks of 3000 captures on a page", schema=_BLOCKS),
-            Parameter(name="showNumPages", text="how many pages there are", schema=_FLAG),
-            Parameter(name="resolveRevisits", text="where payloads of revisits are", schema=_FLAG),
-            Parameter(name="showResumeKey", text="where the next query goes on", schema=_FLAG),
-            Parameter(name="resumeKey", text="what `showResumeKey` gave"),
-        ),
-        answers=(
-            AnswerShape(
-                status=200,
-                text="One capture a line; with `showNumPages` an object.",
-                content={"text/x-cdxj": TEXT, "text/x-ndjson": TEXT, _PLAIN: TEXT, JSON: _ENTITY},
-            ),
-        ),
-        problems=(errors.InvalidRequest, errors.NotCaptured, errors.OverBudget),
-    ),
-    Route(
-        methods=_GET,
-        pattern="/timegate/{uri}",
-        handler=memento.timegate,
-        operation="findMemento",
-        text="the capture nearest to `Accept-Datetime` (Memento): "
-        "[web archives](web-archives.md#memento)",
-        section="pages",
-        parameters=(
-            _ORIGINAL,
-            Parameter(
-                name="Accept-Datetime", place="header", text="the time, as an HTTP date (RFC 7089)"
-            ),
-        ),
-        answers=(AnswerShape(status=302, text="The capture.", fields=("Location", "Link")),),
-        problems=(errors.InvalidRequest, errors.NotCaptured),
-    ),
-    Route(
-        methods=_GET,
-        pattern="/timemap/{form}/{uri}",
-        handler=memento.timemap,
-        operation="listMementos",
-        text="all captures, in the form `link` or `json` (Memento)",
-        section="pages",
-        parameters=(
-            Parameter(
-                name="form",
-                place="path",
-                text="the form of the answer",
-                schema={"type": "string", "enum": ["link", "json"]},
-                required=True,
-            ),
-            _ORIGINAL,
-        ),
-        answers=(
-            AnswerShape(
-                status=200,
-                text="The captures.",
-                content={memento.LINK_FORMAT: TEXT, JSON: _ENTITY},
-            ),
-        ),
-        problems=(errors.InvalidRequest, errors.NotCaptured),
-    ),
-    Route(
-        methods=_GET,
-        pattern="/replay/{time}/{uri}",
-        handler=replay.answer,
-        operation="replayCapture",
-        text="bytes of captures (`<time>id_`); pages, on the replay origin: "
-        "[web archives](web-archives.md#replay)",
-        section="pages",
-        parameters=(
-            Parameter(
-                name="time",
-                place="path",
-                text="4 to 14 digits; with `id_` behind them the bytes, and with `~<digest>` "
-                "behind that the capture with this digest",
-                schema={
-                    "type": "string",
-                    "pattern": "^[0-9]{4,14}(id_(~[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128})?)?$",
-                },
-                required=True,
-                example="20160122112029id_",
-            ),
-            _ORIGINAL,
-        ),
-        answers=(
-            AnswerShape(status=200, text="What was archived.", content={ANYTHING: None}),
-            AnswerShape(status=206, text="Ranges of it.", content={ANYTHING: None}),
-            AnswerShape(status=302, text="The capture near to it, or the replay origin."),
-            AnswerShape(status=304, text="The client has it."),
-        ),
-        problems=(errors.NotCaptured, errors.OriginalMissing, errors.InvalidRequest),
     ),
 )
 
