@@ -139,5 +139,5 @@ def find_page(text: str) -> _Page | None:
 
 def allow_on_replay() -> Allow:
     """What the replay origin allows: the methods of its routes, and nothing else."""
-    replayed = [one for one in ROUTES if one.lead == "replay"]
+    replayed = [one for one in ROUTES if one.lead == "replay" and not one.is_common]
     return MappingProxyType({TargetKind.PAGE: write_allow(list_methods(replayed))})
