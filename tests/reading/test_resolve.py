@@ -16,11 +16,11 @@ from perdure.model.queries import Choices, Fetch, Gone, Query, Reader, Redirect,
 from perdure.model.records import Location, Record
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.server.application import Application
 from perdure.server.common.bearers import Bearers
 from perdure.server.common.metrics import Metrics
 from perdure.server.common.service import Service
 from perdure.server.protocol.http import EXTENSION
-from perdure.server.routes import Application
 from perdure.storage.generation import Generation
 
 
