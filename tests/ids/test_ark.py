@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids.ark import BETANUMERIC, SCHEME, Ark, check_character, parse, valid_check
+from perdure.ids.ark import SCHEME, Ark, check_character, parse, valid_check
+from perdure.ids.scheme import BETANUMERIC
 from perdure.testing import ark as arks
 
 VECTORS = Path(__file__).parents[2] / "vectors"

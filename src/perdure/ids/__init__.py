@@ -1,9 +1,10 @@
 """Identifiers: text in, frozen value out, for every scheme that perdure knows.
 
 How it works: each scheme is one module that gives a `Scheme`, which is data: its prefixes, its
-parser, its wider equivalence. `parse` looks for the longest prefix that the text begins with and
-calls that scheme's parser; nothing is ever guessed from the rest. Built-in schemes and those of
-other packages are found the same way, as entry points in the group `perdure.schemes`.
+parser, how its names are written, resolved and made (`perdure.ids.scheme`). `parse` looks for the
+longest prefix that the text begins with and calls that scheme's parser; nothing is ever guessed
+from the rest. Built-in schemes and those of other packages are found the same way, as entry points
+in the group `perdure.schemes`.
 
 `urn:` has several owners, told apart by prefix alone: `urn:pdi:` and `urn:pwid:` belong to those
 schemes, `urn:iana:` and `urn:isbn_publisher_id:` (neither of which is a namespace registered under
@@ -27,37 +28,22 @@ from perdure.errors import UnknownScheme
 from perdure.ids.grammar import LONGEST, check_limits
 from perdure.plugins import load_plugins
 
-__all__ = ["LONGEST", "Identifier", "Scheme", "equivalent", "parse", "schemes"]
-
-
-@runtime_checkable
-class Identifier(Protocol):
-    """What every scheme's value offers. Values are immutable, hashable and ordered.
-
-    `str()` is the canonical text, and `==` compares it (with the folding its scheme prescribes).
-    """
-
-    kind: ClassVar[str]
-    """The name of its scheme."""
-
-    @property
-    def written(self) -> str:
-        """The text as it was received; not compared."""
-
-    @property
-    def key(self) -> str:
-        """Identity and order of the record in the store: two identifiers with the same key share
-        one record. For a PDI that is the generic resource, without format, version or part.
-        Keys sort in listing order (PDIs chronologically, serial numbers as numbers)."""
-
-    @property
-    def whole(self) -> Self:
-        """The identifier without part or citation."""
-
-    @property
-    def urn(self) -> str:
-        """The same identifier as a URN, or where its scheme has no URN form, its canonical text."""
-
+__all__ = [
+    "LONGEST",
+    "ArchivedItem",
+    "Authority",
+    "Identifier",
+    "Label",
+    "Minting",
+    "Scheme",
+    "Version",
+    "equivalent",
+    "find_label",
+    "find_scheme",
+    "parse",
+    "scheme_of",
+    "schemes",
+]
 
 _Parser = Callable[[str], Identifier]
 
@@ -115,10 +101,39 @@ def parse(text: str) -> Identifier:
     return _shortcuts()(text[:_SHORT], _parse_by_prefix)(text)
 
 
-def _parse_by_prefix(text: str) -> Identifier:
-    prefixes, pattern, owners = _claims()
+def scheme_of(identifier: Identifier) -> Scheme:
+    """The scheme of an identifier."""
+    return schemes()[identifier.kind]
+
+
+def find_scheme(text: str) -> Scheme | None:
+    """The scheme whose prefix begins a text, well-formed or not; None if no prefix does."""
+    _, pattern, owners = _claims()
     match = pattern.match(text)
-    scheme = owners[match.lastindex - 1] if match and match.lastindex else None
+    return owners[match.lastindex - 1] if match and match.lastindex else None
+
+
+def find_label(datacite_type: str) -> Label | None:
+    """The first label, by the names of schemes, of a DataCite type; None if no scheme has it.
+
+    >>> find_label("Handle").text, find_label("nothing")
+    ('hdl:', None)
+    """
+    return _labels().get(datacite_type)
+
+
+@cache
+def _labels() -> dict[str, Label]:
+    found: dict[str, Label] = {}
+    for _, scheme in sorted(schemes().items()):
+        for label in scheme.labels:
+            found.setdefault(label.datacite_type, label)
+    return found
+
+
+def _parse_by_prefix(text: str) -> Identifier:
+    prefixes, _, _ = _claims()
+    scheme = find_scheme(text)
     if scheme is None or not scheme.parse_checks_limits:
         check_limits(text)
     if scheme is None:

@@ -28,12 +28,10 @@ from typing import ClassVar, Self
 from msgspec.structs import replace
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme
+from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
+from perdure.ids.scheme import BETANUMERIC, NewName
 from perdure.ids.strays import reach, stray
-
-BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
-"""Digits and consonants without l: they form no words, and there is a prime number of them, 29."""
 
 # section 3.1: letters, digits, = ~ * + @ _ $, and with reserved meaning % - . /
 # Typesetting turns hyphens into U+2010 to U+2015: these are read as what they were.
@@ -73,6 +71,11 @@ class Ark(Keyed, frozen=True, gc=False):
         return replace(self, qualifier="") if self.qualifier else self
 
     @property
+    def assigned_under(self) -> str:
+        """The text behind the label: a shoulder is the beginning of it."""
+        return str(self).removeprefix("ark:")
+
+    @property
     def key(self) -> str:
         """The canonical text. A qualified ARK has a record of its own."""
         return str(self)
@@ -81,16 +84,6 @@ class Ark(Keyed, frozen=True, gc=False):
     def from_key(cls, key: str) -> Ark:
         """The ARK that has this key. Raises MalformedIdentifier where `key` is no ARK's."""
         return parse(key)
-
-    @property
-    def whole(self) -> Self:
-        """Itself: the name of a component is an ARK like any other."""
-        return self
-
-    @property
-    def urn(self) -> str:
-        """The canonical text: ARKs have no URN namespace."""
-        return str(self)
 
 
 def parse(text: str) -> Ark:
@@ -115,6 +108,32 @@ def _equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # section 3.2 knows nothing wider
 
 
+def read_shoulder(text: str) -> str:
+    """The number of an authority and the beginning of its names, without hyphens.
+
+    Raises ValueError.
+
+    >>> read_shoulder("ark:/99999/FK-4")
+    '99999/FK4'
+    """
+    label = "" if text[:4].lower() == "ark:" else "ark:"
+    found = parse(f"{label}{text}x")
+    if found.qualifier:
+        raise ValueError("a shoulder is the beginning of a name, and has no '/' or '.' in it")
+    return f"{found.naan}/{found.name[:-1]}"
+
+
+def _requested_shoulder(text: str) -> str | None:
+    """The text behind the label, if it can be a shoulder. A name may look the same."""
+    return text[4:].lstrip("/") if text[:4].lower() == "ark:" else None
+
+
+def _spell(new: NewName) -> Ark:
+    """The ARK on a shoulder, with its check character."""
+    name = f"{new.authority}{new.text}"
+    return parse(f"ark:{name}{check_character(name)}")
+
+
 SCHEME = Scheme(
     name=Ark.kind,
     prefixes=("ark:", "https://n2t.net/ark:", "http://n2t.net/ark:"),
@@ -122,6 +141,17 @@ SCHEME = Scheme(
     parse=parse,
     equivalent=_equivalent,
     examples=("ark:12345/x6np1wh8k/c3/s5.v7.xsl", "ark:13030/xf93gt2q"),
+    labels=(Label(text="ark:", datacite_type="ARK", resolver="https://n2t.net/"),),
+    delimiters=("%23", "/", "."),
+    passes_rest=True,
+    has_inflections=True,
+    minting=Minting(
+        kind="ARK shoulder",
+        setting="shoulders",
+        read_authority=read_shoulder,
+        requested_authority=_requested_shoulder,
+        spell=_spell,
+    ),
 )
 
 

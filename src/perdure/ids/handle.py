@@ -27,11 +27,11 @@ from __future__ import annotations
 
 import re
 import string
-from typing import ClassVar, Self
+from typing import ClassVar
 from urllib.parse import quote, unquote
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme
+from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.strays import reach, stray
 
@@ -105,16 +105,6 @@ class Handle(Keyed, frozen=True, gc=False):
         """
         return parse(unquote(key))
 
-    @property
-    def whole(self) -> Self:
-        """Itself: Handles have no parts."""
-        return self
-
-    @property
-    def urn(self) -> str:
-        """The canonical text: neither Handles nor DOIs have a URN namespace."""
-        return str(self)
-
 
 def parse(text: str) -> Handle:
     """Read a Handle or DOI. Raises MalformedIdentifier."""
@@ -149,6 +139,18 @@ SCHEME = Scheme(
         "hdl:1839/00-0000-0000-0009-3C7E-F",
         "https://doi.org/10.1000/182",
     ),
+    labels=(
+        Label(text="doi:", datacite_type="DOI", resolver="https://doi.org/", is_dropped=True),
+        Label(
+            text="hdl:",
+            datacite_type="Handle",
+            resolver="https://hdl.handle.net/",
+            is_dropped=True,
+        ),
+    ),
+    is_uri=False,
+    folds_case=True,
+    delimiters=("#", "@"),
 )
 
 

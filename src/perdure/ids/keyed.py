@@ -1,7 +1,10 @@
-"""Identifiers that are compared by their key: equality, hash and order in one place.
+"""The common base of identifiers: compared by their key, with the usual answer to each question.
 
-How it works: a scheme's value class derives from `Keyed` and says what its `key` is. Equality,
-hash and order follow from it; the text as it was received never takes part.
+How it works: a scheme's value class derives from `Keyed` and says what its `kind`, `str()`, `key`
+and `written` text are. Equality, hash and order follow from the key; the text as it was received
+never takes part. All other questions of `perdure.ids.Identifier` are answered here as a scheme
+answers them that names whole things and nothing else: no versions, no parts, no patterns. What its
+`Scheme` says as data is used here.
 
 What must stay true: equal values have equal keys, and values sort as their keys do, so that a
 list sorted in memory and a listing from the store agree.
@@ -9,18 +12,128 @@ list sorted in memory and a listing from the store agree.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self, cast
+from urllib.parse import quote as escape
 
 import msgspec
+
+from perdure.ids import ArchivedItem, Identifier, Version, scheme_of
+from perdure.ids.pdi_fragment import Fragment
+
+_KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 
 
 class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     """A frozen value that is equal to, and sorts with, others of its class by its key."""
 
+    kind: ClassVar[str]
+
     @property
     def key(self) -> str:
         """Identity and order of the record in the store."""
         raise NotImplementedError
+
+    @property
+    def written(self) -> str:
+        """The text as it was received: the canonical text, if the class keeps no other."""
+        return str(self)
+
+    @property
+    def urn(self) -> str:
+        """The canonical text."""
+        return str(self)
+
+    @property
+    def path(self) -> str:
+        """The canonical text of the whole, escaped behind its label if it is not a URI."""
+        text = str(self.whole)
+        scheme = scheme_of(self)
+        if scheme.is_uri:
+            return text
+        label = scheme.label_of(self).text
+        return label + escape(text[len(label) :], safe=_KEPT_IN_PATH)
+
+    @property
+    def uri(self) -> str:
+        """The same text as `path`."""
+        return self.path
+
+    @property
+    def whole(self) -> Self:
+        """Itself: the usual name has no parts."""
+        return self
+
+    @property
+    def resource(self) -> Self:
+        """The same as `whole`: the usual name says nothing of formats and versions."""
+        return self.whole
+
+    @property
+    def format(self) -> str | None:
+        """None: the usual name leaves the format open."""
+        return None
+
+    @property
+    def version(self) -> Version | None:
+        """None: the usual name leaves the version open."""
+        return None
+
+    def at(self, *, format: str | None = None, version: Version | None = None) -> Self:  # noqa: ARG002  (no use for them)
+        """The same as `whole`: the usual name says nothing of formats and versions."""
+        return self.whole
+
+    @property
+    def part(self) -> str | None:
+        """None: the usual name has no parts."""
+        return None
+
+    @property
+    def fragment(self) -> Fragment | None:
+        """None: the usual scheme has no parts of its own."""
+        return None
+
+    @property
+    def is_citation(self) -> bool:
+        """False: the usual name names one thing."""
+        return False
+
+    def with_part(self, part: str) -> Self | None:
+        """The name with a part behind the mark of its scheme; None if the scheme has no mark.
+
+        Raises MalformedIdentifier.
+        """
+        scheme = scheme_of(self)
+        if not scheme.part_mark:
+            return None
+        return cast("Self", scheme.parse(f"{self}{scheme.part_mark}{part}"))
+
+    @property
+    def is_pattern(self) -> bool:
+        """False: the usual name names one thing."""
+        return False
+
+    def key_range(self) -> tuple[str, str]:
+        """The range that holds the key of this name only."""
+        return self.key, f"{self.key}\0"
+
+    def matches(self, other: Identifier) -> bool:
+        """Whether the key is the same: the usual name matches itself."""
+        return other.kind == self.kind and other.key == self.key
+
+    @property
+    def assigned_on(self) -> str | None:
+        """None: the usual name has no date."""
+        return None
+
+    @property
+    def assigned_under(self) -> str:
+        """The key: rights to the usual name are given by its beginning."""
+        return self.key
+
+    @property
+    def archived(self) -> ArchivedItem | None:
+        """None: the usual name is not about a web archive."""
+        return None
 
     def _rank(self) -> tuple[str, str]:
         """What is compared. A scheme whose key leaves something out adds it in second place."""

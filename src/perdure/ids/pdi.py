@@ -27,12 +27,13 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from contextlib import suppress
+from typing import ClassVar
 
 import msgspec
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme, grammar
+from perdure.ids import Identifier, Label, Minting, Scheme, Version, grammar
 from perdure.ids.grammar import LONGEST, POSITION_ESCAPES, TOKEN_ESCAPES, UID_ESCAPES
 from perdure.ids.keyed import Keyed
 from perdure.ids.pdi_date import canonical_date
@@ -46,8 +47,7 @@ from perdure.ids.pdi_key import (
     resource_text,
 )
 from perdure.ids.pdi_mistake import DEEPEST, mistake_in
-
-Version = int | Literal["*"]
+from perdure.ids.scheme import NewName
 
 _LONGEST_INT = 640  # digits that int() reads under whatever limit Python is started with
 
@@ -109,6 +109,16 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """The same PDI in the syntax of URNs."""
         return f"urn:{self.text}"
 
+    @property
+    def path(self) -> str:
+        """The canonical text, part included: its `#` escaped, and a `?` of a unique-id."""
+        return self.text.replace("#", "%23").replace("?", "%3f")
+
+    @property
+    def uri(self) -> str:
+        """The canonical text."""
+        return self.text
+
     # date and unique-id
     # ------------------
 
@@ -136,6 +146,12 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
             return None
         year, month, day = map(int, self.date.split("/"))
         return datetime.date(year, month, day)
+
+    @property
+    def assigned_on(self) -> str | None:
+        """The day of minting, `1997-09-01`; None for a pattern of days, and after the year 9999."""
+        day = self.calendar_day
+        return None if day is None else day.isoformat()
 
     @property
     def serial(self) -> int | None:
@@ -170,6 +186,16 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
             or "*" in (self.date or "")
             or (self.citation is not None and self.citation.cited.is_pattern)
         )
+
+    @property
+    def is_citation(self) -> bool:
+        """Whether it names a place where one document cites another (section 3.5)."""
+        return self.citation is not None
+
+    @property
+    def assigned_under(self) -> str:
+        """The document series."""
+        return self.series
 
     @property
     def whole(self) -> Pdi:
@@ -253,7 +279,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     # comparison by meaning
     # ---------------------
 
-    def matches(self, other: Pdi) -> bool:
+    def matches(self, other: Identifier) -> bool:
         """Whether all that `other` names is among what this PDI, read as a pattern, names.
 
         A wildcard stands for anything in its place, and so does what is left out: an interval
@@ -262,7 +288,8 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         """
         # rulings: pdi-wildcard, pdi-interval
         return (
-            self.series == other.series
+            isinstance(other, Pdi)
+            and self.series == other.series
             and all(map(_covers, self._pattern_components(), other._pattern_components()))
             and (self.fragment is None or self.fragment == other.fragment)
             and (
@@ -506,6 +533,31 @@ def equivalent(one: Identifier, other: Identifier) -> bool:
     )
 
 
+def read_series(text: str) -> str:
+    """A document series as it stands in a PDI, in lower case. Raises ValueError."""
+    found = parse(f"pdi://{text}/")
+    if found.date is not None:
+        raise ValueError("a series has no date")
+    return found.series
+
+
+def _requested_series(text: str) -> str | None:
+    """The series of an interval that has no date."""
+    if not text.endswith("/"):
+        return None
+    with suppress(MalformedIdentifier):
+        found = parse(text)
+        if found.is_interval and found.date is None:
+            return found.series
+    return None
+
+
+def _spell(new: NewName) -> Pdi:
+    """The first version of a document whose unique-id encapsulates a text."""
+    uid = Pdi.encapsulate(new.text)
+    return Pdi.make(series=new.authority, date=new.day, uid=uid, format=new.format, version=1)
+
+
 SCHEME = Scheme(
     name="pdi",
     prefixes=("pdi:", "urn:pdi:"),
@@ -517,5 +569,18 @@ SCHEME = Scheme(
         "pdi://oma.eop.gov.us/1997/09/01/1.text.1",
         "pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51",
         "pdi://oma.eop.gov.us/1997/09/*/*.text.*",
+    ),
+    labels=(Label(text="pdi:", datacite_type="PDI"),),
+    has_patterns=True,
+    part_mark="#",
+    minting=Minting(
+        kind="document series",
+        setting="series",
+        read_authority=read_series,
+        requested_authority=_requested_series,
+        asks_only=True,
+        spell=_spell,
+        is_numbered=True,
+        beginning="pdi://{authority}/{day}/",
     ),
 )

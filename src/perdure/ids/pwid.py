@@ -32,7 +32,7 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import re
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.captures import UnknownDialect
@@ -125,11 +125,6 @@ class Pwid(Keyed, frozen=True, gc=False):
         return parse(key)
 
     @property
-    def whole(self) -> Self:
-        """Itself: a fragment belongs to the archived address."""
-        return self
-
-    @property
     def urn(self) -> str:
         """The registered form, `urn:pwid:`. It has no times without a day: such a one is written
         as in urn-04 and urn-05, without a `Z`."""
@@ -137,6 +132,16 @@ class Pwid(Keyed, frozen=True, gc=False):
         coverage = "" if self.coverage is None else f":{self.coverage}"
         item = self.item.translate(_ESCAPES)
         return f"urn:pwid:{self.archive}:{self.time}{zone}{coverage}:{item}"
+
+    @property
+    def path(self) -> str:
+        """The registered form, in which no `?` of the item begins a query."""
+        return self.urn
+
+    @property
+    def archived(self) -> ArchivedItem:
+        """Archive, time and item."""
+        return ArchivedItem(self.archive, self.time, self.item)
 
     @property
     def precision(self) -> Precision:
@@ -233,6 +238,7 @@ SCHEME = Scheme(
         "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
         "urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk",
     ),
+    labels=(Label(text="pwid:", datacite_type="PWID"),),
 )
 
 

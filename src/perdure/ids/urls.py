@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import quote as escape
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -31,7 +30,6 @@ from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_foreign import foreign_identifier
 
-_KEPT = "/:;,@!$&'()*+=-._~"
 _WEB = re.compile(r"(https?)://([^/?#]+)(.*)")
 _QUESTION = re.compile("[?#]")
 _SLASHES = 3  # of a URL with no path but the root
@@ -77,6 +75,18 @@ def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
     if text.lower().startswith("urn:nbn:"):
         return f"https://nbn-resolving.org/{text}"
     raise NoPublicResolver(identifier=text)
+
+
+def public_address(identifier: Identifier) -> str:
+    """The address of an identifier at the public resolver of its scheme; empty if it has none.
+
+    >>> public_address(parse("ark:12345/x6")), public_address(parse("urn:example:a"))
+    ('https://n2t.net/ark:12345/x6', '')
+    """
+    label = scheme_of(identifier).label_of(identifier)
+    if not label.resolver:
+        return ""
+    return label.resolver + identifier.path[len(label.text) if label.is_dropped else 0 :]
 
 
 def deurlify(

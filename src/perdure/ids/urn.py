@@ -29,7 +29,7 @@ from typing import ClassVar, Self
 from msgspec.structs import replace
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme
+from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.strays import reach, stray
 
@@ -91,6 +91,12 @@ class Urn(Keyed, frozen=True, gc=False):
         return self.key, str(self)
 
     @property
+    def part(self) -> str | None:
+        """The f-component, if it is not empty: RFC 8141 section 2.3.3 leaves its meaning to the
+        media type."""
+        return self.f_component or None
+
+    @property
     def key(self) -> str:
         """The assigned name."""
         return f"urn:{self.nid}:{self.nss}"
@@ -104,11 +110,6 @@ class Urn(Keyed, frozen=True, gc=False):
     def whole(self) -> Self:
         """Without the f-component: the resource instead of a place in it."""
         return self if self.f_component is None else replace(self, f_component=None)
-
-    @property
-    def urn(self) -> str:
-        """The canonical text."""
-        return str(self)
 
 
 def parse(text: str) -> Urn:
@@ -139,6 +140,13 @@ SCHEME = Scheme(
         "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
         "urn:example:weather?=op=map&lat=39.56&lon=-104.85",
     ),
+    labels=(
+        Label(text="urn:isbn:", datacite_type="ISBN", is_dropped=True),
+        Label(text="urn:issn:", datacite_type="ISSN", is_dropped=True),
+        Label(text="urn:nbn:", datacite_type="URN", resolver="https://nbn-resolving.org/"),
+        Label(text="urn:", datacite_type="URN"),
+    ),
+    delimiters=("%23",),
 )
 
 

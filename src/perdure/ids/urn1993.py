@@ -31,13 +31,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.naming import MalformedSchemeName
 from perdure.ids import Identifier, Scheme
 from perdure.ids.keyed import Keyed
+from perdure.ids.scheme import NewName
 from perdure.ids.strays import reach, stray
 
 _SPEC = "draft-ietf-uri-resource-names-00"
@@ -90,6 +92,11 @@ class Urn1993(Keyed, frozen=True, gc=False):
         return self.scheme if self.individual is None else f"{self.scheme}:{self.individual}"
 
     @property
+    def assigned_under(self) -> str:
+        """The naming authority."""
+        return self.authority
+
+    @property
     def key(self) -> str:
         """`urn1993:`, the authority and the opaque string without its case."""
         return f"urn1993:{self.authority}::{self.opaque.lower()}"  # ruling: urn93-equal
@@ -107,16 +114,6 @@ class Urn1993(Keyed, frozen=True, gc=False):
                 text=key, at=0, expected="urn1993:<scheme>::<opaque>", rule=_SYNTAX
             )
         return cls(match[1], match[2], match[3], text)
-
-    @property
-    def whole(self) -> Self:
-        """Itself: these names have no parts."""
-        return self
-
-    @property
-    def urn(self) -> str:
-        """The canonical text."""
-        return str(self)
 
 
 def parse(text: str) -> Urn1993:
@@ -181,6 +178,28 @@ def _equivalent(one: Identifier, other: Identifier) -> bool:
     return one == other  # the draft knows nothing wider
 
 
+def read_authority(text: str) -> str:
+    """A naming authority, with its scheme in the draft's spelling. Raises MalformedIdentifier.
+
+    >>> read_authority("iana:42117")
+    'IANA:42117'
+    """
+    return parse(f"URN:{text}::x:::").authority
+
+
+def _requested_authority(text: str) -> str | None:
+    """The naming authority of `URN:<authority>::`; None for any other text, since a URN of RFC 8141
+    may end so, too."""
+    if text[:4].lower() == "urn:" and text.endswith("::"):
+        with suppress(MalformedIdentifier):
+            return parse(f"{text}x:::").authority
+    return None
+
+
+def _spell(new: NewName) -> Urn1993:
+    return parse(f"URN:{new.authority}::{new.text}:::")
+
+
 SCHEME = Scheme(
     name=Urn1993.kind,
     prefixes=tuple(naming.prefix for naming in _DRAFT),
@@ -188,6 +207,16 @@ SCHEME = Scheme(
     parse=parse,
     equivalent=_equivalent,
     examples=("URN:IANA:42117::opaque-1:::", "URN:ISBN_Publisher_ID:0_201_12::x1:::"),
+    labels=(Label(text="urn:", datacite_type="URN"),),
+    folds_case=True,
+    minting=Minting(
+        kind="naming authority",
+        setting="naming_authorities",
+        read_authority=read_authority,
+        requested_authority=_requested_authority,
+        asks_only=True,
+        spell=_spell,
+    ),
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from perdure.ids.ark import BETANUMERIC, Ark, parse
+from perdure.ids.ark import Ark, parse
+from perdure.ids.scheme import BETANUMERIC
 from perdure.testing.spelling import any_case, escape
 
 _LABELS = ("ark:", "ark:/", "https://n2t.net/ark:", "http://n2t.net/ark:/")
