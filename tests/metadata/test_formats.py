@@ -197,6 +197,13 @@ def test_datacite_says_unavailable_where_it_demands_what_nobody_said() -> None:
         ("hdl:1839/00-1", ("1839/00-1", "Handle")),
         ("ark:12345/x6", ("ark:12345/x6", "ARK")),
         ("urn:nbn:de:101", ("urn:nbn:de:101", "URN")),
+        ("urn:isbn:9780306406157", ("9780306406157", "ISBN")),
+        ("urn:issn:0378-5955", ("0378-5955", "ISSN")),
+        ("URN:IANA:42117::x:::", ("URN:IANA:42117::x:::", "URN")),
+        (
+            "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk",
+            ("pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk", "PWID"),
+        ),
         ("pdi://oma.eop.gov.us/1997/9/1/1", ("pdi://oma.eop.gov.us/1997/09/01/1", "PDI")),
     ],
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from perdure.ids.pwid import Pwid
 from perdure.metadata.csl import given_and_suffix, item
 from perdure.metadata.datacite import version
 from perdure.metadata.port import Described, Format
@@ -88,8 +87,8 @@ def _note(described: Described) -> str:
     when."""
     identifier, archive = described.identifier, described.about.archive
     words = [f"Archived by {archive}"] if archive else []
-    if words and isinstance(identifier, Pwid):
-        words[0] += f" at {identifier.time.replace('T', ' ').replace('Z', ' UTC')}"
+    if words and identifier.archived is not None:
+        words[0] += f" at {identifier.archived.time.replace('T', ' ').replace('Z', ' UTC')}"
     if str(identifier) != described.url:
         words.append(str(identifier))
     return ". ".join(words)

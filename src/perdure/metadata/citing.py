@@ -134,19 +134,19 @@ def _compiled(style: str, language: str, tag: str) -> Style:
 def _named(what: Described) -> Described:
     """With a title, and what an archived page says by its identifier alone."""
     identifier, about = what.identifier, what.about
-    if isinstance(identifier, Pwid):
-        about = _archived(identifier, about)
+    if identifier.archived is not None:
+        about = _archived(identifier.archived, about)
     elif not about.title:
         name = Text(value=str(identifier.whole))
         about = msgspec.structs.replace(about, titles=(name,))
     return what if about is what.about else msgspec.structs.replace(what, about=about)
 
 
-def _archived(pwid: Pwid, about: About) -> About:
-    dates = about.dates or (When(value=pwid.time[:10], kind="Issued"),)
-    titles = about.titles or (Text(value=pwid.item),)
+def _archived(item: ArchivedItem, about: About) -> About:
+    dates = about.dates or (When(value=item.time[:10], kind="Issued"),)
+    titles = about.titles or (Text(value=item.item),)
     return msgspec.structs.replace(
-        about, titles=titles, dates=dates, archive=about.archive or pwid.archive
+        about, titles=titles, dates=dates, archive=about.archive or item.archive
     )
 
 
@@ -155,10 +155,11 @@ def _behind(entry: str, what: Described, language: str) -> str:
     notes = []
     if what.part is not None:
         notes.append(extent(what.part, language))
-    if isinstance(what.identifier, Pwid):
-        moment = what.identifier.time.replace("T", " ").replace("Z", " UTC")
+    archived = what.identifier.archived
+    if archived is not None:
+        moment = archived.time.replace("T", " ").replace("Z", " UTC")
         pattern = _ARCHIVED.get(language, _ARCHIVED["en"])
-        archive = what.about.archive or what.identifier.archive
+        archive = what.about.archive or archived.archive
         notes.append(pattern.format(archive, moment))
     actionable = what.url in entry or (_is_doi(what) and _DOI in entry)
     notes.append(str(what.identifier))

@@ -59,7 +59,7 @@ def item(described: Described) -> Item:
     """The resource as an item of CSL-JSON; see the specification for its members."""
     about, identifier = described.about, described.identifier
     general = about.resource_type or from_media(described.media_type)
-    is_web = isinstance(identifier, Pwid)
+    is_web = identifier.archived is not None
     found: Item = {"id": str(identifier), "type": "webpage" if is_web else row(general).csl}
     if about.resource_kind:
         found["genre"] = about.resource_kind
@@ -89,8 +89,9 @@ def item(described: Described) -> Item:
         found["keyword"] = ", ".join(one.value for one in about.subjects)
     found |= _container(about.container)
     found |= _codes(about.codes)
-    if isinstance(identifier, Handle) and str(identifier).startswith("doi:"):
-        found["DOI"] = str(identifier)[4:]
+    label = scheme_of(identifier).label_of(identifier)
+    if label.datacite_type == "DOI":
+        found["DOI"] = str(identifier)[len(label.text) :]
     found["URL"] = described.url
     return found
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perdure.ids.handle import Handle
+from perdure.ids import scheme_of
 from perdure.metadata import xml_text
 from perdure.metadata.port import Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media
@@ -84,13 +84,11 @@ def resource(described: Described) -> str:
 
 
 def name_and_scheme(described: Described) -> tuple[str, str]:
-    """The identifier as the kernel has it: a DOI or Handle without its label."""
+    """The identifier as the kernel has it, such as a DOI without its label, and its type."""
     identifier = described.identifier
+    label = scheme_of(identifier).label_of(identifier)
     text = str(identifier)
-    if isinstance(identifier, Handle):
-        label, _, bare = text.partition(":")
-        return bare, "DOI" if label == "doi" else "Handle"
-    return text, {"ark": "ARK", "pdi": "PDI", "pwid": "PWID"}.get(identifier.kind, "URN")
+    return text[len(label.text) :] if label.is_dropped else text, label.datacite_type
 
 
 def _optional(described: Described) -> Iterator[str]:

@@ -40,7 +40,6 @@ Node = dict[str, Any]
 
 _NAME = "jsonld"
 CONTEXT = "https://schema.org/"
-_HOMES = {"ORCID": "https://orcid.org/", "ROR": "https://ror.org/", "ISNI": "https://isni.org/"}
 _ROLES = {"Editor": "editor", "Translator": "translator", "Sponsor": "sponsor"}
 _RELATIONS = {
     "IsPartOf": "isPartOf",
@@ -113,8 +112,8 @@ def node(described: Described) -> Node:
 
 
 def _iri(relation: Relation) -> str:
-    home = {"DOI": "https://doi.org/", "Handle": "https://hdl.handle.net/"}.get(relation.scheme, "")
-    return relation.value if ":" in relation.value else home + relation.value
+    value = relation.value
+    return value if ":" in value else homes.add_home(value, relation.scheme)
 
 
 def _property(value: str) -> Node:
@@ -143,7 +142,7 @@ def _home(code: Code) -> str:
     """The address of an identifier of a person or an organisation."""
     if code.value.startswith(("http://", "https://")):
         return code.value
-    return _HOMES.get(code.scheme.upper(), "") + code.value
+    return homes.add_home(code.value, code.scheme)
 
 
 def _affiliation(one: Affiliation) -> Node:
@@ -319,7 +318,9 @@ def _read_agent(value: Any, role: str) -> Agent:
     is_person = _first(value, "@type") != "Organization"
     name = ", ".join(part for part in (family, given) if part) or _first(value, "name")
     links = (_strings(value, "sameAs") or _strings(value, "@id"))[:8]
-    codes = (Code(value=one, scheme=_scheme_of(one)) for one in links if one.startswith("http"))
+    codes = (
+        Code(value=one, scheme=homes.find_type(one)) for one in links if one.startswith("http")
+    )
     affiliations = (Affiliation(name=one) for one in _strings(value, "affiliation"))
     return Agent(
         name=name,
@@ -330,10 +331,6 @@ def _read_agent(value: Any, role: str) -> Agent:
         codes=tuple(codes),
         affiliations=tuple(affiliations),
     )
-
-
-def _scheme_of(url: str) -> str:
-    return next((name for name, home in _HOMES.items() if url.startswith(home)), "URL")
 
 
 def _read_subjects(node: Node) -> list[Subject]:

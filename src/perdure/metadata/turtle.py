@@ -27,7 +27,6 @@ _FOAF = "http://xmlns.com/foaf/0.1/"
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _SCHEMA = "https://schema.org/"
 _IRI = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>"{}|\\^`]*')
-_HOMES = {"ORCID": "https://orcid.org/", "ROR": "https://ror.org/", "DOI": "https://doi.org/"}
 _RELATIONS = {
     "IsPartOf": "isPartOf",
     "IsPublishedIn": "isPartOf",
@@ -119,8 +118,7 @@ def graph(described: Described) -> Any:
 
 
 def _iri(value: str, scheme: str) -> str:
-    home = _HOMES.get(scheme, "")
-    return value if _IRI.fullmatch(value) else home + value
+    return value if _IRI.fullmatch(value) else homes.add_home(value, scheme)
 
 
 class _Graph:

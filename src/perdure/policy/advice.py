@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from perdure.ids import find_label
+
 _RULE = "ISO 24619 section 6.2"
 _LONGEST = 4096  # characters of one text that are looked at
 _SHORTEST_SLICE = 64
@@ -122,7 +124,7 @@ def advise(
         *(
             Advice(
                 kind="named",
-                use=f"{_PREFIXES[one.scheme]}{one.value}",
+                use=f"{_prefix(one.scheme)}{one.value}",
                 text=f"it has the {one.scheme} {one.value} already: keep to that, "
                 "and name its chapters as parts",
             )
@@ -131,7 +133,9 @@ def advise(
     )
 
 
-_PREFIXES = {"ISBN": "urn:isbn:", "ISSN": "urn:issn:", "DOI": "doi:", "Handle": "hdl:"}
+def _prefix(datacite_type: str) -> str:
+    label = find_label(datacite_type)
+    return "" if label is None else label.text
 
 
 # names

@@ -29,7 +29,6 @@ from perdure.errors.locations import (
     SchemeNotLocating,
 )
 from perdure.ids import Identifier, grammar, parse
-from perdure.ids.pdi import Pdi
 from perdure.model.commands import Content, Outcome
 from perdure.model.records import Location, Record, Tombstone, Version
 from perdure.policy.naming import canonical_format, wanted
@@ -242,7 +241,7 @@ def alias(identifier: Identifier, record: Record, *others: Identifier) -> tuple[
     for other in others:
         if other.key not in known:
             known.add(other.key)
-            new.append(str(other.resource if isinstance(other, Pdi) else other))
+            new.append(str(other.resource))
     if not new:
         return record, Outcome.UNCHANGED
     return msgspec.structs.replace(record, aliases=(*record.aliases, *new)), Outcome.CREATED

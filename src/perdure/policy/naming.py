@@ -25,16 +25,15 @@ _LONGEST_SOUGHT = 1000  # characters of a handle value that it can be found by
 
 def wanted(identifier: Identifier) -> tuple[int | None, str | None]:
     """Version and format that an identifier names; None for either where it leaves it open."""
-    if not isinstance(identifier, Pdi):
-        return None, None
-    return (identifier.version if identifier.version != "*" else None), identifier.format
+    version = identifier.version
+    return (version if version != "*" else None), identifier.format
 
 
 def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
     """The identifier of exactly this representation, where its scheme has a way to say so."""
-    if isinstance(identifier, Pdi) and (identifier.version, identifier.format) != (version, format):
-        return identifier.at(version=version, format=format)
-    return identifier.whole
+    if (identifier.version, identifier.format) == (version, format):
+        return identifier.whole
+    return identifier.at(version=version, format=format)
 
 
 @lru_cache(maxsize=1024)

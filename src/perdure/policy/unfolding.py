@@ -24,8 +24,7 @@ from urllib.parse import unquote
 import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
-from perdure.ids import Identifier, parse
-from perdure.ids.ark import Ark
+from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.handle import Handle
 from perdure.ids.pdi import Pdi
 from perdure.ids.urn import Urn
@@ -35,8 +34,8 @@ from perdure.policy.handles import names, namespace
 from perdure.policy.handles.values import TEMPLATE, URL, values_of
 from perdure.policy.templates import Template
 
-_DELIMITERS: dict[type[Identifier], str] = {Handle: "#@", Ark: "/."}
-_HASH = re.compile("#|%23")
+_ESCAPED_HASH = "%23"
+_HASH = re.compile(f"#|{_ESCAPED_HASH}")
 _KEPT = "/:;,@!$&'()*+=-._~?"
 
 
@@ -82,9 +81,8 @@ def join_part(identifier: Identifier, part: str | None) -> tuple[Identifier, str
     >>> str(join_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
     'pdi://oma.eop.gov.us/1997/09/01/1.text.1#char=37,51'
     """
-    if part is None or not isinstance(identifier, Pdi):
-        return identifier, part
-    return parse(f"{identifier}#{part}"), None
+    with_part = None if part is None else identifier.with_part(part)
+    return (identifier, part) if with_part is None else (with_part, None)
 
 
 def written_part(identifier: Identifier) -> str:
@@ -143,7 +141,7 @@ class Unfolding:
         Raises InvalidRequest where it would be no location, or on another server.
         """
         found = self._from_templates(str(whole), record, delimiter, part, location)
-        if found is None and isinstance(whole, Ark):
+        if found is None and scheme_of(whole).passes_rest:
             found = templates.appended(location, delimiter + escape(part, safe=f"{_KEPT}%"))
         if found is None and isinstance(whole, Handle):
             made = self.make_values(whole, record, delimiter, part)

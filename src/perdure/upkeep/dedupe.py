@@ -21,7 +21,6 @@ import msgspec
 
 from perdure.errors import PerdureError
 from perdure.ids import Identifier, equivalent, parse
-from perdure.ids.pdi import Pdi
 from perdure.ids.urls import normal
 from perdure.model.queries import Choices, Query, Want
 from perdure.reading.listing import Listings
@@ -157,7 +156,7 @@ def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]
     """Hashes of what makes this item the same as others, the strictest reason first."""
     if identifier == identifier.whole:
         # Aliases of a resource are not aliases across its versions.
-        named = f"{identifier.format}.{identifier.version}" if isinstance(identifier, Pdi) else ""
+        named = f"{identifier.format}.{identifier.version}"
         named = "" if named == "None.None" else named
         for key in known.names(identifier):
             yield Why.ALIASED, _hash("names", f"{key} {named}")

@@ -25,7 +25,6 @@ import msgspec
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
 from perdure.errors.naming import SpooledFileIsPath
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted, resource_key
 from perdure.model import stored
 from perdure.model.commands import Content, Outcome, Receipt
@@ -370,7 +369,7 @@ class Ledger:
         """Writes a withdrawal among the bytes, so that a rebuild does not undo it."""
         text = _encode(tombstone)
         block = warc.Block(
-            uri=str(identifier.resource if isinstance(identifier, Pdi) else identifier),
+            uri=str(identifier.resource),
             at=self.now,
             media_type=warc.TOMBSTONE,
             length=len(text),

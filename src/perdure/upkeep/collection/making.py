@@ -20,7 +20,6 @@ import msgspec
 from perdure.errors import Conflict, NotAcceptable
 from perdure.errors.servers import BytesElsewhere
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
 from perdure.model.commands import Commit, Content, Mint, Receipt
@@ -103,7 +102,7 @@ def commit(registry: Registry, seen: Held, collection: Collection, expect: int |
     `expect`: the revision that the caller goes by, where that is another. Raises PreconditionFailed
     where the record has changed, Conflict where `seen` is not its newest version.
     """
-    resource = _resource(seen.identifier)
+    resource = seen.identifier.resource
     newest = held(registry, resource)
     if newest.identifier != seen.identifier:
         raise Conflict(
@@ -115,11 +114,6 @@ def commit(registry: Registry, seen: Held, collection: Collection, expect: int |
         return registry.door.execute(
             Commit(identifier=resource, contents=(content,), expect=expect or seen.revision)
         )
-
-
-def _resource(identifier: Identifier) -> Identifier:
-    """The identifier of the resource, without version and format."""
-    return identifier.resource if isinstance(identifier, Pdi) else identifier.whole
 
 
 @contextmanager

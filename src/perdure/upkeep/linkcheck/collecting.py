@@ -52,7 +52,7 @@ def parse_within(text: str) -> Within:
     if not text.endswith("*"):
         return parse(text)
     one = parse(f"{text[:-1]}x")  # any name that begins so
-    if isinstance(one, Pdi):
+    if scheme_of(one).has_patterns:
         return parse(text)
     if not one.key.endswith("x"):
         raise SchemeUnordered(text=text)
@@ -67,7 +67,7 @@ def records(store: Records, within: Within | None = None) -> Iterator[tuple[str,
     low, high = "", _END
     if isinstance(within, Beginning):
         low, high = within.key, within.key + _END
-    elif isinstance(within, Pdi) and within.is_pattern:
+    elif within is not None and within.is_pattern:
         low, high = within.key_range()
     elif within is not None:
         found = store.record(within.key)
@@ -78,16 +78,15 @@ def records(store: Records, within: Within | None = None) -> Iterator[tuple[str,
     while True:
         batch = store.scan(low, high, limit=_AT_ONCE)
         for key, record in batch:
-            if not isinstance(within, Pdi) or _matches(within, key, record):
+            if within is None or isinstance(within, Beginning) or _matches(within, key, record):
                 yield key, record
         if len(batch) < _AT_ONCE:
             return
         low = batch[-1][0] + "\0"
 
 
-def _matches(pattern: Pdi, key: str, record: Record) -> bool:
-    name = identify(key, record)
-    return isinstance(name, Pdi) and pattern.resource.matches(name)
+def _matches(pattern: Identifier, key: str, record: Record) -> bool:
+    return pattern.resource.matches(identify(key, record))
 
 
 def bound(store: Records, within: Within | None = None) -> Iterator[Bound]:

@@ -51,7 +51,7 @@ def export_lines(
 
 
 def _covers(within: Pdi, identifier: Identifier) -> bool:
-    return isinstance(identifier, Pdi) and within.resource.matches(identifier)
+    return within.resource.matches(identifier)
 
 
 def _line(identifier: Identifier, record: Record, held: Segments, files: Path | None) -> Line:
@@ -61,7 +61,7 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
         for one in version.representations
     )
     return Line(
-        id=str(identifier.resource if isinstance(identifier, Pdi) else identifier),
+        id=str(identifier.resource),
         locations=tuple(map(_place, record.locations)),
         contents=contents,
         metadata=record.metadata,
