@@ -17,12 +17,13 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 from perdure.errors import BadSettings
-from perdure.ids import ark, handle, pdi, pwid, urn1993
+from perdure.ids import Authority, Identifier, Scheme, find_scheme, handle, pwid, schemes
 from perdure.policy import templates
 
 FILE = "perdure.toml"
@@ -36,6 +37,18 @@ Rule = Callable[[str, Any], Any]
 
 def _setting(default: Any, help: str, *rules: Rule) -> Any:
     return field(default=default, metadata={"help": help, "rules": rules})
+
+
+_OF_OTHERS = "authorities"
+"""The setting for authorities of all schemes that have no setting of their own."""
+
+
+@cache
+def _minting_schemes() -> list[tuple[Scheme, str]]:
+    """The schemes that names are minted in, each with its setting, in the order of the settings."""
+    order = [one.name for one in fields(Settings)]
+    found = [(one, one.minting.setting) for one in schemes().values() if one.minting is not None]
+    return sorted(found, key=lambda one: order.index(one[1]))
 
 
 # rules
@@ -92,25 +105,29 @@ def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
         raise BadSettings(setting=name, value=text, reason=str(error)) from error
 
 
-def _series(text: str) -> str:
-    """A series as it stands in a PDI: in lower case."""
-    found = pdi.parse(f"pdi://{text}/")
-    if found.date is not None:
-        raise ValueError("a series has no date")
-    return found.series
+def _reader_of(setting: str) -> Callable[[str], str]:
+    """The reader of authorities that the scheme with this setting has."""
+    found = (one.minting for one in schemes().values() if one.minting is not None)
+    return next(one.read_authority for one in found if one.setting == setting)
 
 
-def _naming_authority(text: str) -> str:
-    """A naming authority with its scheme in the draft's spelling."""
-    return urn1993.parse(f"URN:{text}::x:::").authority
+def read_authorities(setting: str) -> Rule:
+    """Every text is an authority of the scheme with this setting."""
+
+    def read(text: str) -> str:  # the schemes are loaded when a setting is read, not imported
+        return _reader_of(setting)(text)
+
+    return read_each(read)
 
 
-def _shoulder(text: str) -> str:
-    """The number of an authority and the beginning of its names, without hyphens."""
-    found = ark.parse(f"ark:{text}x")
-    if found.qualifier:
-        raise ValueError("a shoulder is the beginning of a name, and has no '/' or '.' in it")
-    return f"{found.naan}/{found.name[:-1]}"
+def _authority(text: str) -> str:
+    """An authority of a scheme that has no setting of its own, in its canonical form."""
+    scheme = find_scheme(text)
+    if scheme is None or scheme.minting is None:
+        raise ValueError("no scheme that names are minted in has this prefix")
+    if scheme.minting.setting != _OF_OTHERS:
+        raise ValueError(f"authorities of its scheme stand in the setting {scheme.minting.setting}")
+    return scheme.minting.read_authority(text)
 
 
 def _prefix(text: str) -> str:
@@ -151,15 +168,20 @@ class Settings:
     """Everything that an operator can choose."""
 
     series: tuple[str, ...] = _setting(
-        (), "document series minted here (PDI section 2.2)", read_each(_series)
+        (), "document series minted here (PDI section 2.2)", read_authorities("series")
     )
     naming_authorities: tuple[str, ...] = _setting(
         (),
         "naming authorities of the URN of 1993 minted for here, such as IANA:42117",
-        read_each(_naming_authority),
+        read_authorities("naming_authorities"),
     )
     shoulders: tuple[str, ...] = _setting(
-        (), "ARK shoulders minted on here, such as 99999/fk4", read_each(_shoulder)
+        (), "ARK shoulders minted on here, such as 99999/fk4", read_authorities("shoulders")
+    )
+    authorities: tuple[str, ...] = _setting(
+        (),
+        "authorities of schemes of other packages minted for here, with the prefix of the scheme",
+        read_each(_authority),
     )
     handle_prefixes: tuple[str, ...] = _setting(
         (), "Handle prefixes homed here, such as 21.T14999", read_each(_prefix)
@@ -282,6 +304,28 @@ class Settings:
                 object.__setattr__(self, one.name, value)  # frozen for everybody else
         for check in _TOGETHER:
             check(self)
+
+    @property
+    def owned(self) -> tuple[Authority, ...]:
+        """The authorities of all schemes that this registry mints for."""
+        return tuple(
+            Authority(scheme.name, name)
+            for scheme, setting in _minting_schemes()
+            for name in getattr(self, setting)
+            if setting != _OF_OTHERS or find_scheme(name) is scheme
+        )
+
+    def is_numbered_here(self, identifier: Identifier) -> bool:
+        """Whether an identifier is of an authority whose names this registry numbers, so that one
+        without a record does not exist."""
+        minting = schemes()[identifier.kind].minting
+        if minting is None or not minting.is_numbered:
+            return False
+        return identifier.assigned_under in getattr(self, minting.setting)
+
+    def find_authority(self, name: str) -> Authority | None:
+        """The owned authority of this name; None if there is none."""
+        return next((one for one in self.owned if one.name == name), None)
 
 
 def _check_capture(settings: Settings) -> None:

@@ -88,7 +88,7 @@ def _authority(settings: Settings, *given: str | None) -> str:
     chosen = [one for one in given if one is not None]
     if len(chosen) > 1:
         raise click.UsageError("--series, --authority and --shoulder exclude each other")
-    owned = (*settings.series, *settings.naming_authorities, *settings.shoulders)
+    owned = [one.name for one in settings.owned]
     if not chosen and len(owned) != 1:
         known = ", ".join(owned) or "none"
         raise click.UsageError(f"--series, --authority or --shoulder is needed; owned: {known}")

@@ -76,18 +76,24 @@ class Object(msgspec.Struct, frozen=True):
 
 def about(identifier: Identifier) -> Object:
     """An identifier as the object of an operation."""
-    match identifier:
-        case Pdi(calendar_day=day):
-            dated = None if day is None else day.isoformat()
-            return Object(identifier.series, str(identifier.resource), dated)
-        case Ark():
-            name = str(identifier)
-            return Object(name.removeprefix("ark:"), name)
-        case Urn1993():
-            return Object(identifier.authority.lower(), str(identifier).lower(), folded=True)
-        case Handle():
-            return Object(identifier.key, str(identifier).translate(FOLDING), folded=True)
-    return Object(identifier.key, str(identifier.whole))
+    scheme = scheme_of(identifier)
+    authority, name = identifier.assigned_under, str(identifier.resource)
+    if scheme.folds_case:
+        authority, name = authority.translate(FOLDING), name.translate(FOLDING)
+    return Object(authority, name, identifier.assigned_on, scheme.folds_case)
+
+
+def about_new(authority: Authority, day: str) -> Object:
+    """A name that an authority will assign on a day, `2026-11-21`, as the object of `mint`.
+
+    Raises UnknownAuthority if nothing is minted in its scheme.
+    """
+    scheme = schemes()[authority.scheme]
+    if scheme.minting is None:
+        raise UnknownAuthority(authority=authority.name, known=())
+    name = authority.name.translate(FOLDING) if scheme.folds_case else authority.name
+    beginning = scheme.minting.beginning.format(authority=name, day=day.replace("-", "/"))
+    return Object(name, beginning, day, scheme.folds_case)
 
 
 def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:

@@ -35,8 +35,9 @@ from perdure.errors.naming import UnspeakableValue
 from perdure.errors.processes import CommandFailed
 from perdure.errors.requests import KeyReused
 from perdure.fetching.addresses import networks
-from perdure.ids import Identifier, ark, pdi, urn1993
+from perdure.ids import Identifier, Minting, pdi, schemes
 from perdure.ids.pdi import Pdi
+from perdure.ids.scheme import NewName
 from perdure.model.commands import (
     Alias,
     Assign,
@@ -69,8 +70,6 @@ from perdure.writing.load import Check, load
 
 ANSWERS_KEPT = timedelta(days=30)
 """How long an idempotency key is remembered."""
-_BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
-_RANDOM_LENGTH = 9  # 29^9 strings: 14 million million
 
 _log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
@@ -472,30 +471,28 @@ class Registrar:
 
     def _name(self, command: Mint) -> Identifier:
         """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""
-        authority = command.authority
-        if authority in self._settings.series:
-            rules.check_series(authority, self._settings.series)
+        authority = self._settings.find_authority(command.authority)
+        minting = schemes()[authority.scheme].minting if authority else None
+        if authority is None or minting is None:
+            known = tuple(one.name for one in self._settings.owned)
+            raise UnknownAuthority(authority=command.authority, known=known)
+        format = command.contents[0].format if command.contents else command.format
+        if minting.is_numbered:
+            rules.check_series(authority.name, self._settings.series)
             rules.check_unique_id(str(command.uid))
-            uid = Pdi.encapsulate(str(command.uid))
-            asked = command.contents[0].format if command.contents else command.format
-            format = naming.canonical_format(asked)
-            return Pdi.make(series=authority, date=self._day, uid=uid, format=format, version=1)
-        if authority in self._settings.shoulders:
-            return self._fresh(command, lambda text: ark.parse(_with_check(f"{authority}{text}")))
-        if authority in self._settings.naming_authorities:
-            return self._fresh(command, lambda text: urn1993.parse(f"URN:{authority}::{text}:::"))
-        owned = self._settings
-        raise UnknownAuthority(
-            authority=authority, known=(*owned.series, *owned.shoulders, *owned.naming_authorities)
-        )
-
-    def _fresh(self, command: Mint, spell: Callable[[str], Identifier]) -> Identifier:
-        if command.uid is not None:
+            format = naming.canonical_format(format)
+        else:
             rules.check_not_empty(command.uid)
-            return spell(command.uid)
+        new = NewName(
+            authority=authority.name, text=command.uid or "", day=self._day, format=format
+        )
+        return minting.spell(new) if command.uid is not None else self._unused_name(minting, new)
+
+    def _unused_name(self, minting: Minting, new: NewName) -> Identifier:
+        """A name with a random text that no record has yet."""
         while True:
-            text = "".join(secrets.choice(_BETANUMERIC) for _ in range(_RANDOM_LENGTH))
-            identifier = spell(text)
+            text = "".join(secrets.choice(minting.alphabet) for _ in range(minting.length))
+            identifier = minting.spell(msgspec.structs.replace(new, text=text))
             if self._ledger.record(identifier.key) is None:
                 return identifier
 
@@ -539,7 +536,3 @@ def fingerprint(command: Command) -> str:
             seen.append(f"{name}={getattr(command, name)}")
     seen.append(f"once={command.once}")  # last, as in the fingerprints that lie on disk
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()
-
-
-def _with_check(name: str) -> str:
-    return f"ark:{name}{ark.check_character(name)}"

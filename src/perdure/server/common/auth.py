@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from perdure.errors import Unauthenticated
+from perdure.errors import Unauthenticated, UnknownAuthority
 from perdure.ids import Identifier
 from perdure.model.records import Token
 from perdure.policy import rights, tokens
@@ -51,13 +51,11 @@ def check_minting(service: Service, token: Token, authority: str) -> None:
     """The same for a name that will be made, under today's date."""
     moment = now(service)
     day = moment[:10]
-    if authority in service.settings.series:
-        what = rights.Object(authority, f"pdi://{authority}/{day.replace('-', '/')}/", day)
-    elif authority in service.settings.shoulders:
-        what = rights.Object(authority, day=day)
-    else:
-        what = rights.Object(authority.lower(), day=day, folded=True)
-    _check(service, token, "mint", what, moment)
+    owned = service.settings.find_authority(authority)
+    if owned is None:
+        known = tuple(one.name for one in service.settings.owned)
+        raise UnknownAuthority(authority=authority, known=known)
+    _check(service, token, "mint", rights.about_new(owned, day), moment)
 
 
 def _check(

@@ -174,9 +174,8 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
 def _is_ours(service: Service, identifier: Identifier) -> bool:
     """Whether an identifier is registered here, or lies where names are given out from here."""
     settings, what = service.settings, about(identifier)
-    given_out = (*settings.series, *settings.shoulders, *settings.naming_authorities)
     return (
-        any(covers(authority, what) for authority in given_out)
+        any(covers(authority.name, what) for authority in settings.owned)
         or home(identifier) in settings.handle_prefixes
         or service.record(identifier) is not None
     )

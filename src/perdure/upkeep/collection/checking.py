@@ -40,7 +40,6 @@ from perdure.errors import (
 )
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi import Pdi
 from perdure.ids.pwid import Pwid
 from perdure.model.collection import Member
 from perdure.model.queries import Fetch, Gone, Query, Redirect
@@ -117,7 +116,7 @@ class Checker:
         return _with(blank, State.KNOWN)
 
     def _unknown(self, blank: Checked, identifier: Identifier, error: NotFound) -> Checked:
-        ours = isinstance(identifier, Pdi) and identifier.series in self._registry.settings.series
+        ours = self._registry.settings.is_numbered_here(identifier)
         version_is_missing = type(error) is not NotFound
         state = State.ABSENT if ours or version_is_missing else State.FOREIGN
         return _with(blank, state, detail=error.problem() if state is State.ABSENT else "")
