@@ -45,7 +45,7 @@ def letter(site: Deployment) -> str:
     name = site.mint(
         text(b"first\r\n"), text(b"<p>first", "html", "text/html"), metadata={"note": "x"}
     )
-    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
+    whole = str(parse(name).whole.resource)
     site.commit(whole, text(b"second\r\n", language="en"))
     about = About(
         titles=(Text(value="A letter"),),
@@ -163,7 +163,7 @@ def test_the_form_for_passages_can_tell_one_of_several(site: Deployment) -> None
 
 def test_a_tombstone_is_shown(site: Deployment) -> None:
     name = site.mint(text(b"secret\r\n"))
-    whole = str(parse(name).whole.resource)  # type: ignore[attr-defined]
+    whole = str(parse(name).whole.resource)
     site.do(Withdraw(identifier=parse(whole), reason="a court said so", by="clerk"))
     found = page(site.get(f"/{whole}?landing")).text_content()
     assert "a court said so" in found

@@ -87,6 +87,11 @@ class Handle(Keyed, frozen=True, gc=False):
         return f"{'doi' if self.is_doi else 'hdl'}:{self.prefix}/{self.suffix}"
 
     @property
+    def handle(self) -> str:
+        """Prefix and suffix without a label."""
+        return f"{self.prefix}/{self.suffix}"
+
+    @property
     def is_doi(self) -> bool:
         """Whether this is a DOI: its prefix begins with `10.` (ISO 26324)."""
         return self.prefix.startswith("10.")

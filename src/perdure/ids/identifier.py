@@ -52,6 +52,14 @@ class Identifier(Protocol):
         """The same identifier as a URN, or its canonical text if its scheme has no URN form."""
 
     @property
+    def handle(self) -> str:
+        """How clients of the Handle System write the identifier; else its canonical text."""
+
+    @property
+    def file_stem(self) -> str:
+        """The name of a file with the resource, without extension and in any characters."""
+
+    @property
     def path(self) -> str:
         """How the identifier is written in the path of a URL: a piece of a URI."""
 
@@ -69,12 +77,20 @@ class Identifier(Protocol):
         Keys sort in listing order (PDIs chronologically, serial numbers as numbers)."""
 
     @property
+    def is_spelled_by_key(self) -> bool:
+        """Whether the key alone gives the resource, in the spelling that is kept for it."""
+
+    @property
     def whole(self) -> Self:
         """The identifier without part or citation."""
 
     @property
     def resource(self) -> Self:
         """The identifier that all formats, versions and parts of one resource share."""
+
+    @classmethod
+    def from_key(cls, key: str) -> Identifier:
+        """The identifier that has a key. Raises MalformedIdentifier if no identifier has it."""
 
     # representations
     # ---------------
@@ -117,6 +133,24 @@ class Identifier(Protocol):
     @property
     def is_pattern(self) -> bool:
         """Whether the identifier stands for many identifiers."""
+
+    @property
+    def is_interval(self) -> bool:
+        """Whether the identifier is the beginning that many identifiers have in common."""
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether an interval is listed by smaller intervals, as a year is by its months."""
+
+    def member_of(self, key: str) -> Self:
+        """The next smaller interval in which a key lies, such as a month of this year."""
+
+    def next_key(self, name: Identifier) -> str | None:
+        """The next key after that of `name` that the pattern can match; None if the key that
+        follows is one."""
+
+    def authority_range(self) -> tuple[str, str]:
+        """The range of keys of all identifiers of the same authority, as `key_range`."""
 
     def key_range(self) -> tuple[str, str]:
         """The first key, and the end (exclusive), of the keys of all that the identifier names."""

@@ -17,7 +17,7 @@ from urllib.parse import quote as escape
 
 import msgspec
 
-from perdure.ids import ArchivedItem, Identifier, Version, scheme_of
+from perdure.ids import ArchivedItem, Identifier, Version, scheme_of, schemes
 from perdure.ids.pdi_fragment import Fragment
 
 _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
@@ -33,6 +33,14 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         """Identity and order of the record in the store."""
         raise NotImplementedError
 
+    @classmethod
+    def from_key(cls, key: str) -> Identifier:
+        """The identifier that has a key, if keys are texts of its scheme.
+
+        Raises MalformedIdentifier. A scheme whose keys have another form overrides it.
+        """
+        return schemes()[cls.kind].parse(key)
+
     @property
     def written(self) -> str:
         """The text as it was received: the canonical text, if the class keeps no other."""
@@ -42,6 +50,16 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     def urn(self) -> str:
         """The canonical text."""
         return str(self)
+
+    @property
+    def handle(self) -> str:
+        """The canonical text."""
+        return str(self)
+
+    @property
+    def file_stem(self) -> str:
+        """The canonical text of the whole."""
+        return str(self.whole)
 
     @property
     def path(self) -> str:
@@ -57,6 +75,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     def uri(self) -> str:
         """The same text as `path`."""
         return self.path
+
+    @property
+    def is_spelled_by_key(self) -> bool:
+        """False: the usual name is kept beside its key."""
+        return False
 
     @property
     def whole(self) -> Self:
@@ -111,6 +134,28 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
     def is_pattern(self) -> bool:
         """False: the usual name names one thing."""
         return False
+
+    @property
+    def is_interval(self) -> bool:
+        """False: the usual name names one thing."""
+        return False
+
+    @property
+    def is_divided(self) -> bool:
+        """False: the usual name is no interval."""
+        return False
+
+    def member_of(self, key: str) -> Self:  # noqa: ARG002  (it lies nowhere else)
+        """Itself: the usual name is not divided."""
+        return self
+
+    def next_key(self, name: Identifier) -> str | None:  # noqa: ARG002  (it says nothing here)
+        """None: the usual scheme has no gaps among its names to jump over."""
+        return None
+
+    def authority_range(self) -> tuple[str, str]:
+        """The range of this name: the usual key does not say where those of its authority end."""
+        return self.key_range()
 
     def key_range(self) -> tuple[str, str]:
         """The range that holds the key of this name only."""

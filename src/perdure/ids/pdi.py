@@ -42,6 +42,7 @@ from perdure.ids.pdi_fragment import Fragment, read_fragment
 from perdure.ids.pdi_key import (
     counted,
     key_range,
+    next_day_key,
     plain_resource_key,
     resource_key,
     resource_text,
@@ -108,6 +109,19 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     def urn(self) -> str:
         """The same PDI in the syntax of URNs."""
         return f"urn:{self.text}"
+
+    @property
+    def handle(self) -> str:
+        """`pdi/` and the PDI without its own label. Its colons are escaped, since clients of the
+        Handle System take what stands before a colon for a scheme."""
+        return f"pdi/{self.text.removeprefix('pdi://').replace(':', '%3a')}"
+
+    @property
+    def file_stem(self) -> str:
+        """Series, date, unique-id and version: `oma.eop.gov.us.1997-09-01.1.v1`."""
+        day = (self.date or "").replace("/", "-")
+        version = f".v{self.version}" if self.version else ""
+        return f"{self.series}.{day}.{self.uid}{version}"
 
     @property
     def path(self) -> str:
@@ -198,6 +212,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return self.series
 
     @property
+    def is_spelled_by_key(self) -> bool:
+        """Whether the unique-id encapsulates nothing: the key has such a URL in normal form."""
+        return self.foreign is None
+
+    @property
     def whole(self) -> Pdi:
         """The identifier without fragment and citation."""
         if self.fragment is None and self.citation is None:
@@ -271,6 +290,28 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         Up to its first wildcard the range holds nothing else; beyond that, `matches` decides.
         """
         return key_range(self.series, self.date, self._normal_uid)
+
+    def authority_range(self) -> tuple[str, str]:
+        """The keys of the series."""
+        return key_range(self.series, None, None)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it is a series, a year or a month, each of which is listed by its parts."""
+        return self.is_interval and self.day is None and "*" not in (self.date or "")
+
+    def member_of(self, key: str) -> Pdi:
+        """The year of a series, the month of a year or the day of a month in which a key lies."""
+        name = Pdi.from_key(key)
+        depth = 1 + sum(part is not None for part in (self.year, self.month))
+        date = "/".join(str(name.date).split("/")[:depth])
+        return parse(f"pdi://{name.series}/{date}/")
+
+    def next_key(self, name: Identifier) -> str | None:
+        """The key of the next day that this pattern can match, if that of `name` cannot."""
+        if not isinstance(name, Pdi) or name.date is None:
+            return None
+        return next_day_key(name.series, self.month, self.day, name.date)
 
     def _rank(self) -> tuple[str, str]:
         version = counted(str(self.version)) if isinstance(self.version, int) else self.version

@@ -124,3 +124,33 @@ def key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]
         return key, f"{key} "  # nothing lies between: no key has a space in it
     prefix = resource_key(series, "/".join(fixed) or None, None)
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def next_day_key(series: str, month: str | None, day: str | None, date: str) -> str | None:
+    """The key at which a month and a day can come next after a date; None if the date has them.
+
+    `None` and `*` stand for any month or day.
+
+    >>> next_day_key("a.us", "02", None, "1997/09/01")
+    'a.us/199802'
+    >>> next_day_key("a.us", "09", "*", "1997/09/01") is None
+    True
+    """
+    written_year, *there = date.split("/")
+    year = int(written_year)
+    if month not in (None, "*", there[0]):
+        year += str(month) < there[0]
+        return _day_key(series, year, int(str(month)), day)
+    if day in (None, "*", there[1]):
+        return None
+    if str(day) > there[1]:
+        return _day_key(series, year, int(there[0]), day)
+    if month not in (None, "*"):
+        return _day_key(series, year + 1, int(there[0]), day)
+    following = int(there[0]) % 12 + 1
+    return _day_key(series, year + (following == 1), following, day)
+
+
+def _day_key(series: str, year: int, month: int, day: str | None) -> str:
+    date = f"{year:04d}/{month:02d}"
+    return resource_key(series, date if day in (None, "*") else f"{date}/{day}", None)

@@ -11,7 +11,6 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Representation, Tombstone
 
 
@@ -122,8 +121,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A series, year or month with the years, months or days in it that hold identifiers."""
 
-    pattern: Pdi
-    members: tuple[Pdi, ...]
+    pattern: Identifier
+    members: tuple[Identifier, ...]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -50,9 +50,7 @@ def canonical_format(format: str) -> str:
 
 def spelled(identifier: Identifier) -> str:
     """The name to keep with the record: none where the key spells it already."""
-    if isinstance(identifier, Pdi):
-        return "" if identifier.foreign is None else str(identifier.resource)
-    return str(identifier)
+    return "" if identifier.is_spelled_by_key else str(identifier.resource)
 
 
 def identify(key: str, record: Record) -> Identifier:

@@ -165,8 +165,11 @@ class Unfolding:
         self, whole: Handle, record: Record, delimiter: str, part: str
     ) -> tuple[Value, ...] | None:
         """The values of a handle that a template of the Handle System makes of another one; None
-        where none does."""
-        of_prefix = self._record(names.of_prefix(whole.prefix).key)
+        where none does, and for what is no handle."""
+        if not names.home(whole):
+            return None
+        prefix, _, _ = names.spelled(whole).partition("/")
+        of_prefix = self._record(names.of_prefix(prefix).key)
         sources = (record.values, of_prefix.values if of_prefix is not None else ())
         for value in (one for values in sources for one in values if one.type == namespace.TYPE):
             try:

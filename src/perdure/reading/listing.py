@@ -48,7 +48,7 @@ class Listings:
     # Listings
     # --------
 
-    def listing(self, pattern: Pdi, *, cursor: str | None = None, limit: int = 1000) -> Page:
+    def listing(self, pattern: Identifier, *, cursor: str | None = None, limit: int = 1000) -> Page:
         """A page of the identifiers that match a pattern or lie in an interval, in order.
 
         A pattern that speaks of formats or versions lists representations, any other resources. A
@@ -69,7 +69,9 @@ class Listings:
             last = key
         return Page(identifiers=tuple(found))
 
-    def _walk(self, pattern: Pdi, cursor: str | None) -> Iterator[tuple[str, Pdi, Record]]:
+    def _walk(
+        self, pattern: Identifier, cursor: str | None
+    ) -> Iterator[tuple[str, Identifier, Record]]:
         """Records from which the pattern may take something, in key order."""
         low, high = pattern.key_range()
         start = max(low, _after(cursor)) if cursor else low
@@ -78,9 +80,7 @@ class Listings:
             batch = self.records.scan(start, high, limit=rows)
             for key, record in batch:
                 name = identify(key, record)
-                if not isinstance(name, Pdi):
-                    raise TypeError(f"{name} lies among the PDIs")
-                jump = _next_day(pattern, name)
+                jump = pattern.next_key(name)
                 yield key, name, record
                 if jump is not None:
                     start, rows = max(jump, _after(key)), 16
@@ -90,15 +90,12 @@ class Listings:
                     return
                 start, rows = _after(batch[-1][0]), min(rows * 4, _MOST_ROWS)
 
-    def interval(self, pattern: Pdi) -> Interval:
+    def interval(self, pattern: Identifier) -> Interval:
         """The years, months or days in an interval that hold identifiers."""
         low, high = pattern.key_range()
-        members: list[Pdi] = []
+        members: list[Identifier] = []
         while key := self.records.first_key(low, high):
-            name = Pdi.from_key(key)
-            depth = 1 + sum(part is not None for part in (pattern.year, pattern.month))
-            date = "/".join(str(name.date).split("/")[:depth])
-            member = pdi.parse(f"pdi://{name.series}/{date}/")
+            member = pattern.member_of(key)
             if pattern.matches(member):
                 members.append(member)
             _, low = member.key_range()
@@ -183,7 +180,7 @@ def _exact(name: Identifier, location: Location) -> Identifier:
     return name
 
 
-def _members(pattern: Pdi, name: Pdi, record: Record) -> list[Identifier]:
+def _members(pattern: Identifier, name: Identifier, record: Record) -> list[Identifier]:
     """What of a record matches the pattern."""
     if pattern.format is None:
         return [name] if pattern.matches(name) else []
@@ -200,10 +197,10 @@ def _members(pattern: Pdi, name: Pdi, record: Record) -> list[Identifier]:
     if not there and record.minted:
         there = {(1, record.minted)}
     found = (qualified(name, version, format) for version, format in sorted(there))
-    return [one for one in found if isinstance(one, Pdi) and _matches(pattern, one)]
+    return [one for one in found if _matches(pattern, one)]
 
 
-def _matches(pattern: Pdi, one: Pdi) -> bool:
+def _matches(pattern: Identifier, one: Identifier) -> bool:
     if pattern.format not in (None, "*", one.format) and same_format(
         str(pattern.format), str(one.format)
     ):
@@ -211,11 +208,11 @@ def _matches(pattern: Pdi, one: Pdi) -> bool:
     return pattern.matches(one)
 
 
-def _check_cursor(pattern: Pdi, cursor: str) -> None:
+def _check_cursor(pattern: Identifier, cursor: str) -> None:
     """Raises InvalidRequest for what is no key of a resource in the range of the pattern."""
     low, high = pattern.key_range()
     with suppress(MalformedIdentifier):
-        if low <= cursor < high and not Pdi.from_key(cursor).is_interval:
+        if low <= cursor < high and not pattern.from_key(cursor).is_interval:
             return
     raise ForeignCursor(cursor=cursor)
 
@@ -223,27 +220,3 @@ def _check_cursor(pattern: Pdi, cursor: str) -> None:
 def _after(key: str) -> str:
     """The least text greater than a key."""
     return key + "\0"
-
-
-def _next_day(pattern: Pdi, name: Pdi) -> str | None:
-    """Where to go on when a day cannot match: the key of the next one that can; None: it can."""
-    month, day = pattern.month, pattern.day
-    if month in (None, "*") and day in (None, "*"):
-        return None
-    year, here = int(str(name.year)), (str(name.month), str(name.day))
-    if month not in (None, "*", here[0]):
-        year += str(month) < here[0]
-        return _day_key(name.series, year, int(str(month)), day)
-    if day in (None, "*", here[1]):
-        return None
-    if str(day) > here[1]:
-        return _day_key(name.series, year, int(here[0]), day)
-    if month not in (None, "*"):
-        return _day_key(name.series, year + 1, int(here[0]), day)
-    following = int(here[0]) % 12 + 1
-    return _day_key(name.series, year + (following == 1), following, day)
-
-
-def _day_key(series: str, year: int, month: int, day: str | None) -> str:
-    date = f"{year:04d}/{month:02d}"
-    return resource_key(series, date if day in (None, "*") else f"{date}/{day}", None)

@@ -14,9 +14,9 @@ query of any other target is split off by the rule of the scheme:
 - all others (PDI, ARK, Handle …): at the first `?`.
 
 Other percent-escapes stay as they are, for they are a part of the identifier, with two exceptions:
-the text of a Handle is no URI and so stands escaped in one; a `%23` in a PDI where none can belong
-to it, and in an ARK or URN that is known up to there only, is the `#` in front of a part (ruling:
-fragment-transport).
+the text of a Handle is no URI and so stands escaped in one (`Scheme.is_uri`); a `%23` in a PDI
+where none can belong to it, and in an ARK or URN that is known up to there only, is the `#` in
+front of a part (ruling: fragment-transport).
 
 What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
 the f-components of URNs aside.
@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from urllib.parse import quote as escape
 from urllib.parse import unquote, unquote_plus, unquote_to_bytes
@@ -51,9 +52,7 @@ _OF_PWID_URN = re.compile(
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
-_HANDLE = re.compile(r"(?:hdl|doi):", re.ASCII | re.IGNORECASE)
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
-_KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
 _MOST_HASHES = 4  # escaped ones, that a part may stand behind
 _FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
@@ -199,8 +198,9 @@ def identify(text: str) -> Identifier:
     if is_escaped(text):
         text = _decoded(text)
     if "%" in text:
-        if _HANDLE.match(text):
-            text = text[:4] + _decoded(text[4:])
+        label = _escaped_labels().match(text)
+        if label is not None:
+            text = label[0] + _decoded(text[label.end() :])
         elif _PDI.match(text):
             text = _with_hash(text)
     try:
@@ -268,32 +268,23 @@ def _with_hash(text: str) -> str:
 
 def path_of(identifier: Identifier) -> str:
     """How an identifier is written in a target, behind the slash: a piece of a URI."""
-    if isinstance(identifier, Pdi):
-        return str(identifier).replace("#", "%23").replace("?", "%3f")
-    if isinstance(identifier, Pwid):
-        return identifier.urn  # the form in which nothing of the item can be taken for a query
-    if isinstance(identifier, Handle):
-        text = str(identifier)
-        return text[:4] + escape(text[4:], safe=_KEPT_IN_PATH)
-    return str(
-        identifier.whole
-    )  # RFC 8141 section 2.3.3: clients keep an f-component to themselves
+    return identifier.path
 
 
 def part_path(whole: Identifier, part: str) -> str:
     """How a part is written in a target, behind the slash: `%23` in a PDI, else `?part=`."""
-    if isinstance(whole, Pdi):
-        return path_of(parse(f"{whole}#{part}"))
-    return f"{path_of(whole)}?part={escape(part, safe=_KEPT_IN_QUERY)}"
+    with_part = whole.with_part(part)
+    if with_part is not None:
+        return with_part.path
+    return f"{whole.path}?part={escape(part, safe=_KEPT_IN_QUERY)}"
 
 
 def part_uri(whole: Identifier, part: str) -> str:
     """A part as a URI reference."""
-    return str(parse(f"{whole}#{part}")) if isinstance(whole, Pdi) else part_path(whole, part)
+    with_part = whole.with_part(part)
+    return part_path(whole, part) if with_part is None else str(with_part)
 
 
 def uri_of(identifier: Identifier) -> str:
     """An identifier as a URI: what `path_of` gives, with the `#` of a part as it is."""
-    if isinstance(identifier, Pdi):
-        return str(identifier)
-    return path_of(identifier)
+    return identifier.uri

@@ -19,7 +19,6 @@ import msgspec
 
 from perdure.errors import Corrupt
 from perdure.ids import Identifier, parse
-from perdure.ids.pdi import Pdi
 from perdure.model.queries import Finding
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify, qualified, references, spelled
@@ -43,7 +42,9 @@ class Kept(NamedTuple):
     representation: Representation
 
 
-def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> Iterator[Finding]:
+def verify(
+    records: Records, held: Segments, *, within: Identifier | None = None
+) -> Iterator[Finding]:
     """Re-hashes every representation, or those of one interval or pattern; one finding for each.
 
     What was withdrawn is checked too: it is kept, though it is not served.
@@ -52,7 +53,7 @@ def verify(records: Records, held: Segments, *, within: Pdi | None = None) -> It
         yield one if isinstance(one, Finding) else _check(held, one.identifier, one.representation)
 
 
-def kept(records: Records, *, within: Pdi | None = None) -> Iterator[Kept | Finding]:
+def kept(records: Records, *, within: Identifier | None = None) -> Iterator[Kept | Finding]:
     """Every representation, or those of one interval or pattern, a page of records at a time and
     of each page in the order in which they lie; a finding for each record that cannot be read.
     """
@@ -64,7 +65,7 @@ def kept(records: Records, *, within: Pdi | None = None) -> Iterator[Kept | Find
         found = [
             Kept(qualified(identify(key, record), version.number, one.format), version, one)
             for key, record in batch
-            if within is None or _covers(within, Pdi.from_key(key))
+            if within is None or _covers(within, within.from_key(key))
             for version in record.versions
             for one in version.representations
         ]
@@ -93,7 +94,7 @@ def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Re
         low = batch[-1][0] + "\0"
 
 
-def _covers(pattern: Pdi, name: Pdi) -> bool:
+def _covers(pattern: Identifier, name: Identifier) -> bool:
     return pattern.is_interval or pattern.resource.matches(name) or pattern.resource == name
 
 

@@ -38,11 +38,7 @@ def is_pdi(text: str) -> bool:
 
 def spelled(identifier: Identifier) -> str:
     """The handle that an identifier is; for other schemes, its canonical text."""
-    if isinstance(identifier, Handle):
-        return f"{identifier.prefix}/{identifier.suffix}"
-    if isinstance(identifier, Pdi):
-        return PDI + str(identifier).removeprefix("pdi://").replace(":", "%3a")
-    return str(identifier)
+    return identifier.handle
 
 
 def home(identifier: Identifier) -> str:
@@ -61,7 +57,7 @@ def home(identifier: Identifier) -> str:
 
 def is_of_prefix(identifier: Identifier) -> bool:
     """Whether a handle is about a prefix: `0.NA/21.T14999`."""
-    return isinstance(identifier, Handle) and identifier.prefix.lower() == _OF_PREFIXES
+    return spelled(identifier).lower().startswith(f"{_OF_PREFIXES}/")
 
 
 def of_prefix(prefix: str) -> Handle:

@@ -21,7 +21,6 @@ from perdure import formats
 from perdure.errors import Corrupt
 from perdure.errors.importing import BytesTooManyForLine
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify, qualified
 from perdure.registry import Registry
@@ -34,7 +33,7 @@ _LAST = "\U0010ffff"
 
 
 def export_lines(
-    registry: Registry, *, within: Pdi | None = None, files: Path | None = None
+    registry: Registry, *, within: Identifier | None = None, files: Path | None = None
 ) -> Iterator[bytes]:
     """A line for each identifier, or for those of an interval or pattern, in order.
 
@@ -50,7 +49,7 @@ def export_lines(
         low = batch[-1][0] + "\0"
 
 
-def _covers(within: Pdi, identifier: Identifier) -> bool:
+def _covers(within: Identifier, identifier: Identifier) -> bool:
     return within.resource.matches(identifier)
 
 

@@ -1,0 +1,137 @@
+"""What a scheme says as data, and what its identifiers answer by it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from lxml import etree
+
+from perdure import testing
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Identifier, Scheme, parse, scheme_of, schemes
+from perdure.ids.scheme import NewName
+from perdure.ids.urls import deurlify, public_address
+from perdure.reading.targets import identify, read_target
+
+ALL = pytest.mark.parametrize("scheme", schemes().values(), ids=lambda scheme: scheme.name)
+MINTING = [scheme for scheme in schemes().values() if scheme.minting is not None]
+OWN_TYPES = {"PDI", "PWID"}
+"""DataCite lists neither; its schema leaves the type of the identifier itself open."""
+AUTHORITIES = {
+    "pdi": ("OMA.eop.gov.us", "oma.eop.gov.us", "pdi://oma.eop.gov.us/"),
+    "ark": ("99999/FK-4", "99999/FK4", "ark:/99999/FK4"),
+    "urn1993": ("iana:42117", "IANA:42117", "urn:iana:42117::"),
+}
+
+
+def listed_types() -> set[str]:
+    schema = etree.fromstring(
+        (files("perdure.metadata") / "schemas" / "datacite-4.6.xsd").read_bytes()
+    )
+    (kind,) = schema.findall("{*}simpleType[@name='RelatedIdentifierType']")
+    return {str(one.get("value")) for one in kind.iter("{*}enumeration")}
+
+
+@ALL
+def test_datacite_knows_the_type_of_each_label(scheme: Scheme) -> None:
+    assert scheme.labels
+    assert {label.datacite_type for label in scheme.labels} <= listed_types() | OWN_TYPES
+
+
+@ALL
+def test_labels_begin_canonical_texts(scheme: Scheme) -> None:
+    for label in scheme.labels:
+        assert re.fullmatch("[a-z:]+:", label.text)
+        assert any(label.text.startswith(prefix) for prefix in (*scheme.prefixes, "urn:"))
+    for example in scheme.examples:
+        assert scheme.label_of(parse(example)) in scheme.labels
+
+
+@ALL
+def test_marks_are_single_characters_or_an_escaped_hash(scheme: Scheme) -> None:
+    assert all(len(mark) == 1 or mark == "%23" for mark in scheme.delimiters)
+    assert len(scheme.part_mark) <= 1
+
+
+@given(testing.values())
+def test_a_public_address_is_https_and_leads_back(identifier: Identifier) -> None:
+    address = public_address(identifier)
+    label = scheme_of(identifier).label_of(identifier)
+    assert bool(address) == bool(label.resolver)
+    if address:
+        assert urlsplit(address).scheme == "https"
+        name = str(identifier.whole)[len(label.text) if label.is_dropped else 0 :]
+        assert unquote(address).endswith(unquote(name))
+        assert deurlify(address) == identifier.whole
+
+
+@given(testing.values())
+def test_a_path_is_a_piece_of_a_uri_and_leads_back(identifier: Identifier) -> None:
+    assert re.fullmatch("[!-~]+", identifier.path)
+    asked = identifier if scheme_of(identifier).part_mark else identifier.whole
+    assert identify(read_target(f"/{identifier.path}".encode()).text) == asked
+
+
+@given(testing.values())
+def test_every_identifier_answers_every_question(identifier: Identifier) -> None:
+    assert isinstance(identifier, Identifier)
+    assert identifier.whole.whole == identifier.whole
+    assert identifier.resource.resource == identifier.resource
+    assert identifier.resource.key == identifier.key
+    assert identifier.resource.format is None
+    assert identifier.resource.version is None
+    assert identifier.resource.fragment is None
+    low, high = identifier.key_range()
+    assert low <= identifier.key < high
+    assert identifier.resource.matches(identifier)
+    assert identifier.is_pattern or identifier.from_key(identifier.key).key == identifier.key
+    if identifier.part is not None or identifier.fragment is not None:
+        assert identifier.whole != identifier
+
+
+@given(testing.values())
+def test_a_scheme_without_a_mark_holds_no_part(identifier: Identifier) -> None:
+    scheme = scheme_of(identifier)
+    if not scheme.part_mark:
+        assert identifier.whole.with_part("char=0,4") is None
+
+
+def test_a_scheme_with_a_mark_holds_its_parts() -> None:
+    text = "pdi://oma.eop.gov.us/1997/09/01/1.text.1"
+    assert str(parse(text).with_part("37,51")) == f"{text}#char=37,51"
+    with pytest.raises(MalformedIdentifier):
+        parse(text).with_part("nonsense=")
+
+
+def test_each_scheme_that_is_minted_is_tried_below() -> None:
+    assert {scheme.name for scheme in MINTING} == set(AUTHORITIES)
+
+
+@pytest.mark.parametrize("scheme", MINTING, ids=lambda scheme: scheme.name)
+def test_a_minted_name_is_of_its_scheme_and_authority(scheme: Scheme) -> None:
+    minting = scheme.minting
+    assert minting is not None
+    written, authority, request = AUTHORITIES[scheme.name]
+    assert minting.read_authority(written) == authority
+    assert minting.read_authority(authority) == authority
+    assert minting.requested_authority(request) == authority
+    assert minting.requested_authority("doi:10.1000/182") is None
+    text = minting.alphabet[-minting.length :]
+    name = minting.spell(NewName(authority=authority, text=text, day="2026/11/22", format="text"))
+    assert parse(str(name)) == name
+    assert scheme_of(name) is scheme
+    assert name.assigned_under.startswith(authority)
+    beginning = minting.beginning.format(authority=authority, day="2026/11/22")
+    assert str(name).startswith(beginning)
+    assert text in str(name)
+
+
+@pytest.mark.parametrize("scheme", MINTING, ids=lambda scheme: scheme.name)
+def test_no_authority_is_empty(scheme: Scheme) -> None:
+    assert scheme.minting is not None
+    with pytest.raises(ValueError):  # noqa: PT011  (each scheme has words of its own)
+        scheme.minting.read_authority("")
