@@ -35,7 +35,6 @@ from perdure.errors.servers import NothingHeld, ServerRefused, ServerUnreachable
 from perdure.errors.tree import read_document
 from perdure.extractors.port import body_chunks
 from perdure.ids import Identifier
-from perdure.ids.urn import Urn
 from perdure.model.queries import (
     Choices,
     Description,
@@ -220,8 +219,8 @@ def from_resolver(
 ) -> Delivery:
     """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
     name = str(identifier)
-    if part is None and isinstance(identifier, Urn):  # which a reader would keep to himself
-        part = identifier.f_component or None
+    if part is None:
+        part = identifier.part  # the f-component of a URN, which clients do not send
     path = path_of(identifier) if part is None else part_path(identifier, part)
     url = f"{resolver.rstrip('/')}/{path}"
     if nearest and part is None:

@@ -12,13 +12,13 @@ from perdure.cli.command import Command, here
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.ids.pdi import Pdi
+    from perdure.ids import Identifier
     from perdure.registry import Registry
 
 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
-def verify(pattern: Pdi | None) -> None:
+def verify(pattern: Identifier | None) -> None:
     """Read all bytes held here again, or those of PATTERN, and compare their digests.
 
     What is not as it was promised is printed, one line each. Ends with 1 where there is any.
@@ -27,7 +27,7 @@ def verify(pattern: Pdi | None) -> None:
         _verify(registry, pattern)
 
 
-def _verify(registry: Registry, pattern: Pdi | None) -> None:
+def _verify(registry: Registry, pattern: Identifier | None) -> None:
     from perdure.upkeep import audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.segments())

@@ -88,18 +88,15 @@ def _resolve(registry: Registry, identifier: Identifier, part: str | None = None
 
 def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
     """The address at our resolver or, where it has none yet, at the public one of the scheme."""
+    from perdure.ids.urls import public_address
     from perdure.reading.targets import part_path, path_of
 
     path = path_of(identifier) if part is None else part_path(identifier, part)
-    text = str(identifier)
     if registry.settings.base_url:
         return f"{registry.settings.base_url}/{path}"
-    if text.startswith("doi:"):
-        return f"https://doi.org/{path[4:]}"
-    if text.startswith("hdl:"):
-        return f"https://hdl.handle.net/{path[4:]}"
-    if text.startswith("ark:"):
-        return f"https://n2t.net/{path}"
+    public = public_address(identifier)
+    if public:
+        return public + path.removeprefix(identifier.path)
     here().note("no base_url is set, so the actionable form is that of a local resolver")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 

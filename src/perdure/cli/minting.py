@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option("--series", type=options.SERIES, help="Document series to mint in.")
 @click.option(
     "--authority",
-    type=options.NAMING_AUTHORITY,
+    type=options.AUTHORITY,
     help="Naming authority of the URN of 1993, such as IANA:42117.",
 )
 @click.option("--shoulder", type=options.SHOULDER, help="ARK shoulder, such as 99999/fk4.")

@@ -16,7 +16,7 @@ from perdure.cli.output import output_file
 from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
-    from perdure.ids.pdi import Pdi
+    from perdure.ids import Identifier
     from perdure.upkeep.transfer.blocks import Fault
     from perdure.upkeep.transfer.importing import Source
 
@@ -82,7 +82,7 @@ def _tell(fault: Fault, log: IO[Any] | None) -> None:
 @click.argument("pattern", required=False, type=options.PATTERN)
 @click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Else stdout.")
 @click.option("--files", type=_FOLDER, help="Write bytes into files there, not into the lines.")
-def export(pattern: Pdi | None, output: str, files: Path | None) -> None:
+def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
     """Write what the registry promises as JSON Lines: all of it, or what PATTERN matches.
 
     `import` of the output into an empty registry makes the same promises. With --files, give

@@ -48,9 +48,8 @@ def _named(text: str) -> Name:
     return split_part(text)
 
 
-def _pattern(text: str) -> Pdi:
-    from perdure.ids import parse
-    from perdure.ids.pdi import Pdi
+def _pattern(text: str) -> Identifier:
+    from perdure.ids import parse, scheme_of
 
     pattern = parse(text)
     if not isinstance(pattern, Pdi):
@@ -74,6 +73,16 @@ def _naming_authority(text: str) -> str:
     from perdure.ids import urn1993
 
     return urn1993.parse(f"URN:{text}::x:::").authority
+
+
+def _authority(text: str) -> str:
+    """A naming authority of the URN of 1993, or one of a scheme of another package."""
+    from perdure.ids import find_scheme
+
+    scheme = find_scheme(text)
+    if scheme is None or scheme.minting is None or scheme.minting.setting != "authorities":
+        return _naming_authority(text)
+    return scheme.minting.read_authority(text)
 
 
 def _shoulder(text: str) -> str:
@@ -106,6 +115,7 @@ PATTERN = _Read("pattern", _pattern)
 WITHIN = _Read("pattern", _within)
 SERIES = _Read("series", _series)
 NAMING_AUTHORITY = _Read("authority", _naming_authority)
+AUTHORITY = _Read("authority", _authority)
 SHOULDER = _Read("shoulder", _shoulder)
 DIGEST = _Read("digest", _digest)
 PAIR = _Read("name=value", _pair)

@@ -140,7 +140,7 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
-def prepare(pattern: Pdi | None) -> None:
+def prepare(pattern: Identifier | None) -> None:
     """Make ready for parts of all documents held here, or those of PATTERN.
 
     Indexes of texts, tags and tables, and copies in tiles of large images, are otherwise made when

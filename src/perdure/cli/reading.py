@@ -13,7 +13,6 @@ from perdure.cli.output import output_file
 if TYPE_CHECKING:
     from perdure.cli.fetching import Delivery
     from perdure.ids import Identifier
-    from perdure.ids.pdi import Pdi
     from perdure.parts import Selector
     from perdure.policy.unfolding import Name
     from perdure.reading.resolve import Resolved
@@ -194,7 +193,7 @@ def resolve(
 )
 @click.option("--cursor", metavar="TEXT", help="Go on behind the page that gave this cursor.")
 @click.option("--intervals", is_flag=True, help="The years, months or days that hold identifiers.")
-def list_(pattern: Pdi, limit: int | None, cursor: str | None, intervals: bool) -> None:
+def list_(pattern: Identifier, limit: int | None, cursor: str | None, intervals: bool) -> None:
     """List the identifiers that match PATTERN or lie in an interval, in the order of time.
 
     \b
@@ -210,7 +209,9 @@ def list_(pattern: Pdi, limit: int | None, cursor: str | None, intervals: bool) 
             _print_pages(registry, pattern, limit, cursor)
 
 
-def _print_pages(registry: Registry, pattern: Pdi, limit: int | None, cursor: str | None) -> None:
+def _print_pages(
+    registry: Registry, pattern: Identifier, limit: int | None, cursor: str | None
+) -> None:
     """One page where a limit is given, else all of them."""
     size = limit or registry.settings.page_size
     while True:

@@ -254,7 +254,7 @@ def _shown(
     if resolved.inside is not None and isinstance(resolved.asked, Handle):
         return service.reading.make_values(resolved)
     own = values_of(record)
-    if not record.versions and identifier.key and isinstance(identifier, Handle):
+    if not record.versions and names.home(identifier):
         return own
     bindable(resolved.asked)
     step = resolved.step
@@ -276,13 +276,14 @@ def _shown(
 
 
 def _unknown(service: Service, identifier: Handle | Pdi, asked: Asked) -> Answer:
-    if isinstance(identifier, Handle) and not _is_home(service, identifier):
+    if not _is_home(service, identifier):
         return _not_home(asked)
     return handle_codes.answer(Code.NOT_FOUND, asked.handle, form=asked.form)
 
 
 def _is_home(service: Service, identifier: Handle | Pdi) -> bool:
-    return isinstance(identifier, Pdi) or names.home(identifier) in service.settings.handle_prefixes
+    prefix = names.home(identifier)
+    return not prefix or prefix in service.settings.handle_prefixes
 
 
 def _not_home(asked: Asked) -> Answer:

@@ -38,7 +38,6 @@ from perdure.errors import (
 )
 from perdure.extractors.port import Part, Source, body_chunks
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.queries import Fetch, Gone, Query
 from perdure.model.records import Record
 from perdure.parts import Information, iiif
@@ -159,8 +158,7 @@ def _asked(text: str) -> _Asked | None:
 def _identifier(name: str) -> Identifier:
     """The identifier that is meant. Raises NotFound for one that has no image of its own."""
     identifier = identify(unquote(name, errors="replace"))
-    pattern = isinstance(identifier, Pdi) and (identifier.is_pattern or identifier.citation)
-    if pattern or identifier.whole is not identifier:
+    if identifier.is_pattern or identifier.whole is not identifier:
         raise NotFound(identifier=str(identifier))
     return identifier
 

@@ -185,7 +185,7 @@ def _listed(
 
 
 def _urn(identifier: Identifier) -> str:
-    return identifier.urn if isinstance(identifier, Pdi) else uri_of(identifier)
+    return uri_of(identifier) if identifier.urn == str(identifier) else identifier.urn
 
 
 def _resolve(service: Service, request: Request, operand: str) -> Resolved:

@@ -11,7 +11,6 @@ from typing import Any
 from perdure.extractors.confined import AT_ONCE as AT_ONCE_CUT
 from perdure.extractors.port import Part, Source
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.records import Record
 from perdure.parts import Selector
 from perdure.reading.listing import Listings
@@ -96,9 +95,9 @@ class Service:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
 
-    def knows_series(self, pattern: Pdi) -> bool:
+    def knows_series(self, pattern: Identifier) -> bool:
         """Whether a series is minted here, or at least has identifiers here."""
-        if pattern.series in self.settings.series:
+        if self.settings.is_numbered_here(pattern):
             return True
-        low, high = Pdi.from_key(f"{pattern.series}/").key_range()
+        low, high = pattern.authority_range()
         return self.registry.records.first_key(low, high) is not None

@@ -19,8 +19,7 @@ import msgspec
 
 from perdure import metadata
 from perdure.errors import NotAcceptable
-from perdure.ids import Identifier
-from perdure.ids.ark import Ark
+from perdure.ids import Identifier, scheme_of
 from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import collection as members
@@ -57,7 +56,7 @@ def describe(
     `selector` is the part that is asked about. Raises NotAcceptable where none of our forms is
     welcome.
     """
-    offers = _ERC_FIRST if isinstance(identifier, Ark) else _OFFERS
+    offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _chosen(request.accept, offers)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)

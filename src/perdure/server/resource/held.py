@@ -19,7 +19,6 @@ from werkzeug.http import http_date
 
 from perdure import formats
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.reading.targets import path_of, uri_of
@@ -127,8 +126,7 @@ def _http_date(moment: datetime) -> bytes:
 
 def _back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
     """FAIR Signposting of a content resource: its landing page, and where all links are."""
-    resource = identifier.resource if isinstance(identifier, Pdi) else identifier.whole
-    name = f"{base}/{path_of(resource)}"
+    name = f"{base}/{path_of(identifier.resource)}"
     return (
         link(f"{name}?landing", "collection", type="text/html"),
         link(f"{name}?linkset", "linkset", type="application/linkset+json"),
@@ -168,11 +166,6 @@ def content_type(held: Representation) -> bytes:
 
 def _disposition(identifier: Identifier, held: Representation) -> bytes:
     """A file name for who saves it: letters, digits, dots, hyphens and underscores only."""
-    name = str(identifier.whole)
-    if isinstance(identifier, Pdi):
-        day = (identifier.date or "").replace("/", "-")
-        version = f".v{identifier.version}" if identifier.version else ""
-        name = f"{identifier.series}.{day}.{identifier.uid}{version}"
-    name = _SAFE_NAME.sub("_", name)[:128].strip("._")
+    name = _SAFE_NAME.sub("_", identifier.file_stem)[:128].strip("._")
     extension = _SAFE_NAME.sub("_", formats.extension(held.format))
     return f'inline; filename="{name}.{extension}"'.encode()

@@ -23,16 +23,17 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
 
-async def listing(service: Service, request: Request, pattern: Pdi, question: Question) -> Answer:
+async def listing(
+    service: Service, request: Request, pattern: Identifier, question: Question
+) -> Answer:
     """The answer to GET of a pattern or an interval.
 
     Raises NotFound for a series that is neither minted here nor known, InvalidRequest for a cursor
     that is none of this listing.
     """
     if pattern.whole is not pattern:
-        raise PartNotSupported(
-            media_type="a listing", selector=str(pattern.fragment or pattern.citation), install=None
-        )
+        part = str(pattern).removeprefix(str(pattern.whole))[1:]
+        raise PartNotSupported(media_type="a listing", selector=part, install=None)
     if not service.knows_series(pattern):
         raise NotFound(identifier=str(pattern))
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
@@ -47,9 +48,9 @@ async def listing(service: Service, request: Request, pattern: Pdi, question: Qu
     following = None
     if page.cursor is not None:
         following = f"?cursor={escape(page.cursor, safe='')}&limit={limit}"
-    found = tuple(one for one in page.identifiers if isinstance(one, Pdi))
-    return lists.answer(request, str(pattern), _entries(request, found), fresh, following=following)
+    entries = _entries(request, page.identifiers)
+    return lists.answer(request, str(pattern), entries, fresh, following=following)
 
 
-def _entries(request: Request, found: tuple[Pdi, ...]) -> list[lists.Entry]:
+def _entries(request: Request, found: tuple[Identifier, ...]) -> list[lists.Entry]:
     return [lists.Entry(uri_of(one), f"{request.base}/{path_of(one)}") for one in found]

@@ -27,9 +27,7 @@ from perdure.errors.requests import CursorNotNumber
 from perdure.extractors.members import read
 from perdure.extractors.port import Source
 from perdure.ids import Identifier, parse
-from perdure.ids.ark import Ark
-from perdure.ids.handle import Handle
-from perdure.ids.urn import Urn
+from perdure.ids.urls import public_address
 from perdure.model import collection as members
 from perdure.model.collection import Collection, Member
 from perdure.model.queries import Fetch, Gone, Preference, Redirect, Want
@@ -56,12 +54,6 @@ _FORMS = {"text/plain": "text", "text/csv": "csv", "text/turtle": "turtle"}
 _JSON = ("application/json", members.MEDIA_TYPE)
 _HTML = ("text/html", "application/xhtml+xml")
 _MOST = 10_000
-PUBLIC = {
-    "doi": "https://doi.org/",
-    "hdl": "https://hdl.handle.net/",
-    "ark": "https://n2t.net/ark:",
-}
-"""Where identifiers of others are resolved, by their prefix."""
 
 
 async def member(
@@ -107,13 +99,11 @@ def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | 
 
 def address(service: Service, base: str, identifier: Identifier) -> str:
     """Where a member is resolved: here, or at the public resolver of its scheme."""
-    text = str(identifier)
-    prefix = text.partition(":")[0]
-    elsewhere = isinstance(identifier, Handle | Ark) and prefix in PUBLIC
-    if elsewhere and service.record(identifier.whole) is None:
-        return PUBLIC[prefix] + path_of(identifier).partition(":")[2]
-    if isinstance(identifier, Urn) and identifier.f_component:
-        return f"{base}/{part_path(identifier.whole, identifier.f_component)}"
+    public = public_address(identifier)
+    if public and service.record(identifier.whole) is None:
+        return public
+    if identifier.part is not None:
+        return f"{base}/{part_path(identifier.whole, identifier.part)}"
     return f"{base}/{path_of(identifier)}"
 
 

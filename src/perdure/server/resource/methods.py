@@ -10,7 +10,6 @@ import contextlib
 from http import HTTPStatus
 
 from perdure.errors import NotAcceptable, NotFound, UnknownAuthority
-from perdure.ids.pdi import Pdi
 from perdure.model.queries import Query
 from perdure.reading.targets import identify
 from perdure.server.common import problems
@@ -32,7 +31,7 @@ def allowed(service: Service, request: Request) -> bytes:
         listed = text[:4].lower() in ("pdi:", "urn:")
         return request.allow[TargetKind.SERIES if listed else TargetKind.AUTHORITY]
     identifier = identify(text)
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
+    if identifier.is_pattern:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
         return request.allow[TargetKind.PATTERN]

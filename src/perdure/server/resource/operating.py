@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,7 +23,6 @@ from perdure.errors import DigestMismatch, Incomplete, TooLarge
 from perdure.errors.naming import VersionBelowOne, VersionContradicted
 from perdure.errors.requests import MalformedBody
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.model.commands import Alias, Bind, Break, Command, Mint, Register, Withdraw
 from perdure.model.records import Location, Record, Token
 from perdure.policy import naming, rules
@@ -139,7 +138,7 @@ async def post(service: Service, request: Request) -> Answer:
     if verb == "register":
         return await _register(service, request, identifier)
     record = service.record(identifier)
-    known = _is_pattern(identifier) and service.knows_series(identifier)
+    known = identifier.is_pattern and service.knows_series(identifier)
     if not known:
         rules.known(identifier, record)  # 404 before all else
     if verb not in _KNOWN or record is None:
@@ -147,10 +146,6 @@ async def post(service: Service, request: Request) -> Answer:
             problems.not_allowed("POST", request.allow[TargetKind.PATTERN]), request
         )
     return await _operate(service, request, verb, identifier, record)
-
-
-def _is_pattern(identifier: Identifier) -> TypeGuard[Pdi]:
-    return isinstance(identifier, Pdi) and identifier.is_pattern
 
 
 async def _operate(

@@ -64,10 +64,11 @@ async def answer(
     source = service.registry.source(step.identifier, step.representation)
     found = await service.cut_out(service.registry.parts.extract, source, quote)
     selector = found.selector
-    if isinstance(step.identifier, Pdi):
+    holds_part = bool(scheme_of(step.identifier).part_mark)
+    if holds_part:
         selector = await service.cut(characters, source, found.slices[0])
     there = f"{request.base}/{part_path(step.identifier, str(selector))}"
-    there += "?landing" if isinstance(step.identifier, Pdi) else "&landing"
+    there += "?landing" if holds_part else "&landing"
     return empty(HTTPStatus.SEE_OTHER, (b"location", uri(there)), (b"cache-control", b"no-store"))
 
 

@@ -20,6 +20,7 @@ import msgspec
 from perdure import formats, metadata
 from perdure.errors import PerdureError
 from perdure.ids import parse
+from perdure.metadata import homes
 from perdure.metadata.port import Described
 from perdure.model.about import About, Code, Relation
 from perdure.model.records import Location, Record
@@ -32,7 +33,6 @@ TEXT = "application/linkset"
 TYPES = (JSON, TEXT)
 _HTML = "text/html"
 _MOST = 16  # links of one relation in a header
-_HOMES = {"ORCID": "https://orcid.org/", "ISNI": "https://isni.org/", "ROR": "https://ror.org/"}
 _SCHEMA = "https://schema.org/"
 
 
@@ -127,7 +127,7 @@ def _home(code: Code) -> str:
     """The address that a code of a person or an organisation has on the web; empty: none known."""
     if _is_web(code.value):
         return code.value
-    home = _HOMES.get(code.scheme.upper())
+    home = homes.find_home(code.scheme)
     return f"{home}{code.value}" if home else ""
 
 

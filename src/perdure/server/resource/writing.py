@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Set
-from contextlib import suppress
 from functools import lru_cache, partial
 from http import HTTPStatus
 
@@ -36,8 +35,7 @@ from perdure.errors.contents import OneLanguageNeeded
 from perdure.errors.requests import BytesEncoded, MalformedKey, TrailerNotRead
 from perdure.formats import OCTETS, MediaType, detect
 from perdure.formats.detect import Sampler
-from perdure.ids import Identifier, parse, urn1993
-from perdure.ids.pdi import Pdi
+from perdure.ids import Authority, Identifier, parse, schemes
 from perdure.model.commands import Commit, Content, Mint, Outcome, Receipt
 from perdure.model.queries import Query
 from perdure.model.records import Record, Token
@@ -96,24 +94,15 @@ def minting_authority(text: str, settings: Settings) -> str | None:
     `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
     a series or a naming authority that nothing is minted under here.
     """
-    if text[:6] == "pdi://" and text[6:-1] in settings.series and text[-1:] == "/":
-        return text[6:-1]
-    scheme, _, rest = text.partition(":")
-    scheme = scheme.lower()
-    if scheme == "ark" and rest.lstrip("/") in settings.shoulders:
-        return rest.lstrip("/")
-    if scheme == "urn" and text.endswith("::"):
-        with suppress(MalformedIdentifier):  # it may be a URN of RFC 8141
-            found = urn1993.parse(f"{text}x:::").authority
-            if found not in settings.naming_authorities:
-                raise UnknownAuthority(authority=found, known=settings.naming_authorities)
-            return found
-    if text.endswith("/") and scheme in ("pdi", "urn"):
-        identifier = identify(text)
-        if isinstance(identifier, Pdi) and identifier.is_interval and identifier.date is None:
-            if identifier.series not in settings.series:
-                raise UnknownAuthority(authority=identifier.series, known=settings.series)
-            return identifier.series
+    for scheme in schemes().values():
+        minting = scheme.minting
+        name = minting.requested_authority(text) if minting is not None else None
+        if minting is None or name is None:
+            continue
+        if Authority(scheme.name, name) in settings.owned:
+            return name
+        if minting.asks_only:
+            raise UnknownAuthority(authority=name, known=getattr(settings, minting.setting))
     return None
 
 
@@ -122,7 +111,7 @@ def existing(service: Service, identifier: Identifier) -> Record | None:
 
     Raises NotFound, or NoSuchVersion for a version that is neither there nor the next one.
     """
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
+    if identifier.is_pattern:
         if not service.knows_series(identifier):
             raise NotFound(identifier=str(identifier))
         return None
