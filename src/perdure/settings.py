@@ -126,7 +126,7 @@ def _authority(text: str) -> str:
     if scheme is None or scheme.minting is None:
         raise ValueError("no scheme that names are minted in has this prefix")
     if scheme.minting.setting != _OF_OTHERS:
-        raise ValueError(f"authorities of its scheme stand in the setting {scheme.minting.setting}")
+        raise ValueError(f"a {scheme.minting.kind} belongs in the setting {scheme.minting.setting}")
     return scheme.minting.read_authority(text)
 
 
