@@ -17,7 +17,6 @@ from perdure.errors.naming import ListingNotSupported
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
-    from perdure.ids.pdi import Pdi
     from perdure.policy.unfolding import Name
     from perdure.upkeep.linkcheck.collecting import Within
 

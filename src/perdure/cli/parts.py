@@ -14,7 +14,7 @@ from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.extractors.port import Extent, Source
-    from perdure.ids.pdi import Pdi
+    from perdure.ids import Identifier
     from perdure.parts import Selector
     from perdure.policy.unfolding import Name
 

@@ -25,9 +25,6 @@ import msgspec
 
 from perdure.errors import InvalidRequest, MalformedIdentifier, PerdureError
 from perdure.ids import Identifier, parse, scheme_of
-from perdure.ids.handle import Handle
-from perdure.ids.pdi import Pdi
-from perdure.ids.urn import Urn
 from perdure.model.records import Record, Value
 from perdure.policy import binding, templates
 from perdure.policy.handles import names, namespace
@@ -67,7 +64,7 @@ def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
             raise
         with suppress(PerdureError):
             identifier = read(text[: hash.start()])
-            if not isinstance(identifier, Pdi):
+            if not scheme_of(identifier).part_mark:
                 return Name(identifier, unquote(text[hash.end() :]), error)
         raise
 
@@ -108,14 +105,16 @@ class Beginning(msgspec.Struct, frozen=True):
 
         In an ARK only `#` begins such a part; `/` and `.` begin a qualifier.
         """
-        return isinstance(self.whole, Ark) and self.delimiter in ("/", ".")
+        scheme = scheme_of(self.whole)
+        return scheme.passes_rest and self.delimiter in scheme.delimiters
 
 
 def find_beginnings(identifier: Identifier) -> Iterator[Beginning]:
     """The names that an identifier begins with, the longest first, at most 17."""
-    ways = templates.splits(str(identifier), _DELIMITERS.get(type(identifier), ""))
-    if isinstance(identifier, Ark | Urn) and "%23" in str(identifier):  # meant for a `#`
-        text, _, part = identifier.written.partition("%23")  # with the hyphens of the part
+    marks = scheme_of(identifier).delimiters
+    ways = templates.splits(str(identifier), "".join(one for one in marks if len(one) == 1))
+    if _ESCAPED_HASH in marks and _ESCAPED_HASH in str(identifier):
+        text, _, part = identifier.written.partition(_ESCAPED_HASH)  # with the part's hyphens
         ways.insert(0, (text, "#", unquote(part)))
     for text, delimiter, part in ways:
         if part:
@@ -143,7 +142,7 @@ class Unfolding:
         found = self._from_templates(str(whole), record, delimiter, part, location)
         if found is None and scheme_of(whole).passes_rest:
             found = templates.appended(location, delimiter + escape(part, safe=f"{_KEPT}%"))
-        if found is None and isinstance(whole, Handle):
+        if found is None and names.home(whole):
             made = self.make_values(whole, record, delimiter, part)
             found = next((one.data for one in made or () if one.type == URL), None)
         if found is not None:
@@ -162,7 +161,7 @@ class Unfolding:
         return None
 
     def make_values(
-        self, whole: Handle, record: Record, delimiter: str, part: str
+        self, whole: Identifier, record: Record, delimiter: str, part: str
     ) -> tuple[Value, ...] | None:
         """The values of a handle that a template of the Handle System makes of another one; None
         where none does, and for what is no handle."""

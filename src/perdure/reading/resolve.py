@@ -28,9 +28,7 @@ from dataclasses import dataclass
 import msgspec
 
 from perdure.errors import Forbidden, NotFound
-from perdure.ids import Identifier, parse
-from perdure.ids.handle import Handle
-from perdure.ids.pdi import Pdi
+from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pwid import Pwid
 from perdure.model.queries import Preference, Query, Reader, Redirect, Step, Want
 from perdure.model.records import Entry, Location, Record, Value
@@ -91,7 +89,7 @@ class Resolved:
     @property
     def part_beside(self) -> str | None:
         """The text of the part if the identifier does not carry it itself."""
-        return None if isinstance(self.identifier, Pdi) else self.part
+        return None if scheme_of(self.identifier).part_mark else self.part
 
     @property
     def is_elsewhere(self) -> bool:
@@ -100,7 +98,7 @@ class Resolved:
 
     @property
     def is_pattern(self) -> bool:
-        return isinstance(self.asked, Pdi) and self.asked.is_pattern
+        return self.asked.is_pattern
 
     @property
     def pwid(self) -> Pwid | None:
@@ -200,7 +198,7 @@ class ReadDoor:
         if found is not None:
             delimiter = "#" if query.part is None else query.delimiter
             return _answer(query, asked, asked.whole, delimiter, part, found)
-        if isinstance(asked, Pdi) and asked.is_pattern:
+        if asked.is_pattern:
             return Resolved(asked, asked, None, query)
         if not part:
             for beginning in find_beginnings(asked):
@@ -211,7 +209,7 @@ class ReadDoor:
         delegated = self._delegate(query)
         if delegated is not None:
             return Resolved(asked, asked, None, query, delegated=delegated)
-        if isinstance(asked, Pwid) and not part:
+        if asked.archived is not None and not part:
             return Resolved(asked, asked, None, query)
         raise query.doubt or NotFound(identifier=str(asked))
 
@@ -247,7 +245,7 @@ class ReadDoor:
     def make_values(self, resolved: Resolved) -> tuple[Value, ...] | None:
         """The values that a template of the Handle System makes of a part of a handle."""
         inside = resolved.inside
-        if inside is None or resolved.holder is None or not isinstance(inside.whole, Handle):
+        if inside is None or resolved.holder is None:
             return None
         return self._unfolding.make_values(
             inside.whole, resolved.holder, inside.delimiter, inside.part

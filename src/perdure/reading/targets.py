@@ -211,6 +211,14 @@ def identify(text: str) -> Identifier:
         return _with_part(text)
 
 
+@cache
+def _escaped_labels() -> re.Pattern[str]:
+    """The labels behind which a name stands percent-escaped in a target."""
+    labels = (one for scheme in schemes().values() if not scheme.is_uri for one in scheme.labels)
+    pattern = "|".join(re.escape(label.text) for label in labels)
+    return re.compile(pattern or "(?!)", re.ASCII | re.IGNORECASE)
+
+
 def read_name(text: str, part: str | None = None) -> Name:
     """What a target names, and which part of it, if its scheme has no way to say so.
 

@@ -65,7 +65,7 @@ def bound(number: int) -> dict[str, Any]:
 
 
 def listed(desk: Desk) -> list[str]:
-    page = desk.registry.listings.listing(parse(f"pdi://{SERIES}/"))  # type: ignore[arg-type]
+    page = desk.registry.listings.listing(parse(f"pdi://{SERIES}/"))
     return [str(one) for one in page.identifiers]
 
 

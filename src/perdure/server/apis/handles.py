@@ -251,7 +251,7 @@ def _shown(
     Raises NoSuchVersion and NotAcceptable.
     """
     identifier = resolved.identifier
-    if resolved.inside is not None and isinstance(resolved.asked, Handle):
+    if resolved.inside is not None and names.home(resolved.asked):
         return service.reading.make_values(resolved)
     own = values_of(record)
     if not record.versions and names.home(identifier):

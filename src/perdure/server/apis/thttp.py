@@ -28,7 +28,6 @@ from perdure.errors import (
 from perdure.errors.naming import PatternNotAllowed
 from perdure.errors.requests import MissingOperand, TwoOperandsNeeded, UnknownService
 from perdure.ids import Identifier, equivalent
-from perdure.ids.pdi import Pdi
 from perdure.model.queries import Choices, Gone, Redirect, Want
 from perdure.model.records import Location
 from perdure.reading.resolve import Resolved

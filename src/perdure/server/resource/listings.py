@@ -38,7 +38,7 @@ async def listing(
         raise NotFound(identifier=str(pattern))
     fresh = (b"cache-control", b"public, max-age=%d" % service.settings.fresh_seconds)
     resolver = service.listings
-    if pattern.is_interval and pattern.day is None and "*" not in (pattern.date or ""):
+    if pattern.is_divided:
         if question.cursor:
             raise ListNotPaged(cursor=question.cursor)
         interval = await asyncio.to_thread(resolver.interval, pattern)

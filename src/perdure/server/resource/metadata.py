@@ -23,7 +23,6 @@ from perdure.errors.describing import UnknownMetadataType
 from perdure.errors.naming import PatternNotAllowed
 from perdure.formats import media_type
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
 from perdure.metadata import cmdi
 from perdure.metadata.citing import cite
 from perdure.metadata.port import LARGEST, Described

@@ -23,7 +23,7 @@ from perdure.extractors.indexes import NoIndexes
 from perdure.extractors.port import Part, Source, Span, body_chunks
 from perdure.extractors.text.coding import coding
 from perdure.extractors.text.index import Unit, open_index
-from perdure.ids.pdi import Pdi
+from perdure.ids import scheme_of
 from perdure.model.queries import Fetch, Gone, Want
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import CharRange, TextQuote

@@ -15,9 +15,7 @@ import msgspec
 
 from perdure.errors import NotAcceptable, NotFound
 from perdure.formats import media_type
-from perdure.ids import Identifier
-from perdure.ids.ark import Ark
-from perdure.ids.pdi import Pdi
+from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
 from perdure.policy import templates
@@ -45,7 +43,7 @@ async def get(service: Service, request: Request) -> Answer:
     resolved = asking.resolve(
         service, request, request.target.text, part=question.part, region=question.region
     )
-    if isinstance(resolved.asked, Pdi) and resolved.asked.is_pattern:
+    if resolved.is_pattern:
         return await listing(service, request, resolved.asked, question)
     if resolved.via is not None:
         return _follow_alias(service, request, resolved)
@@ -78,7 +76,8 @@ async def _answer(
     match question.verb:
         case "info":
             for_record = prefers(request.accept, TYPES)
-            if isinstance(resolved.asked, Ark) and question.inflection and not for_record:
+            inflected = question.inflection and scheme_of(resolved.asked).has_inflections
+            if inflected and not for_record:
                 return landing.erc(service, request, resolved, full=question.inflection == "??")
             if landing.wanted(request):
                 return await landing.answer(service, request, resolved)
@@ -104,7 +103,7 @@ async def resource(
     `append` is what to put behind the address of such a redirect.
     """
     identifier = resolved.identifier
-    if isinstance(identifier, Pdi) and identifier.citation is not None:
+    if identifier.is_citation:
         return description(service, request, resolved)
     if resolved.pwid is not None:
         return await pwids.answer(service, request, resolved.pwid)
