@@ -51,7 +51,7 @@ def _pattern(text: str) -> Identifier:
     from perdure.ids import parse, scheme_of
 
     pattern = parse(text)
-    if not isinstance(pattern, Pdi):
+    if not scheme_of(pattern).has_patterns:
         raise ListingNotSupported(identifier=str(pattern))
     return pattern
 

@@ -36,7 +36,7 @@ from typing import ClassVar, Literal
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.captures import UnknownDialect
-from perdure.ids import LONGEST, Identifier, Scheme
+from perdure.ids import LONGEST, ArchivedItem, Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.pwid_dialects import DIALECTS, satisfies
 from perdure.ids.strays import reach, stray

@@ -24,9 +24,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from perdure.errors.locations import MalformedAddress, NoPublicResolver, UnknownResolver
-from perdure.ids import Identifier, parse
-from perdure.ids.ark import Ark
-from perdure.ids.handle import Handle
+from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_foreign import foreign_identifier
 
@@ -66,15 +64,10 @@ def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
     """
     if base:
         return f"{base.rstrip('/')}/{path or identifier}"
-    text = str(identifier)
-    if isinstance(identifier, Handle):
-        host = "doi.org" if text.startswith("doi:") else "hdl.handle.net"
-        return f"https://{host}/{escape(text[4:], safe=_KEPT)}"
-    if isinstance(identifier, Ark):
-        return f"https://n2t.net/{text}"
-    if text.lower().startswith("urn:nbn:"):
-        return f"https://nbn-resolving.org/{text}"
-    raise NoPublicResolver(identifier=text)
+    address = public_address(identifier)
+    if address:
+        return address
+    raise NoPublicResolver(identifier=str(identifier))
 
 
 def public_address(identifier: Identifier) -> str:

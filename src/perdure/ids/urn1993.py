@@ -37,7 +37,7 @@ from typing import ClassVar, NamedTuple
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.naming import MalformedSchemeName
-from perdure.ids import Identifier, Scheme
+from perdure.ids import Identifier, Label, Minting, Scheme
 from perdure.ids.keyed import Keyed
 from perdure.ids.scheme import NewName
 from perdure.ids.strays import reach, stray

@@ -19,7 +19,7 @@ import msgspec
 from perdure import metadata
 from perdure.errors import Unavailable
 from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, UnknownLocale
-from perdure.ids.pwid import Pwid
+from perdure.ids import ArchivedItem
 from perdure.metadata.citation.extents import extent
 from perdure.metadata.citation.style import Style
 from perdure.metadata.csl import item

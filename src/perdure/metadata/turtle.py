@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from perdure.errors.processes import MissingLibrary
+from perdure.metadata import homes
 from perdure.metadata.port import Described, Format
 from perdure.metadata.resource_types import from_media, row
 from perdure.model.about import Agent, Code

@@ -89,7 +89,7 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
 
 def bindable(identifier: Identifier) -> Identifier:
     """The identifier itself. Raises InvalidRequest for what names no single whole resource."""
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
+    if identifier.is_pattern:
         raise PatternNotAllowed(identifier=str(identifier))
     whole = identifier.whole
     if whole is not identifier and whole != identifier:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from perdure.errors import Forbidden, Unauthenticated
+from perdure.errors import Forbidden, Unauthenticated, UnknownAuthority
 from perdure.errors.tokens import (
     EmptyGrant,
     MalformedScope,
@@ -33,11 +33,8 @@ from perdure.errors.tokens import (
     UnknownOperation,
     ValidityReversed,
 )
-from perdure.ids import Identifier
-from perdure.ids.ark import Ark
-from perdure.ids.handle import FOLDING, Handle
-from perdure.ids.pdi import Pdi
-from perdure.ids.urn1993 import Urn1993
+from perdure.ids import Authority, Identifier, scheme_of, schemes
+from perdure.ids.handle import FOLDING
 from perdure.model.records import LOCAL, Token
 
 OPERATIONS = (

@@ -73,9 +73,9 @@ def check_series(series: str, owned: tuple[str, ...]) -> None:
         raise CountryUnknown(series=series, country=country)
 
 
-def check_not_empty(uid: str) -> None:
-    """Raises InvalidRequest for a name of no characters."""
-    if not uid:
+def check_not_empty(uid: str | None) -> None:
+    """Raises InvalidRequest for a name of no characters. None asks for any name."""
+    if uid == "":
         raise EmptyUniqueId()
 
 

@@ -15,9 +15,7 @@ from contextlib import suppress
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import ForeignCursor
-from perdure.ids import Identifier, parse, pdi
-from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import resource_key
+from perdure.ids import Identifier, parse
 from perdure.ids.urls import spellings
 from perdure.model.queries import Interval, Page
 from perdure.model.records import Location, Record, Representation

@@ -35,10 +35,7 @@ import msgspec
 
 from perdure.errors import MalformedIdentifier
 from perdure.errors.requests import EmptyPart, MalformedNumber, UnknownQuestion
-from perdure.ids import Identifier, parse
-from perdure.ids.handle import Handle
-from perdure.ids.pdi import Pdi
-from perdure.ids.pwid import Pwid
+from perdure.ids import Identifier, parse, schemes
 from perdure.parts import media
 from perdure.policy.unfolding import Name, split_part
 

@@ -15,7 +15,7 @@ from urllib.parse import quote as escape
 
 from perdure.errors import NotFound, PartNotSupported
 from perdure.errors.requests import ListNotPaged
-from perdure.ids.pdi import Pdi
+from perdure.ids import Identifier
 from perdure.reading.targets import Question, path_of, uri_of
 from perdure.server.common import lists
 from perdure.server.common.answers import Answer

@@ -290,7 +290,7 @@ async def _describe(service: Service, request: Request) -> Answer:
     """
     question = read_question(request.target.question, verbs=("metadata",))
     identifier = identify(request.target.text)
-    if isinstance(identifier, Pdi) and identifier.is_pattern:
+    if identifier.is_pattern:
         raise PatternNotAllowed(identifier=str(identifier))
     record = known(identifier, service.record(identifier))
     token = auth.bearer(service, request)

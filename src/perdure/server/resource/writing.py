@@ -23,7 +23,6 @@ from werkzeug.http import parse_etags
 from perdure import formats
 from perdure.errors import (
     Incomplete,
-    MalformedIdentifier,
     NoSuchVersion,
     NotAcceptable,
     NotFound,

@@ -14,8 +14,7 @@ import msgspec
 
 from perdure.errors import NotFound
 from perdure.errors.importing import SchemeUnordered
-from perdure.ids import Identifier, parse
-from perdure.ids.pdi import Pdi
+from perdure.ids import Identifier, parse, scheme_of
 from perdure.model.records import Record
 from perdure.policy.naming import identify
 from perdure.storage.ports import Records
