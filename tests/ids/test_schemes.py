@@ -126,3 +126,128 @@ def test_a_broken_scheme_is_left_out_and_logged(tmp_path: Path, module: str, rea
     assert "of other-package" in logged
     assert reason in logged
     assert len(logged.splitlines()) == 1
+
+
+SHELF_MARKS = """
+import re
+from typing import ClassVar
+
+from perdure.errors import MalformedIdentifier
+from perdure.ids import Label, Minting, Scheme
+from perdure.ids.keyed import Keyed
+
+_MARK = re.compile("shelf:([a-z]+)-([a-z0-9!]+)")
+
+
+class ShelfMark(Keyed, frozen=True, gc=False):
+    kind: ClassVar[str] = "shelf"
+
+    room: str
+    number: str
+
+    def __str__(self):
+        return f"shelf:{self.room}-{self.number}"
+
+    @property
+    def key(self):
+        return str(self)
+
+    @property
+    def assigned_under(self):
+        return f"shelf:{self.room}"
+
+
+def parse(text):
+    found = _MARK.fullmatch(text.lower())
+    if found is None:
+        raise MalformedIdentifier(text=text, at=0, expected="shelf:room-number", rule="none")
+    return ShelfMark(found[1], found[2])
+
+
+SCHEME = Scheme(
+    name="shelf", prefixes=("shelf:",), spec="none", parse=parse,
+    equivalent=lambda one, other: False, examples=("shelf:hall-1",),
+    labels=(
+        Label(
+            text="shelf:", datacite_type="Shelf", resolver="https://shelf.example/",
+            is_dropped=True,
+        ),
+    ),
+    delimiters=("!",),
+    minting=Minting(
+        kind="room",
+        read_authority=lambda text: parse(f"{text}-1").assigned_under,
+        requested_authority=lambda text: text[:-1] if text.endswith("-") else None,
+        spell=lambda new: parse(f"{new.authority}-{new.text}"),
+        alphabet="123456789",
+        length=4,
+    ),
+)
+"""
+
+USE_OF_SHELF_MARKS = """
+import re
+from pathlib import Path
+
+from perdure import metadata
+from perdure.cli.options import AUTHORITY
+from perdure.errors import UnknownAuthority
+from perdure.ids import parse
+from perdure.ids.urls import public_address
+from perdure.model.commands import Mint
+from perdure.model.queries import Query
+from perdure.model.records import Location
+from perdure.policy import rights
+from perdure.registry import Registry, initialise
+from perdure.server.resource.writing import minting_authority
+
+root = Path(sys.argv[1])
+initialise(root, authorities=("shelf:Hall",))
+with Registry(root, environment={}) as registry:
+    find = lambda name: registry.reading.resolve(Query(identifier=name))
+    place = Location(uri="https://a.example/")
+    fresh = registry.door.execute(Mint(authority="shelf:hall", locations=(place,))).identifier
+    print(bool(re.fullmatch("shelf:hall-[1-9]{4}", fresh)))
+    print(registry.door.execute(Mint(authority="shelf:hall", uid="7")).identifier)
+    try:
+        registry.door.execute(Mint(authority="shelf:cellar"))
+    except UnknownAuthority as error:
+        print(error.known)
+    name = parse("shelf:hall-7")
+    described = registry.described(find(name), public_address(name))
+    written = metadata.write(described, "datacite").decode()
+    print(re.search("<identifier [^>]*>[^<]*", written)[0], public_address(name))
+    (owned,) = registry.settings.owned
+    print(rights.covers("shelf:hall", rights.about_new(owned, "2026-11-22")))
+    print(rights.covers("shelf:hall", rights.about(name)), rights.covers("x", rights.about(name)))
+    print(find(parse("shelf:hall-7!p")).part, name.path)
+    print(minting_authority("shelf:hall-", registry.settings))
+    print(AUTHORITY.convert("shelf:Hall"), AUTHORITY.convert("iana:42117"))
+"""
+
+
+def test_another_package_mints_resolves_and_describes(tmp_path: Path) -> None:
+    package = tmp_path / "site"
+    metadata = package / "shelf_marks-1.dist-info"
+    metadata.mkdir(parents=True)
+    (package / "shelf_marks.py").write_text(SHELF_MARKS)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shelf-marks\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[perdure.schemes]\nshelf = shelf_marks:SCHEME\n")
+    code = f"import sys; sys.path.insert(0, {str(package)!r})\n{USE_OF_SHELF_MARKS}"
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "registry")],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed.splitlines() == [
+        "True",
+        "shelf:hall-7",
+        "('shelf:hall',)",
+        '<identifier identifierType="Shelf">hall-7 https://shelf.example/hall-7',
+        "True",
+        "True False",
+        "p shelf:hall-7",
+        "shelf:hall",
+        "shelf:hall IANA:42117",
+    ]

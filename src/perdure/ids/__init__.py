@@ -20,12 +20,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import ClassVar, Protocol, Self, runtime_checkable
-
-import msgspec
 
 from perdure.errors import UnknownScheme
 from perdure.ids.grammar import LONGEST, check_limits
+from perdure.ids.identifier import ArchivedItem, Identifier, Version
+from perdure.ids.scheme import Authority, Label, Minting, Scheme
 from perdure.plugins import load_plugins
 
 __all__ = [
@@ -46,24 +45,6 @@ __all__ = [
 ]
 
 _Parser = Callable[[str], Identifier]
-
-
-class Scheme(msgspec.Struct, frozen=True, kw_only=True):
-    """One identifier scheme, as data."""
-
-    name: str
-    prefixes: tuple[str, ...]
-    """Lower case ASCII, each with a colon in it; compared with the text without regard to case.
-    The longest match among all schemes wins."""
-    spec: str
-    """Where the scheme is specified."""
-    parse: _Parser
-    """Text to value. Raises MalformedIdentifier and nothing else."""
-    parse_checks_limits: bool = False
-    """Whether `parse` itself refuses what ruling pdi-limits forbids; else it is done before."""
-    equivalent: Callable[[Identifier, Identifier], bool]
-    """The scheme's own, wider comparison of two of its values that are not equal."""
-    examples: tuple[str, ...]
 
 
 _PREFIX = re.compile("[a-z][a-z0-9+.-]*:[!-~]*")

@@ -17,8 +17,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import TooLarge
-from perdure.ids.handle import Handle
-from perdure.ids.pwid import Pwid
+from perdure.ids import scheme_of
 from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media, from_word, row
 from perdure.model.about import (

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from perdure.errors import TooLarge
+from perdure.metadata import homes
 from perdure.metadata.port import LARGEST, Described, Format, Signature, wrong
 from perdure.metadata.resource_types import from_media, from_word, row
 from perdure.model.about import (

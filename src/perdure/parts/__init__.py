@@ -29,8 +29,6 @@ from functools import partial
 
 from perdure.errors import MalformedPart, PartNotSupported
 from perdure.ids import Identifier
-from perdure.ids.pdi import Pdi
-from perdure.ids.urn import Urn
 from perdure.parts import annotation, pdi
 from perdure.parts.grammar import check, decoded
 from perdure.parts.installed import find_scheme, load_syntaxes, syntaxes
@@ -162,15 +160,13 @@ def select(identifier: Identifier, media_type: str) -> Selector | None:
     >>> select(parse("urn:example:a#char=37,51"), "text/plain")
     TextRange(unit='char', start=37, end=51, checks=())
     """
-    if isinstance(identifier, Pdi):
-        fragment = identifier.fragment
-        if fragment is None:
-            return None
+    fragment = identifier.fragment
+    if fragment is not None:
         selector = pdi.select(fragment)
         if isinstance(selector, Extension):
             syntax = find_scheme(fragment.scheme, media_type)
             return syntax.read(fragment.text) if syntax else selector
         return selector
-    if isinstance(identifier, Urn) and identifier.f_component:
-        return parse(identifier.f_component, media_type)
+    if identifier.part is not None:
+        return parse(identifier.part, media_type)
     return None

@@ -17,10 +17,10 @@ it, and `parse(str(x)) == x`.
 from __future__ import annotations
 
 import re
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from perdure.errors import MalformedIdentifier
-from perdure.ids import Identifier, Scheme
+from perdure.ids import Identifier, Label, Scheme
 from perdure.ids.keyed import Keyed
 
 _FIELD = r"(?:[A-Za-z0-9()+,\-.=@;$_!*']|%[0-9A-Fa-f]{2})+"
@@ -48,14 +48,6 @@ class Lsid(Keyed, frozen=True, gc=False):
     def key(self) -> str:
         fields = (self.authority, self.namespace, self.object, self.revision)
         return ":".join(("urn:lsid", *(field for field in fields if field is not None)))
-
-    @property
-    def whole(self) -> Self:
-        return self
-
-    @property
-    def urn(self) -> str:
-        return self.key
 
 
 def parse(text: str) -> Lsid:
@@ -90,4 +82,5 @@ SCHEME = Scheme(
     parse=parse,
     equivalent=_equivalent,
     examples=("urn:lsid:ubio.org:namebank:11815",),
+    labels=(Label(text="urn:lsid:", datacite_type="LSID"),),
 )
