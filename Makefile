@@ -8,9 +8,10 @@ VENV   := .venv
 PEERS  := .peers
 ORACLES := .oracles
 BIN    := $(VENV)/bin
+MINUTES ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers unit bench debian lock clean
+.PHONY: help demo test lint types layers unit search trials bench debian lock clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,7 +32,13 @@ layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
-	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) $(BIN)/pytest -n 2 --dist worksteal
+	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
+
+search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20
+	$(BIN)/python tools/search.py --minutes $(MINUTES)
+
+trials: $(VENV)/.development debian  ## the tests that take long: thousands of kills, millions of records
+	$(BIN)/pytest -m trial -o timeout=0
 
 bench: $(VENV)/.development $(PEERS)/.installed debian  ## speed and memory as ratios to named alternatives, in one run
 	$(BIN)/python -m benchmarks

@@ -3,7 +3,8 @@
 How it works: it makes a registry in `demo-registry/`, mints the project's own README and a page of
 its documentation as text and as HTML, commits a second version, mints an image and a sound made on
 the spot, binds a handle to a location, starts the resolver on a free port, and then runs each
-`curl` that it shows; describes and cites a document; captures a page of the resolver into a web
+`curl` that it shows (if curl is not installed, `curl.py` beside this file sends the same requests);
+describes and cites a document; captures a page of the resolver into a web
 archive of its own, and mints a collection of all that. `--check` stops the resolver at the end
 instead of leaving it running.
 """
@@ -38,6 +39,7 @@ archive_id = "{SERIES}"
 private_networks = ["127.0.0.0/8"]  # for the demonstration captures a page of its own
 """
 PERDURE = [sys.executable, "-m", "perdure.cli", "-C", str(REGISTRY)]
+CURL = ["curl"] if shutil.which("curl") else [sys.executable, str(PROJECT / "examples" / "curl.py")]
 
 console = Console(highlight=False, soft_wrap=True)
 
@@ -63,6 +65,8 @@ def main() -> int:
     perdure("alias", readme, "hdl:10.9999/perdure-demo")
 
     heading("2. The resolver")
+    if CURL != ["curl"]:
+        console.print("curl is not installed: examples/curl.py sends the requests shown here.")
     with serving(chosen.port) as base:
         show_resolution(base, readme, names)
         heading("3. Described and cited")
@@ -279,7 +283,7 @@ def curl(what: str, *arguments: str, lines: int = 12) -> None:
     """Shows a curl command, runs it, and prints the first lines of what comes back."""
     console.print(f"\n[bold]{what}[/]")
     console.print(f"[green]$ curl {shlex.join(arguments)}[/]")
-    done = subprocess.run(["curl", *arguments], capture_output=True, check=False)
+    done = subprocess.run([*CURL, *arguments], capture_output=True, check=False)
     output = done.stdout.decode("utf-8", "replace").strip().splitlines()
     for line in output[:lines]:
         console.print(line[:160], markup=False)

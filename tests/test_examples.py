@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,17 +25,76 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_the_demo_runs_to_its_end() -> None:
-    done = subprocess.run(
-        [sys.executable, str(PROJECT / "examples" / "demo.py"), "--check"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    for sign in ("200 OK", "206", "302 Found", "404", "content-location: pdi://", "repr-digest: "):
-        assert sign.lower() in done.stdout.lower(), sign
+def path_without(program: str, directory: Path) -> str:
+    """A PATH on which everything is found but one program."""
+    directory.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for found in Path(place).glob("*"):
+            link = directory / found.name
+            if found.name != program and not link.is_symlink():
+                link.symlink_to(found)
+    return str(directory)
+
+
+def path_with_curl(directory: Path) -> str:
+    """A PATH with curl: the installed one, or `examples/curl.py` in its place."""
+    if shutil.which("curl"):
+        return os.environ["PATH"]
+    directory.mkdir()
+    stand_in = directory / "curl"
+    stand_in.write_text(f'#!/bin/sh\nexec {sys.executable} {PROJECT}/examples/curl.py "$@"\n')
+    stand_in.chmod(0o755)
+    return f"{directory}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_the_demo_runs_to_its_end_with_curl_and_without(tmp_path: Path) -> None:
+    for path in (os.environ["PATH"], path_without("curl", tmp_path / "bin")):
+        done = subprocess.run(
+            [sys.executable, str(PROJECT / "examples" / "demo.py"), "--check"],
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        shown = done.stdout.lower()
+        for sign in ("200 ok", "206", "302 found", "404", "content-location: pdi://"):
+            assert sign in shown, sign
+        assert "repr-digest: " in shown
+        assert ("curl is not installed" in shown) == (shutil.which("curl", path=path) is None)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-s"],
+        ["-sI"],
+        ["-si", "-r", "0-4"],
+        ["-s", "-H", "Accept: text/plain", "-H", "X-Letter: 1"],
+        ["-s", "-G", "-d", "url=http://example.org/a"],
+        ["-s", "--request-target", "pdi://a.example/1"],
+    ],
+    ids=" ".join,
+)
+def test_the_stand_in_sends_what_curl_sends(arguments: list[str]) -> None:
+    sent = []
+    stand_in = [sys.executable, str(PROJECT / "examples" / "curl.py")]
+    for command in (["curl"], stand_in):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}/a/%23b?c=d#e"
+            process = subprocess.Popen([*command, *arguments, url], stdout=subprocess.PIPE)
+            accepted, _ = server.accept()
+            with accepted, process:
+                request = accepted.recv(4096)
+                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+                accepted.sendall(b"" if request.startswith(b"HEAD") else b"bytes")
+                printed, _ = process.communicate(timeout=30)
+        first, *fields = request.decode().strip().lower().split("\r\n")
+        kept = sorted(one for one in fields if not one.startswith(("host:", "user-agent:")))
+        sent.append((first, kept, printed))
+    assert sent[0] == sent[1]
 
 
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
@@ -57,7 +117,8 @@ def test_a_tutorial_does_what_it_says(page: Path, tmp_path: Path) -> None:
                 f"for i in $(seq 200); do curl -s 127.0.0.1:{port}/healthz && break; sleep .1; done"
             )
         script += [f"echo '### {number}'", command]
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    path = f"{Path(sys.executable).parent}:{path_with_curl(tmp_path / 'bin')}"
+    environment = os.environ | {"PATH": path}
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=tmp_path,

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fastwarc.warc import ArchiveIterator
 from tests.conftest import StartWorker, sha512
 from tests.crash.worker import SERIES, body
@@ -19,6 +20,7 @@ from perdure.registry import Registry
 from perdure.upkeep import audit
 
 ROUNDS = 20
+MANY_ROUNDS = 1000
 
 
 def check(registry: Registry, actor: str, receipts: list[dict[str, Any]]) -> None:
@@ -67,12 +69,15 @@ def test_what_a_crowd_was_told_is_there_whenever_it_is_killed(
         assert [one.identifier for one in found if one.problem] == []
 
 
-def test_nothing_acknowledged_is_lost_whenever_it_is_killed(root: Path, start: StartWorker) -> None:
+@pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.trial)])
+def test_nothing_acknowledged_is_lost_whenever_it_is_killed(
+    root: Path, start: StartWorker, rounds: int
+) -> None:
     chance = random.Random(19970901)
     everything: dict[str, list[dict[str, Any]]] = {}
-    for number in range(ROUNDS):
+    for number in range(rounds):
         actor = f"round{number}"
-        worker = start("mint", actor, 1000, 13)
+        worker = start("mint", actor, 1000, 13 if number < ROUNDS else 0)
         for _ in range(chance.randrange(1, 20)):
             worker.hear()
         time.sleep(chance.random() / 50)

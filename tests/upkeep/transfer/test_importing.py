@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import random
 import subprocess
 import sys
@@ -225,12 +224,28 @@ def test_many_runs_and_blocks_give_what_few_give(
     assert desk.problems() == []
 
 
+@pytest.mark.trial
+def test_two_million_names_are_imported_and_found_again(desk: Desk, place: Path) -> None:
+    count = 2_000_000
+    path = place / "names.jsonl"
+    with path.open("w") as file:
+        file.writelines(f"{json.dumps(bound(number))}\n" for number in range(1, count + 1))
+    with path.open("rb") as opened:
+        end = last(import_lines(desk.registry, Source(opened, place, path), processes=2))
+    assert (end.accepted, end.refused) == (count, 0)
+    for number in random.Random(1997).sample(range(1, count + 1), 1000):
+        (location,) = desk.record(f"{DAY}/{number}").locations
+        assert location.uri == f"https://a.example/{number}"
+    assert desk.registry.records.count() == count
+    assert desk.problems() == []
+
+
 # Bytes in files
 # --------------
 
 
 def test_bytes_lie_beside_the_lines(desk: Desk, place: Path, atomic: bool) -> None:
-    long = os.urandom(IN_MEMORY + 1)
+    long = random.Random(1984).randbytes(IN_MEMORY + 1)
     (place / "long.bin").write_bytes(long)
     (place / "short.txt").write_bytes(b"short")
     given = [

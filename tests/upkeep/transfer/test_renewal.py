@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_of_a_damaged_file_everything_is_taken_that_can_be_read(desk: Desk) -> N
     connection.close()
     with old.open("r+b") as file:
         file.seek((pages[len(pages) // 2] - 1) * 4096)
-        file.write(os.urandom(4096))
+        file.write(random.Random(4096).randbytes(4096))
     steps = renewed(desk)
     assert any("records" in problem for problem in problems(steps))
     assert 0 < desk.registry.records.count() < 301
