@@ -246,3 +246,85 @@ def test_tokens_that_mean_nothing(fields: dict[str, object]) -> None:
     rights.check_shape(TOKEN)
     with pytest.raises(InvalidRequest):
         rights.check_shape(msgspec.structs.replace(TOKEN, **fields))
+
+
+# looking after tokens
+# --------------------
+
+
+@pytest.mark.parametrize(
+    ("operations", "authorities", "granted_by", "expected"),
+    [
+        (("administer",), ("oma.eop.gov.us", "99999/fk4*"), "", True),
+        (("administer",), ("*",), "", True),
+        (("administer",), ("oma.eop.gov.us",), "", False),  # not all of its scopes
+        (("administer",), ("gpo.gov.us",), "", False),
+        (("mint", "delegate"), ("*",), "", False),
+        (("mint",), ("gpo.gov.us",), "keeper", True),  # who granted it, may take it back
+        (("administer",), ("gpo.gov.us",), "somebody", False),
+    ],
+)
+def test_who_manages_a_token(
+    operations: tuple[str, ...], authorities: tuple[str, ...], granted_by: str, expected: bool
+) -> None:
+    keeper = Token(name="keeper", digest="1" * 64, operations=operations, authorities=authorities)
+    assert rights.manages(keeper, msgspec.structs.replace(TOKEN, granted_by=granted_by)) is expected
+
+
+def test_a_token_of_all_that_there_can_be_has_a_meaning() -> None:
+    rights.check_shape(
+        Token(
+            name="n" * 100,
+            digest="0" * 64,
+            operations=rights.OPERATIONS,
+            authorities=("*", "*.gov.us", "pdi://a.us/1997/*", "99999/fk4"),
+            first_day="2026-01-01",
+            last_day="2026-01-01",
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"operations": ("mint", "fly")},
+        {"operations": ()},
+        {"authorities": ()},
+        {"authorities": ("*", "")},
+        {"authorities": ("a\nb",)},
+        {"authorities": ("a*b",)},
+        {"authorities": ("a**",)},
+        {"name": ""},
+        {"name": "a\tb"},
+        {"name": "n" * 101},
+        {"name": " LOCAL "},
+        {"first_day": "2026-01-02", "last_day": "2026-01-01"},
+    ],
+    ids=str,
+)
+def test_a_token_that_means_nothing(fields: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest):
+        rights.check_shape(msgspec.structs.replace(TOKEN, **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("pdi://oma.eop.gov.us/1997/09/01/1.text.1", ("oma.eop.gov.us", "1997-09-01")),
+        ("ark:/99999/fk4x", ("99999/fk4x", None)),
+        ("URN:IANA:42117::Report:::", ("iana:42117", None)),
+    ],
+)
+def test_what_an_operation_on_a_name_is_about(name: str, what: tuple[str, str | None]) -> None:
+    about = rights.about(parse(name))
+    assert (about.authority, about.day) == what
+
+
+def test_a_grant_goes_through_eight_hands_and_no_more() -> None:
+    giver = msgspec.structs.replace(TOKEN, operations=("mint", "delegate"))
+    granted = msgspec.structs.replace(TOKEN, operations=("mint",))
+    rights.check_grant(giver, granted, 7, NOW)
+    with pytest.raises(Forbidden):
+        rights.check_grant(giver, granted, 8, NOW)
+    with pytest.raises(Forbidden):
+        rights.check_grant(TOKEN, granted, 0, NOW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from perdure.policy.tokens import digest, is_token, new_token
+from perdure.policy.tokens import digest, digest_of_key, is_token, new_token
 
 
 def test_new_tokens_differ_and_are_recognised() -> None:
@@ -19,3 +19,9 @@ def test_other_texts_are_no_tokens() -> None:
     text, _ = new_token()
     for other in ("", text[:-1], text + "A", text.upper(), f" {text}", f"{text}\n", text[8:]):
         assert not is_token(other)
+
+
+def test_one_key_has_another_digest_under_another_name() -> None:
+    key = bytes(range(32))
+    assert digest_of_key("a", key) == hashlib.sha256(b"a\0" + key).hexdigest()
+    assert digest_of_key("a", key) != digest_of_key("b", key)

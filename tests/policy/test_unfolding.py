@@ -1,0 +1,171 @@
+"""Names that were not registered, as parts of names that are: which whole, and where it leads."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.ids import parse
+from perdure.model.queries import Query
+from perdure.model.records import Location, Record, Tombstone, Value
+from perdure.policy.unfolding import Unfolding, apart, joined
+
+PLACE = "https://a.example/x"
+HERE = Record(locations=(Location(uri=PLACE),))
+NAMESPACE = (
+    '<namespace><template delimiter="@"><foreach><if value="type" test="equals" expression="URL">'
+    '<value data="${data}?part=${extension}"/></if></foreach></template></namespace>'
+)
+
+
+def unfolding(records: dict[str, Record], *templates: str) -> Unfolding:
+    by_key = {parse(name).key: record for name, record in records.items()}
+    return Unfolding(by_key.get, templates)
+
+
+def location(found: Unfolding, name: str) -> str | None:
+    return found.location(Query(identifier=parse(name)))
+
+
+# A part in the text of a name
+# ----------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "part"),
+    [
+        ("ark:/99999/x#page=2", "ark:99999/x", "page=2"),
+        ("ark:/99999/x#a%20b#c", "ark:99999/x", "a b#c"),
+        ("hdl:21.T14999/x#part", "hdl:21.T14999/x#part", None),  # a handle may have a # in it
+        ("ark:/99999/x", "ark:99999/x", None),
+    ],
+)
+def test_a_part_is_behind_a_hash_that_the_name_cannot_have(
+    text: str, whole: str, part: str | None
+) -> None:
+    assert apart(text) == (parse(whole), part)
+
+
+@pytest.mark.parametrize("text", ["", "ark:#page=2", "hdl:#a", "pdi://a.example.us/x.text#1"])
+def test_no_part_makes_a_text_an_identifier(text: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        apart(text)
+
+
+def test_a_part_of_an_unknown_name_is_no_part() -> None:
+    with pytest.raises(MalformedIdentifier):
+        apart("ark:/99999/x#page=2", is_known=lambda _: False)
+    assert apart("ark:/99999/x#page=2", is_known=lambda one: one == parse("ark:/99999/x"))[1]
+
+
+def test_a_part_stands_in_a_pdi_and_beside_every_other_name() -> None:
+    """Ruling part-meaning."""
+    pdi, ark = parse("pdi://a.example.us/2026/11/21/1.text.1"), parse("ark:/99999/x")
+    assert joined(pdi, None) == (pdi, None)
+    assert joined(ark, "page=2") == (ark, "page=2")
+    assert joined(pdi, "1,2") == (parse(f"{pdi}#char=1,2"), None)
+    with pytest.raises(MalformedIdentifier):
+        joined(parse(f"{pdi}#char=1,2"), "1,2")
+
+
+# Which whole
+# -----------
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "delimiter", "part"),
+    [
+        ("hdl:1/a@b", "hdl:1/a", "@", "b"),
+        ("hdl:1/a#b", "hdl:1/a", "#", "b"),
+        ("ark:/99999/a/b", "ark:/99999/a", "/", "b"),
+        ("ark:/99999/a.b", "ark:/99999/a", ".", "b"),
+        ("ark:/99999/a%23b-c", "ark:/99999/a", "#", "b-c"),
+        ("urn:x-test:a%23b", "urn:x-test:a", "#", "b"),
+    ],
+)
+def test_the_registered_beginning_of_a_name(
+    name: str, whole: str, delimiter: str, part: str
+) -> None:
+    found = unfolding({whole: HERE}).unfold(parse(name))
+    assert found is not None
+    assert (found.whole, found.record) == (parse(whole), HERE)
+    assert (found.delimiter, found.part) == (delimiter, part)
+
+
+def test_the_longest_registered_beginning_counts() -> None:
+    longer = msgspec.structs.replace(HERE, revision=2)
+    known = unfolding({"ark:/99999/a": HERE, "ark:/99999/a/b": longer})
+    found = known.unfold(parse("ark:/99999/a/b/c"))
+    assert found is not None
+    assert (found.record, found.part) == (longer, "c")
+
+
+@pytest.mark.parametrize("name", ["hdl:1/b@c", "hdl:1/ab", "hdl:1/a/b", "hdl:1/a@", "urn:x-test:a"])
+def test_names_that_are_a_part_of_nothing(name: str) -> None:
+    assert unfolding({"hdl:1/a": HERE}).unfold(parse(name)) is None
+    assert location(unfolding({"hdl:1/a": HERE}), name) is None
+
+
+# Where the part lies
+# -------------------
+
+
+def test_what_follows_an_ark_follows_its_location() -> None:
+    known = unfolding({"ark:/99999/a": HERE})
+    assert location(known, "ark:/99999/a/b c".replace(" ", "%20")) == f"{PLACE}/b%20c"
+    assert location(known, "ark:/99999/a.v2") == f"{PLACE}.v2"
+
+
+def test_a_template_of_the_settings() -> None:
+    known = unfolding({"hdl:1/a": HERE}, "hdl:1/ @ {location}?part={part}")
+    assert location(known, "hdl:1/a@b/c") == f"{PLACE}?part=b/c"
+    assert location(known, "hdl:1/a#b") is None
+
+
+def test_a_template_of_the_record_comes_before_one_of_the_settings() -> None:
+    own = Value(index=1, type="TEMPLATE", data="@ {location}?own={part}")
+    bad = Value(index=2, type="TEMPLATE", data="@ no target")
+    record = msgspec.structs.replace(HERE, values=(bad, own))
+    known = unfolding({"hdl:1/a": record}, "hdl:1/ @ {location}?part={part}")
+    assert location(known, "hdl:1/a@b") == f"{PLACE}?own=b"
+
+
+def test_a_template_of_the_handle_system_lies_with_the_handle_or_its_prefix() -> None:
+    value = Value(index=1, type="HS_NAMESPACE", data=NAMESPACE)
+    bad = Value(index=2, type="HS_NAMESPACE", data="<namespace")
+    expected = f"{PLACE}?part=b"
+    own = msgspec.structs.replace(HERE, values=(bad, value))
+    assert location(unfolding({"hdl:1/a": own}), "hdl:1/a@b") == expected
+    of_prefix = {"hdl:1/a": HERE, "hdl:0.NA/1": Record(values=(value,))}
+    assert location(unfolding(of_prefix), "hdl:1/a@b") == expected
+    assert location(unfolding(of_prefix), "hdl:1/a#b") is None
+    assert location(unfolding({"hdl:1/a": HERE}), "hdl:1/a@b") is None
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Record(), Record(tombstone=Tombstone(reason="it was", at="2026-11-21T01:02:03Z", by="ann"))],
+    ids=["reserved", "withdrawn"],
+)
+def test_a_part_of_what_leads_nowhere_leads_nowhere(record: Record) -> None:
+    assert location(unfolding({"ark:/99999/a": record}), "ark:/99999/a/b") is None
+
+
+def test_a_location_that_nothing_can_follow_is_refused() -> None:
+    known = unfolding({"hdl:1/a": HERE}, "hdl:1/ @ {location}?part={part}")
+    whole = parse("hdl:1/a")
+    with pytest.raises(InvalidRequest):
+        known.part_location(whole, HERE, "@", "b", "javascript:alert(1)")
+
+
+def test_only_what_is_not_registered_is_sent_on_as_a_part() -> None:
+    records = {"ark:/99999/a": HERE, "ark:/99999/a/c": HERE}
+    known = unfolding(records)
+    query = Query(identifier=parse("ark:/99999/a/b"))
+    step = known.redirect(query)
+    assert step is not None
+    assert (step.identifier, step.location.uri) == (query.identifier, f"{PLACE}/b")
+    assert known.redirect(Query(identifier=parse("ark:/99999/a/c"))) is None
+    assert known.redirect(Query(identifier=parse("ark:/99999/z/c"))) is None
+    assert known.record(parse("ark:/99999/a")) is HERE
