@@ -32,10 +32,11 @@ layers: $(VENV)/.development
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.development $(PEERS)/.installed $(ORACLES)/.installed debian
-	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest -n 2 --dist worksteal
+	PERDURE_CITEPROC=$(ORACLES) PERDURE_PARSE5=$(ORACLES) PYTHONHASHSEED=0 $(BIN)/pytest --cov -n 2 --dist worksteal
 
-search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20
+search: $(VENV)/.development  ## new examples for the properties, for MINUTES=20, and mutants of the core
 	$(BIN)/python tools/search.py --minutes $(MINUTES)
+	$(BIN)/python tools/mutate.py
 
 trials: $(VENV)/.development debian  ## the tests that take long: thousands of kills, millions of records
 	$(BIN)/pytest -m trial -o timeout=0
@@ -83,4 +84,4 @@ $(ORACLES)/.installed: tools/oracles/package-lock.json
 	@touch $@
 
 clean:  ## removes what was installed and made here
-	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(ORACLES) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

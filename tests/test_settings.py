@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perdure import settings as setting
 from perdure.errors import BadSettings
 from perdure.registry import Registry, initialise
-from perdure.settings import Settings, from_table, load, write_toml
+from perdure.settings import RetiredSetting, Settings, from_table, load, write_toml
 
 
 def test_the_table_and_over_it_the_environment(tmp_path: Path) -> None:
@@ -73,7 +73,6 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"shoulders": ["99999/fk 4"]}, "malformed"),
         ({"base_url": "ftp://a.example"}, "http"),
         ({"base_url": "https://a.example/"}, "final slash"),
-        ({"http_parser": "regex"}, "one of"),
         ({"log_level": "loud"}, "one of debug, info, warning, error"),
         ({"basic_authentication": "http"}, "one of https, always, never"),
         ({"private_locations": ""}, "one of accept, refuse"),
@@ -101,6 +100,11 @@ def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason:
     with pytest.raises(BadSettings, match=reason) as refused:
         from_table(table, {})
     assert refused.value.setting == next(iter(table))
+
+
+def test_a_setting_that_was_retired_is_passed_over_with_a_warning() -> None:
+    with pytest.warns(RetiredSetting, match="http_parser has no effect any more"):
+        assert from_table({"http_parser": "h11", "port": 80}, {}) == Settings(port=80)
 
 
 @pytest.mark.parametrize("text", ["", "ten", "1.5"])

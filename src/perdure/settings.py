@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
@@ -35,10 +36,18 @@ Rule = Callable[[str, Any], Any]
 """From the name of a setting and its value to the canonical value. Raises BadSettings."""
 
 
+class RetiredSetting(UserWarning):
+    """A setting was given that has no effect in this version."""
+
+
 def _setting(default: Any, help: str, *rules: Rule) -> Any:
     return field(default=default, metadata={"help": help, "rules": rules})
 
 
+_RETIRED = {
+    "http_parser": "requests are read by httptools. Remove the line from perdure.toml",
+}
+"""Settings of earlier versions that are accepted with a warning, each with what to do."""
 _OF_OTHERS = "authorities"
 """The setting for authorities of all schemes that have no setting of their own."""
 
@@ -268,9 +277,6 @@ class Settings:
     largest_upload: int = _setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
-    http_parser: str = _setting(
-        "httptools", "httptools (fast) or h11 (pure Python)", allow_words("httptools", "h11")
-    )
     fresh_seconds: int = _setting(
         60, "seconds that an answer to a version-less name may be cached", limit_range(0, 1 << 31)
     )
@@ -374,6 +380,10 @@ def from_table(table: Mapping[str, object], environment: Mapping[str, str]) -> S
     known = {one.name: one.default for one in fields(Settings)}
     values: dict[str, Any] = {}
     for name, value in table.items():
+        if name in _RETIRED:
+            message = f"setting {name} has no effect any more: {_RETIRED[name]}"
+            warnings.warn(message, RetiredSetting, stacklevel=2)
+            continue
         if name not in known:
             raise BadSettings(setting=name, value=value, reason="no setting has this name")
         values[name] = _typed(name, tuple(value) if isinstance(value, list) else value, known[name])

@@ -1,6 +1,6 @@
 """A server that says what it was asked for: every answer is the request as the application saw it.
 
-`targets_server` runs it on a real socket, once for each protocol class; `exchange` is a client that
+`targets_server` runs it on a real socket; `exchange` is a client that
 sends bytes and reads answers, and knows nothing else.
 """
 
@@ -27,7 +27,6 @@ from uvicorn.server import ServerState
 
 from perdure.server.protocol.doctor import echo_answer
 from perdure.server.protocol.http import RawTargetProtocol, raw_target
-from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
 TABLE: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "targets.json").read_text()
@@ -181,11 +180,10 @@ async def settle(wire: Wire) -> None:
         before = len(wire.written)
 
 
-Protocol = RawTargetProtocol | RawTargetH11Protocol
-
-
 def drive(
-    protocol_class: type[Protocol], pieces: Iterable[bytes], app: Callable[..., Any] = mirror
+    protocol_class: type[RawTargetProtocol],
+    pieces: Iterable[bytes],
+    app: Callable[..., Any] = mirror,
 ) -> list[Answer]:
     """The answers to bytes that arrive in exactly these pieces, on the event loop but no socket."""
 
@@ -234,8 +232,8 @@ def serving(
         assert not thread.is_alive()
 
 
-@pytest.fixture(scope="module", params=[RawTargetProtocol, RawTargetH11Protocol])
-def targets_server(request: pytest.FixtureRequest) -> Iterator[Running]:
-    """The mirror, once on each protocol class."""
-    with serving(request.param) as running:
+@pytest.fixture(scope="module")
+def targets_server() -> Iterator[Running]:
+    """The mirror."""
+    with serving(RawTargetProtocol) as running:
         yield running

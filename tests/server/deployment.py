@@ -39,8 +39,8 @@ _START = """
 import sys
 from pathlib import Path
 from perdure.server.serve import run
-port, workers, parser, grace = sys.argv[2:]
-run(Path(sys.argv[1]), port=int(port), workers=int(workers), parser=parser, grace=int(grace))
+port, workers, grace = sys.argv[2:]
+run(Path(sys.argv[1]), port=int(port), workers=int(workers), grace=int(grace))
 """
 
 
@@ -155,7 +155,6 @@ def start(
     root: Path,
     *,
     workers: int = 1,
-    parser: str = "httptools",
     grace: int = GRACE,
     **settings: object,
 ) -> tuple[subprocess.Popen[bytes], int]:
@@ -163,7 +162,7 @@ def start(
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     environment = {f"PERDURE_{name.upper()}": str(value) for name, value in settings.items()}
-    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), parser, str(grace)]
+    command = [sys.executable, "-c", _START, str(root), str(port), str(workers), str(grace)]
     with (root.parent / f"{port}.log").open("wb") as log:
         return subprocess.Popen(command, stderr=log, env=os.environ | environment), port
 
@@ -173,7 +172,6 @@ def deployed(
     root: Path,
     *,
     workers: int = 1,
-    parser: str = "httptools",
     grace: int = GRACE,
     **settings: object,
 ) -> Iterator[Deployment]:
@@ -184,7 +182,7 @@ def deployed(
         shoulders=(SHOULDER,),
         naming_authorities=(AUTHORITY,),
     )
-    process, port = start(root, workers=workers, parser=parser, grace=grace, **settings)
+    process, port = start(root, workers=workers, grace=grace, **settings)
     deployment = Deployment(root, port, process)
     try:
         _wait_for(deployment)

@@ -318,14 +318,6 @@ def test_streams_and_small_answers_on_one_connection(
     assert [one.body for one in answers] == [LETTER, LARGE, LETTER, LARGE, LETTER]
 
 
-def test_the_fallback_on_h11_serves_the_same(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with deployed(tmp_path_factory.mktemp("h11") / "registry", parser="h11") as site:
-        name = site.mint(text(LARGE, "octet-stream", "application/octet-stream"))
-        answer = site.get(f"/{name}")
-        assert (answer.status, answer.body) == (200, LARGE)
-        assert site.get(f"{name}", "Range: bytes=5-9").body == LARGE[5:10]
-
-
 # a disk that betrays us
 # ----------------------
 

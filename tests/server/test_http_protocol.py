@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.conftest import (
     Answer,
-    Protocol,
     Running,
     Wire,
     drive,
@@ -33,9 +32,7 @@ from uvicorn.server import ServerState
 from perdure.errors import BadSettings
 from perdure.server.protocol.head import LONGEST_HEAD, LONGEST_TARGET
 from perdure.server.protocol.http import Fast, RawTargetProtocol, protocol_class, raw_target
-from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
-BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 LAST = b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 MORE = b" HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -126,14 +123,13 @@ HOSTS = {
 }
 
 
-@BOTH
 @pytest.mark.parametrize(("host", "good"), HOSTS.items())
-def test_hosts(protocol: type[Protocol], host: str, *, good: bool) -> None:
+def test_hosts(host: str, *, good: bool) -> None:
     """A server "MUST respond with a 400 … to any request message that contains … a Host header
     field with an invalid field value"; 1.0 need not have one, and yet no bad one."""
     for version in (b"1.1", b"1.0"):
         head = b"GET /x HTTP/%s\r\nA: b\r\nHOST: \t%s \r\nC: d\r\n\r\n"
-        [answer] = drive(protocol, [head % (version, host.encode("latin-1"))])
+        [answer] = drive(RawTargetProtocol, [head % (version, host.encode("latin-1"))])
         assert answer.status == (200 if good else 400)
 
 
@@ -141,23 +137,21 @@ def test_hosts(protocol: type[Protocol], host: str, *, good: bool) -> None:
 # ----
 
 
-def hurried(protocol: type[Protocol]) -> type[Protocol]:
+def hurried(protocol: type[RawTargetProtocol]) -> type[RawTargetProtocol]:
     """The same class, with little patience."""
     return type(protocol.__name__, (protocol,), {"head_seconds": 0.2})
 
 
-@BOTH
-def test_slow_head(protocol: type[Protocol]) -> None:
-    with serving(hurried(protocol)) as running:
+def test_slow_head() -> None:
+    with serving(hurried(RawTargetProtocol)) as running:
         assert running.exchange() == []  # not a byte: closed, not answered
         assert statuses(running.exchange(b"GET /x HTTP/1.1\r\nHos")) == [408]
         assert statuses(running.exchange(b"GET /x" + MORE, b"GET /x HTTP")) == [200, 408]
 
 
-@BOTH
-def test_trickling_head(protocol: type[Protocol]) -> None:
+def test_trickling_head() -> None:
     """The limit is for the whole head: a byte now and then does not renew it."""
-    with serving(hurried(protocol)) as running, running.connect() as wire:
+    with serving(hurried(RawTargetProtocol)) as running, running.connect() as wire:
         wire.sendall(b"GET /x HTTP/1.1\r\n")
         while not select.select([wire], [], [], 0.05)[0]:
             wire.sendall(b"x")
@@ -203,20 +197,21 @@ PUT_LENGTH = b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\n\r\n"
 PUT_CHUNKS = b"PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@BOTH
-def test_a_body_that_nobody_reads_is_not_taken_for_requests(protocol: type[Protocol]) -> None:
+def test_a_body_that_nobody_reads_is_not_taken_for_requests() -> None:
     body = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n" + b"12345"
     for sent in (PUT_LENGTH + body, PUT_CHUNKS + b"28\r\n" + body + b"\r\n0\r\n\r\n"):
         for size in (1, 7, len(sent)):
             pieces = [*in_pieces(sent, size), b"GET /y" + LAST]
-            assert statuses(drive(protocol, pieces, hasty)) == [200, 200]
+            assert statuses(drive(RawTargetProtocol, pieces, hasty)) == [200, 200]
 
 
-@BOTH
 @pytest.mark.parametrize("late", [b"part of it", b"x" * 40])
-def test_idle_behind_a_body_that_nobody_read(protocol: type[Protocol], late: bytes) -> None:
+def test_idle_behind_a_body_that_nobody_read(late: bytes) -> None:
     """Such a connection is closed in time like any other, be the whole body there or not."""
-    with serving(protocol, hasty, timeout_keep_alive=1) as running, running.connect() as wire:
+    with (
+        serving(RawTargetProtocol, hasty, timeout_keep_alive=1) as running,
+        running.connect() as wire,
+    ):
         wire.settimeout(5)
         wire.sendall(PUT_LENGTH)
         assert wire.recv(65536).startswith(b"HTTP/1.1 200 ")
@@ -224,8 +219,7 @@ def test_idle_behind_a_body_that_nobody_read(protocol: type[Protocol], late: byt
         assert received(wire) == b""
 
 
-@BOTH
-def test_bad_chunk_while_the_application_reads(protocol: type[Protocol]) -> None:
+def test_bad_chunk_while_the_application_reads() -> None:
     seen = []
 
     async def reader(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -234,19 +228,19 @@ def test_bad_chunk_while_the_application_reads(protocol: type[Protocol]) -> None
         seen.append(message["type"].encode())
         await hasty(scope, receive, send)
 
-    answers = drive(protocol, [PUT_CHUNKS, b"2\r\nab\r\n", b"x\r\n", b"GET /y" + LAST], reader)
+    answers = drive(
+        RawTargetProtocol, [PUT_CHUNKS, b"2\r\nab\r\n", b"x\r\n", b"GET /y" + LAST], reader
+    )
     assert statuses(answers) == [400]
     assert b"".join(seen) == b"abhttp.disconnect"
 
 
-@BOTH
-def test_bad_chunk_behind_an_answer_gets_none(protocol: type[Protocol]) -> None:
+def test_bad_chunk_behind_an_answer_gets_none() -> None:
     pieces = [PUT_CHUNKS, b"2\r\nab\r\n", b"x\r\n", b"GET /y" + LAST]
-    assert statuses(drive(protocol, pieces, hasty)) == [200]
+    assert statuses(drive(RawTargetProtocol, pieces, hasty)) == [200]
 
 
-@BOTH
-def test_bad_chunk_within_an_answer_ends_it(protocol: type[Protocol]) -> None:
+def test_bad_chunk_within_an_answer_ends_it() -> None:
     """No second status line within a response: what was begun is cut off, and so seen to be."""
 
     async def beginner(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -256,7 +250,7 @@ def test_bad_chunk_within_an_answer_ends_it(protocol: type[Protocol]) -> None:
             pass
         await send({"type": "http.response.body", "body": b"123456789", "more_body": False})
 
-    with serving(protocol, beginner) as running, running.connect() as wire:
+    with serving(RawTargetProtocol, beginner) as running, running.connect() as wire:
         wire.sendall(PUT_CHUNKS)
         answer = wire.recv(65536)
         wire.sendall(b"x\r\n")
@@ -657,9 +651,8 @@ def test_refusals_quote_nothing(
     assert "bytearray" not in caplog.text
 
 
-@BOTH
-def test_refusals_say_what_is_wrong(protocol: type[Protocol]) -> None:
-    with serving(protocol) as server:
+def test_refusals_say_what_is_wrong() -> None:
+    with serving(RawTargetProtocol) as server:
         [proxied] = server.exchange(b"CONNECT a:1" + MORE)
         [later] = server.exchange(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n")
     assert json.loads(proxied.body)["detail"] == "this is an origin server, not a proxy"
@@ -702,64 +695,54 @@ async def counting(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCal
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-@BOTH
-def test_who_closes_the_sending_side_is_answered(protocol: type[Protocol]) -> None:
+def test_who_closes_the_sending_side_is_answered() -> None:
     """RFC 9112 section 9.6 has such a close in both directions; neither takes the other along."""
     put = b"PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab"
-    with serving(protocol, late) as running:
+    with serving(RawTargetProtocol, late) as running:
         for sent in (b"GET /x" + MORE, put, PUT_CHUNKS + b"2\r\nab\r\n0\r\n\r\n"):
             [answer] = parse_answers(half_closed(running, sent))
             assert (answer.status, answer.seen["body"]) == (200, "ab" if b"PUT" in sent else "")
 
 
-@BOTH
-def test_all_that_were_asked_before_the_end_are_answered_in_order(
-    protocol: type[Protocol],
-) -> None:
+def test_all_that_were_asked_before_the_end_are_answered_in_order() -> None:
     """The last head is half of one, and gets nothing."""
     sent = b"".join(b"GET /%d" % number + MORE for number in range(5)) + b"GET /x HTTP/1.1\r\nHos"
-    with serving(protocol, late) as running:
+    with serving(RawTargetProtocol, late) as running:
         answers = parse_answers(half_closed(running, sent))
     assert [answer.line[1] for answer in answers] == ["/0", "/1", "/2", "/3", "/4"]
 
 
-@BOTH
 @pytest.mark.parametrize("sent", [b"", b"GET", b"GET /x HTTP/1.1\r\nHost: a\r\n"])
-def test_half_a_head_is_just_closed(protocol: type[Protocol], sent: bytes) -> None:
-    with serving(protocol) as running:
+def test_half_a_head_is_just_closed(sent: bytes) -> None:
+    with serving(RawTargetProtocol) as running:
         assert half_closed(running, sent) == b""
         assert half_closed(running, b"GET /x" + MORE + sent).count(b"HTTP/1.1 200 OK") == 1
 
 
-@BOTH
 @pytest.mark.parametrize("before", [b"", b"GET /x" + MORE])
 @pytest.mark.parametrize(
     "sent", [PUT_LENGTH + b"ab", PUT_CHUNKS + b"2\r\nab\r\n", PUT_CHUNKS + b"8\r\nab", PUT_LENGTH]
 )
-def test_an_upload_that_breaks_off_can_be_answered(
-    protocol: type[Protocol], before: bytes, sent: bytes
-) -> None:
-    with serving(protocol, counting) as running:
+def test_an_upload_that_breaks_off_can_be_answered(before: bytes, sent: bytes) -> None:
+    with serving(RawTargetProtocol, counting) as running:
         answer = parse_answers(half_closed(running, before + sent))[-1]
         assert answer.status == 400
         assert answer.headers["counted"] == ("2" if sent[-2:] != b"\r\n" or b"ab" in sent else "0")
         assert not running.server.server_state.connections
 
 
-@BOTH
-def test_no_100_for_who_will_send_nothing(protocol: type[Protocol]) -> None:
+def test_no_100_for_who_will_send_nothing() -> None:
     fields = b"Host: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
 
     async def patient(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         await asyncio.sleep(0.05)
         await counting(scope, receive, send)
 
-    with serving(protocol, patient) as running:
+    with serving(RawTargetProtocol, patient) as running:
         assert half_closed(running, b"PUT /x HTTP/1.1\r\n" + fields).startswith(b"HTTP/1.1 400")
 
 
-@BOTH
-def test_a_body_that_breaks_off_behind_its_answer_or_within(protocol: type[Protocol]) -> None:
+def test_a_body_that_breaks_off_behind_its_answer_or_within() -> None:
     """Nobody waits for the rest of it, and there is no second answer."""
     begun = threading.Event()
 
@@ -771,7 +754,7 @@ def test_a_body_that_breaks_off_behind_its_answer_or_within(protocol: type[Proto
             pass
 
     for app in (hasty, beginner):
-        with serving(protocol, app) as running, running.connect() as wire:
+        with serving(RawTargetProtocol, app) as running, running.connect() as wire:
             wire.sendall(PUT_LENGTH + b"ab")
             answer = wire.recv(65536)
             wire.shutdown(socket.SHUT_WR)
@@ -818,8 +801,7 @@ def test_a_promised_answer_comes_after_the_end() -> None:
     on_wire(mirror, steps)
 
 
-@BOTH
-def test_who_is_really_gone_is_not_answered_for_ever(protocol: type[Protocol]) -> None:
+def test_who_is_really_gone_is_not_answered_for_ever() -> None:
     """The first bytes that are written tell; a stream ends then."""
     ended = threading.Event()
 
@@ -835,7 +817,7 @@ def test_who_is_really_gone_is_not_answered_for_ever(protocol: type[Protocol]) -
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    with serving(protocol, endless) as running:
+    with serving(RawTargetProtocol, endless) as running:
         running.connect().close()  # before a byte
         with running.connect() as wire:
             wire.sendall(b"GET /x" + MORE)

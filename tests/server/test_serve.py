@@ -14,7 +14,6 @@ from tests.server.deployment import SERIES, Deployment, deployed, start, text
 
 from perdure.registry import initialise
 
-BOTH = pytest.mark.parametrize("parser", ["httptools", "h11"])
 LETTER = b"To whom it may concern.\r\n"
 
 
@@ -50,10 +49,9 @@ def test_it_can_be_stopped_as_soon_as_it_listens(tmp_path: Path, workers: int) -
     assert process.wait(60) == 0
 
 
-@BOTH
-def test_a_stop_does_not_wait_for_ever(tmp_path: Path, parser: str) -> None:
+def test_a_stop_does_not_wait_for_ever(tmp_path: Path) -> None:
     """A client that stalls is told so, as a problem like others, and the log has no traceback."""
-    with deployed(tmp_path / "registry", parser=parser, grace=1) as site:
+    with deployed(tmp_path / "registry", grace=1) as site:
         secret = site.token("writer")
         with site.connect() as wire:
             wire.sendall(upload(site, secret, "Content-Length: 100") + b"half")
@@ -68,9 +66,8 @@ def test_a_stop_does_not_wait_for_ever(tmp_path: Path, parser: str) -> None:
         assert not any("exception" in line for line in site.log())
 
 
-@BOTH
-def test_a_stop_cuts_off_who_does_not_read(tmp_path: Path, parser: str) -> None:
-    with deployed(tmp_path / "registry", parser=parser, grace=1) as site:
+def test_a_stop_cuts_off_who_does_not_read(tmp_path: Path) -> None:
+    with deployed(tmp_path / "registry", grace=1) as site:
         name = site.mint(text(bytes(3_000_000), "octet-stream", "application/octet-stream"))
         with site.connect() as wire:
             wire.sendall(f"GET /{name} HTTP/1.1\r\nHost: a\r\n\r\n".encode() * 8)
@@ -79,10 +76,9 @@ def test_a_stop_cuts_off_who_does_not_read(tmp_path: Path, parser: str) -> None:
         assert not any("exception" in line for line in site.log())
 
 
-@BOTH
-def test_an_upload_that_breaks_off_is_told_so(tmp_path: Path, parser: str) -> None:
+def test_an_upload_that_breaks_off_is_told_so(tmp_path: Path) -> None:
     """And leaves nothing; one that is complete is carried out and answered."""
-    with deployed(tmp_path / "registry", parser=parser) as site:
+    with deployed(tmp_path / "registry") as site:
         secret = site.token("writer")
 
         def sent(framing: str, body: bytes) -> tuple[int, dict[str, object]]:

@@ -1,6 +1,6 @@
 """Request targets reach the application byte for byte, however they arrive.
 
-vectors/targets.json runs against both protocol classes over real sockets; Hypothesis cuts and mixes
+vectors/targets.json runs over real sockets; Hypothesis cuts and mixes
 messages in memory, where a piece is a piece. The measure is the vectors, the specification, and for
 framing a bare llhttp that is fed the same bytes whole.
 """
@@ -16,29 +16,17 @@ import httptools
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.server.conftest import TABLE, Answer, Protocol, Running, drive
+from tests.server.conftest import TABLE, Answer, Running, drive
 
 from perdure.server.protocol.head import header_fields, why_refused, why_refused_so_far
 from perdure.server.protocol.http import RawTargetProtocol
-from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 
-BOTH = pytest.mark.parametrize("protocol", [RawTargetProtocol, RawTargetH11Protocol])
 BEFORE = b"GET /before HTTP/1.1\r\nHost: a\r\n\r\n"
 WITH_LENGTH = b"PUT /before HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\nb\r\n\r\ndy"
 CHUNKED = (
     b"PUT /before HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
     b"3;x=y\r\nb\r\n\r\n4\r\n\r\ndy\r\n0\r\nTrailer: x\r\n\r\n"
 )
-
-
-def of_protocol(case: dict[str, Any], running: Running) -> dict[str, Any]:
-    """A vector as it holds for one protocol class."""
-    on_h11 = running.protocol is RawTargetH11Protocol
-    if on_h11 and "h11" in case:
-        if case["h11"] is None:
-            pytest.skip("h11 waits for more")
-        return {**case, **case["h11"]}
-    return case
 
 
 def named(cases: list[dict[str, Any]]) -> pytest.MarkDecorator:
@@ -83,7 +71,6 @@ def test_line_and_the_next(targets_server: Running, case: dict[str, Any]) -> Non
 
 @named(TABLE["messages"])
 def test_message(targets_server: Running, case: dict[str, Any]) -> None:
-    case = of_protocol(case, targets_server)
     answers = targets_server.exchange(case["bytes"].encode("latin-1"))
     assert [answer.status for answer in answers] == case["answers"]
     seen = [answer.line[1] for answer in answers if answer.status == 200]
@@ -130,12 +117,11 @@ def test_path_and_query_are_split_at_the_first_question_mark(targets_server: Run
 visible = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=200)
 
 
-@BOTH
 @given(target=visible, method=st.sampled_from(["GET", "PUT", "TRACE", "X-Y"]))
-def test_any_target_survives(protocol: type[Protocol], target: str, method: str) -> None:
+def test_any_target_survives(target: str, method: str) -> None:
     """ "`%2f`, `//`, `#`, `?` versus `??` versus `?info` must survive." """
     head = f"{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
-    [answer] = drive(protocol, [head])
+    [answer] = drive(RawTargetProtocol, [head])
     assert answer.line == (method, target)
 
 
@@ -171,15 +157,14 @@ messages = st.builds(
 )
 
 
-@BOTH
 @given(data=st.data(), sent=st.lists(messages, min_size=1, max_size=4))
-def test_any_split_survives(protocol: type[Protocol], data: st.DataObject, sent: Any) -> None:
+def test_any_split_survives(data: st.DataObject, sent: Any) -> None:
     """ "…must survive, also when the head arrives split or pipelined." """
     stream = b"".join(map(bytes, sent))
     cuts = data.draw(st.lists(st.integers(min_value=0, max_value=len(stream)), max_size=12))
     edges = [0, *sorted(cuts), len(stream)]
     pieces = [stream[start:end] for start, end in pairwise(edges)]
-    answers = drive(protocol, pieces)
+    answers = drive(RawTargetProtocol, pieces)
     assert [answer.line for answer in answers] == [("PUT", message.target) for message in sent]
     assert [answer.seen["body"].encode("latin-1") for answer in answers] == [
         message.body for message in sent
@@ -282,9 +267,8 @@ def test_fields_are_taken_apart_as_llhttp_does(fields: bytes) -> None:
         assert header_fields(fields + end) == bare.headers[0]
 
 
-@BOTH
 @given(garbage=st.lists(st.binary(max_size=40) | streams, max_size=4))
-def test_garbage_is_no_exception(protocol: type[Protocol], garbage: list[bytes]) -> None:
+def test_garbage_is_no_exception(garbage: list[bytes]) -> None:
     """Whatever arrives, the protocol answers or waits; nothing is raised into the event loop."""
-    answers = drive(protocol, garbage)
+    answers = drive(RawTargetProtocol, garbage)
     assert all(isinstance(answer, Answer) for answer in answers)

@@ -38,7 +38,6 @@ from perdure.server.common.service import Service
 from perdure.server.fast.mint import FastMint
 from perdure.server.fast.path import FastPath
 from perdure.server.protocol.http import protocol_class
-from perdure.server.protocol.http_h11 import RawTargetH11Protocol
 from perdure.server.protocol.sendfile import offering
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck import scheduling
@@ -121,9 +120,8 @@ class Worker:
 class _Config(uvicorn.Config):
     """uvicorn's settings, with an application that is made in the process where it runs."""
 
-    def __init__(self, root: Path, *, h11: bool, level: str, **settings: Any) -> None:
+    def __init__(self, root: Path, *, level: str, **settings: Any) -> None:
         self._root = root
-        self._h11 = h11
         self._level = level
         super().__init__("perdure.server.serve:Worker", **settings)
 
@@ -136,9 +134,7 @@ class _Config(uvicorn.Config):
 
     def load(self) -> None:
         super().load()
-        if self._h11:
-            self.http_protocol_class = RawTargetH11Protocol
-        elif logs.chatty():
+        if logs.chatty():
             self.http_protocol_class = offering(protocol_class(None))
         else:
             worker = self._worker
@@ -151,7 +147,6 @@ def run(
     host: str | None = None,
     port: int | None = None,
     workers: int | None = None,
-    parser: str | None = None,
     log_level: str | None = None,
     grace: int = GRACE,
 ) -> None:
@@ -166,7 +161,6 @@ def run(
     number = settings.workers if workers is None else workers
     config = _Config(
         root.resolve(),
-        h11=(parser or settings.http_parser) == "h11",
         level=log_level or settings.log_level,
         host=settings.host if host is None else host,
         port=settings.port if port is None else port,

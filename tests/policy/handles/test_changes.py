@@ -8,7 +8,7 @@ import pytest
 from perdure.errors import Conflict, InvalidRequest
 from perdure.ids import parse
 from perdure.model.commands import Outcome
-from perdure.model.records import Location, Record, Tombstone, Value, Version
+from perdure.model.records import Record, Tombstone, Value, Version
 from perdure.policy.handles import changes
 
 HANDLE = parse("hdl:21.T14999/x")

@@ -1,4 +1,4 @@
-"""How a connection ends, whoever ends it, for both protocols (`http` and `http_h11`).
+"""How a connection ends, whoever ends it.
 
 How it works: a client may close its sending side and read on (RFC 9112 section 9.6). What it asked
 for before is answered, and then the connection is closed (`Ending`). Of a body that breaks off the

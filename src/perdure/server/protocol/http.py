@@ -29,9 +29,8 @@ checks around it only ever refuse more (a second Host or a bad one, any coding b
 is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
 their turn exceed uvicorn's high-water mark by no more than one read.
 
-This subclasses a semi-private class of uvicorn, as its fallback on h11 does
-(`perdure.server.protocol.http_h11`); so the minor version is pinned, and vectors/targets.json runs
-against both.
+This subclasses a semi-private class of uvicorn; so the minor version is pinned, and
+vectors/targets.json is a test of it.
 """
 
 from __future__ import annotations

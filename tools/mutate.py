@@ -1,0 +1,309 @@
+"""`make search`, second half: breaks the pure core on purpose and counts what no test notices.
+
+How it works: every place in the modules of `NEAREST` where one small change gives another program
+(an operator, a condition, a constant, a returned value) is a mutant. A sample, always the same for
+the same code, is tried: each mutant is written into a copy of the project, and the tests that are
+nearest to its module run there until one fails. A mutant that passes them all has survived. The run
+fails if more than `--most` per cent survive, and prints each survivor with its line before and
+after.
+
+What must stay true: the working tree is never changed, and a sample depends on the seed and on the
+code only. Nothing is mutated that only words an error: annotations, docstrings, texts in `raise`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+PROJECT = Path(__file__).resolve().parent.parent
+SEED = 19940120
+COPIED = ("src", "tests", "vectors", "examples", "docs", "deploy", "pyproject.toml", "conftest.py")
+SLOW = ("linear", "megabytes", "takes_no_longer")
+"""Words in the names of tests that measure growth: they take long and find no mutant."""
+TIMEOUT = 300
+"""Seconds after which a mutant counts as noticed: it never ends."""
+
+NEAREST = {
+    "policy/handles": ("tests/policy/handles",),
+    "policy/templates": ("tests/policy/templates",),
+    "policy": ("tests/policy",),
+    "ids": ("tests/ids",),
+    "archives/pwid/verdict.py": ("tests/archives/test_verdict.py",),
+    "upkeep/linkcheck/verdict.py": ("tests/upkeep/linkcheck",),
+    "reading/targets.py": ("tests/server/test_target_reading.py", "tests/ids/test_urls.py"),
+}
+"""Modules, each with the tests that are nearest to it; the first entry that fits counts."""
+
+_OTHER_OPERATOR: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One change that can be made: the number of a node in its module, and a change of it."""
+
+    module: Path
+    node: int
+    change: int
+    rank: str
+    """By this the sample is drawn; it stays the same while other code changes."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one change."""
+
+    module: Path
+    line: int
+    before: str
+    after: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}\n  - {self.before}\n  + {self.after}"
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--sample", type=int, default=150, help="0 for all")
+    options.add_argument("--seed", type=int, default=SEED)
+    options.add_argument("--most", type=float, default=5.0, help="per cent that may survive")
+    options.add_argument("--processes", type=int, default=2)
+    options.add_argument("only", nargs="*", help="modules, such as policy/rights.py (default: all)")
+    chosen = options.parse_args()
+    modules = [one for one in find_modules() if not chosen.only or str(one) in chosen.only]
+    places = sorted(
+        (place for module in modules for place in find_places(module, chosen.seed)),
+        key=lambda place: place.rank,
+    )
+    mutants = [make_mutant(place) for place in places[: chosen.sample or None]]
+    print(f"{len(mutants)} of {len(places)} mutants of {len(modules)} modules", flush=True)
+    survivors = []
+    with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
+        for mutant, survived in try_mutants(mutants, Path(directory), chosen.processes):
+            if survived:
+                survivors.append(mutant)
+                print(mutant, flush=True)
+    share = 100 * len(survivors) / max(len(mutants), 1)
+    print(f"{len(survivors)} of {len(mutants)} survive: {share:.1f} %")
+    return int(share > chosen.most)
+
+
+# Mutants
+# -------
+
+
+def find_modules() -> Iterator[Path]:
+    """The modules to break, in alphabetical order, as paths below `src/perdure`."""
+    root = PROJECT / "src" / "perdure"
+    found = set()
+    for name in NEAREST:
+        found |= {root / name} if name.endswith(".py") else set((root / name).rglob("*.py"))
+    for path in sorted(found):
+        yield path.relative_to(root)
+
+
+def find_places(module: Path, seed: int) -> Iterator[Place]:
+    """All changes that can be made in a module."""
+    seen: Counter[str] = Counter()
+    for number, node in enumerate(list_places(ast.parse(read_module(module)))):
+        text = ast.dump(node)
+        seen[text] += 1
+        for change in range(count_changes(node)):
+            words = f"{seed} {module} {text} {seen[text]} {change}"
+            rank = hashlib.sha256(words.encode()).hexdigest()
+            yield Place(module, number, change, rank)
+
+
+def make_mutant(place: Place) -> Mutant:
+    tree = ast.parse(read_module(place.module))
+    node = list_places(tree)[place.node]
+    statement = find_statement(tree, node)
+    before = shorten_source(statement)
+    apply_change(node, place.change)
+    after = shorten_source(statement)
+    return Mutant(place.module, node.lineno, before, after, ast.unparse(tree))
+
+
+def read_module(module: Path) -> str:
+    return (PROJECT / "src" / "perdure" / module).read_text("utf-8")
+
+
+def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
+    """The nodes that can be changed, in the order of the source."""
+    places: list[ast.expr | ast.stmt] = []
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
+            return
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return  # a docstring
+        if isinstance(node, ast.expr | ast.stmt) and count_changes(node):
+            places.append(node)
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list", "bases"):
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    visit(child)
+
+    visit(tree)
+    return places
+
+
+def count_changes(node: ast.expr | ast.stmt) -> int:
+    match node:
+        case ast.Compare(ops=[operator]):
+            return len(_OTHER_OPERATOR.get(type(operator), ()))
+        case ast.BoolOp() | ast.UnaryOp(op=ast.Not()) | ast.If() | ast.IfExp() | ast.While():
+            return 1
+        case ast.BinOp(op=ast.Add() | ast.Sub()):
+            return 1
+        case ast.Constant(value=bool() | int()):
+            return 1
+        case ast.Constant(value=str() as text):
+            return int(bool(text))
+        case ast.Return(value=value):
+            return int(value is not None and not _is_none(value))
+    return 0
+
+
+def apply_change(node: ast.expr | ast.stmt, change: int) -> None:
+    match node:
+        case ast.Compare():
+            node.ops = [_OTHER_OPERATOR[type(node.ops[0])][change]()]  # type: ignore[list-item]
+        case ast.BoolOp():
+            node.op = _OTHER_OPERATOR[type(node.op)][0]()  # type: ignore[assignment]
+        case ast.UnaryOp():
+            node.op, node.operand = ast.Not(), ast.UnaryOp(ast.Not(), node.operand)
+        case ast.If() | ast.IfExp() | ast.While():
+            node.test = ast.UnaryOp(ast.Not(), node.test)
+        case ast.BinOp():
+            node.op = _OTHER_OPERATOR[type(node.op)][0]()  # type: ignore[assignment]
+        case ast.Constant(value=bool()):
+            node.value = not node.value
+        case ast.Constant(value=int() as number):
+            node.value = number + 1
+        case ast.Constant(value=text):
+            node.value = f"{text}~"
+        case ast.Return():
+            node.value = ast.Constant(None)
+
+
+def find_statement(tree: ast.Module, node: ast.AST) -> ast.stmt:
+    """The smallest statement around a node."""
+    around = tree.body[0]
+    for statement in ast.walk(tree):
+        if isinstance(statement, ast.stmt) and any(one is node for one in ast.walk(statement)):
+            around = statement
+    return around
+
+
+def shorten_source(statement: ast.stmt) -> str:
+    return " ".join(ast.unparse(statement).split())[:200]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+# Trials
+# ------
+
+
+def try_mutants(
+    mutants: list[Mutant], directory: Path, processes: int
+) -> Iterator[tuple[Mutant, bool]]:
+    """Tries all mutants, several at once, and tells of each whether it survived."""
+    copies: SimpleQueue[Path] = SimpleQueue()
+    for number in range(processes):
+        copies.put(copy_project(directory / str(number)))
+
+    def try_one(mutant: Mutant) -> tuple[Mutant, bool]:
+        copy = copies.get()
+        try:
+            return mutant, is_unnoticed(mutant, copy)
+        finally:
+            copies.put(copy)
+
+    with ThreadPoolExecutor(processes) as pool:
+        yield from pool.map(try_one, mutants)
+
+
+def copy_project(target: Path) -> Path:
+    target.mkdir()
+    for name in COPIED:
+        source = PROJECT / name
+        if source.is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, target / name, ignore=ignore)
+        else:
+            shutil.copy(source, target / name)
+    return target
+
+
+def is_unnoticed(mutant: Mutant, copy: Path) -> bool:
+    """Whether a mutant passes the tests nearest to its module."""
+    path = copy / "src" / "perdure" / mutant.module
+    original = path.read_text("utf-8")
+    path.write_text(mutant.source, "utf-8")
+    try:
+        return not run_tests(mutant.module, copy)
+    finally:
+        path.write_text(original, "utf-8")
+
+
+def run_tests(module: Path, copy: Path) -> int:
+    """Runs the tests nearest to a module; returns pytest's exit code, or 1 if they did not end."""
+    name = next(name for name in NEAREST if str(module).startswith(name))
+    first = [str(Path(one) / f"test_{module.stem}.py") for one in NEAREST[name]]
+    first = [one for one in first if (copy / one).is_file()]
+    command = [
+        *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"),
+        *("-k", " and ".join(f"not {word}" for word in SLOW)),
+        *(f"src/perdure/{module}", *first, *NEAREST[name]),
+    ]
+    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        return subprocess.run(
+            command,
+            cwd=copy,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=TIMEOUT,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
