@@ -211,7 +211,7 @@ def apply_change(node: ast.expr | ast.stmt, change: int) -> None:
             node.value = not node.value
         case ast.Constant(value=int() as number):
             node.value = number + 1
-        case ast.Constant(value=text):
+        case ast.Constant(value=str() as text):
             node.value = f"{text}~"
         case ast.Return():
             node.value = ast.Constant(None)

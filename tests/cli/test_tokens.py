@@ -8,14 +8,9 @@ import json
 from tests.cli.conftest import Shell
 from tests.conftest import SERIES
 
-from perdure.cli import tokens
-from perdure.policy import rights
+from perdure.policy.operations import OPERATIONS
 from perdure.policy.tokens import digest
 from perdure.registry import Registry
-
-
-def test_the_operations_are_those_of_the_rules() -> None:
-    assert tokens.OPERATIONS == rights.OPERATIONS
 
 
 def test_a_token_is_shown_once_and_only_its_hash_is_kept(shell: Shell) -> None:
@@ -51,7 +46,7 @@ def test_the_scope_of_a_token(shell: Shell) -> None:
     words = ["--first-day", "2026-01-01", "--last-day", "2026-12-31", "--expires", "2027-01-31"]
     shell.run("token", "create", "press", "--authority", "*", *words)
     (told,) = map(json.loads, shell.run("token", "list", "--json").stdout.splitlines())
-    assert told["operations"] == list(rights.OPERATIONS[:7])
+    assert told["operations"] == list(OPERATIONS[:7])
     assert (told["first_day"], told["last_day"]) == ("2026-01-01", "2026-12-31")
     assert told["expires"] == "2027-01-31T00:00:00Z"
     shell.error("token", "create", "other", code=2)

@@ -13,9 +13,9 @@ from tests.metadata.test_formats import FULL, URL
 from perdure import metadata
 from perdure.errors import InvalidRequest
 from perdure.ids import Identifier, parse
-from perdure.metadata.citation.extents import extent
 from perdure.metadata.citing import STYLES, cite
 from perdure.metadata.csl import item
+from perdure.metadata.extents import extent
 from perdure.metadata.port import Described
 from perdure.model.about import About, Agent, Code, Text, When, person
 from perdure.model.records import Record

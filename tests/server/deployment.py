@@ -25,7 +25,7 @@ from tests.server.conftest import Answer, parse_answers
 from perdure.ids import parse
 from perdure.model.commands import Bind, Command, Commit, Content, Mint, Receipt, SaveToken
 from perdure.model.records import Location, Token
-from perdure.policy.rights import OPERATIONS
+from perdure.policy.operations import OPERATIONS
 from perdure.policy.tokens import new_token
 from perdure.registry import Registry, initialise
 from perdure.server.serve import GRACE

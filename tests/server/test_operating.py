@@ -27,7 +27,7 @@ from tests.server.deployment import (
     today,
 )
 
-from perdure.policy.rights import OPERATIONS
+from perdure.policy.operations import OPERATIONS
 
 LETTER = b"To whom it may concern.\r\n"
 MINT = f"/pdi://{SERIES}/?mint"

@@ -9,24 +9,11 @@ import click
 
 from perdure.cli import options
 from perdure.cli.command import Group, here
+from perdure.policy.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from perdure.model.records import Token
 
-# `perdure.policy.rights.OPERATIONS`, written out so that --help need not load the rules; a test
-# compares.
-OPERATIONS = (
-    "mint",
-    "register",
-    "commit",
-    "bind",
-    "break",
-    "alias",
-    "describe",
-    "withdraw",
-    "delegate",
-    "administer",
-)
 _ORDINARY = OPERATIONS[:7]
 """What a token may do if nothing is said: nothing that cannot be undone, or that gives rights."""
 _DAY = click.DateTime(("%Y-%m-%d",))

@@ -28,6 +28,7 @@ import msgspec
 
 from perdure.errors import Undecodable
 from perdure.parts import Selected, Selector
+from perdure.parts.media_types import strip_parameters
 
 CHUNK = 256 * 1024  # bytes
 
@@ -59,7 +60,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def essence(self) -> str:
         """The media type without parameters, in lower case."""
-        return self.media_type.partition(";")[0].strip().lower()
+        return strip_parameters(self.media_type)
 
     def undecodable(self, reason: str) -> Undecodable:
         """The error that these bytes are not what their media type says."""

@@ -11,6 +11,7 @@ import enum
 import msgspec
 
 from perdure.errors.servers import ServerUnreachable
+from perdure.parts.media_types import strip_parameters
 
 
 class Cause(enum.Enum):
@@ -88,4 +89,4 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def media_type(self) -> str:
         """As the server says, in lower case and without parameters; empty where it says nothing."""
-        return (self.header("Content-Type") or "").partition(";")[0].strip().lower()
+        return strip_parameters(self.header("Content-Type") or "")

@@ -29,8 +29,6 @@ import msgspec
 
 from perdure.errors.contents import MalformedMediaType
 
-DEFAULT_CHARSET = "iso-8859-1"  # of a text of which nothing is known  # ruling: pdi-charset
-
 # RFC 9110 section 5.6: token, OWS, quoted-string (without obs-text: a value goes into headers)
 _TCHARS = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _OWS = r"[ \t]*"

@@ -24,6 +24,7 @@ from perdure.metadata.port import LARGEST, Described, Format, wrong
 from perdure.model.about import About, Text, of_pairs
 from perdure.model.records import Record, Representation, Version
 from perdure.parts import Selector
+from perdure.parts.media_types import strip_parameters
 from perdure.plugins import load_plugins
 from perdure.policy import naming
 
@@ -69,7 +70,7 @@ def find(name: str) -> Format:
 
 def by_media_type(media_type: str) -> Format | None:
     """The format that a media type says; None for one that says none of ours."""
-    essence = media_type.partition(";")[0].strip().lower()
+    essence = strip_parameters(media_type)
     return next((one for one in load_formats().values() if essence in one.media_types), None)
 
 

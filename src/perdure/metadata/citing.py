@@ -17,12 +17,12 @@ from functools import lru_cache
 import msgspec
 
 from perdure import metadata
-from perdure.errors import Unavailable
 from perdure.errors.describing import MalformedLocale, UnknownCitationStyle, UnknownLocale
+from perdure.errors.processes import MissingLibrary
 from perdure.ids import ArchivedItem
-from perdure.metadata.citation.extents import extent
 from perdure.metadata.citation.style import Style
 from perdure.metadata.csl import item
+from perdure.metadata.extents import extent
 from perdure.metadata.port import Described
 from perdure.model.about import About, Text, When
 
@@ -117,7 +117,7 @@ def _locale(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _compiled(style: str, language: str, tag: str) -> Style:
-    """A style in a language. Raises InvalidRequest for a language that CSL has not.
+    """A style in a language. Raises InvalidRequest for a language that CSL has not, Unavailable.
 
     Compiling takes some milliseconds; what is compiled is never changed.
     """
@@ -128,6 +128,8 @@ def _compiled(style: str, language: str, tag: str) -> Style:
             return Style(file, one, words)
         except FileNotFoundError:
             continue
+        except ImportError:
+            raise MissingLibrary(task="citing", extra="metadata") from None
     raise UnknownLocale(locale=tag)
 
 
@@ -172,12 +174,3 @@ def _behind(entry: str, what: Described, language: str) -> str:
 
 def _is_doi(what: Described) -> bool:
     return str(what.identifier).startswith("doi:")
-
-
-def is_available() -> bool:
-    """Whether what styles need is installed."""
-    try:
-        _compiled("apa", "en", "en-US")
-    except Unavailable:
-        return False
-    return True

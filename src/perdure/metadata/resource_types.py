@@ -12,6 +12,8 @@ from functools import cache
 
 import msgspec
 
+from perdure.parts.media_types import strip_parameters
+
 
 class Row(msgspec.Struct, frozen=True):
     """One kind of resource in five languages."""
@@ -117,7 +119,7 @@ def from_word(language: str, word: str) -> str:
 
 def from_media(media_type: str) -> str:
     """What a media type suggests; empty where it suggests nothing."""
-    essence = media_type.partition(";")[0].strip().lower()
+    essence = strip_parameters(media_type)
     if essence in ("application/pdf", "application/xhtml+xml", "application/xml"):
         return "Text"
     return _OF_MEDIA.get(essence.partition("/")[0], "")

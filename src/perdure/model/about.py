@@ -45,7 +45,8 @@ MOST_VALUES = 20_000
 LARGEST_ATTACHED = 1 << 20
 """Bytes of all attached records together."""
 
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 does not allow (section 2.2)."""
 _SCHEME = re.compile(r"[\x00-\x20]*([A-Za-z][A-Za-z0-9+.\-\t\r\n]*):")
 _ACTIVE = frozenset({"javascript", "data", "vbscript", "blob", "file"})
 _URI = re.compile(r'[^\x00-\x20<>"{}|\\^`\x7f]*')
@@ -536,7 +537,7 @@ def _check(name: str, value: str) -> None:
         raise EmptyText(name=name)
     if len(value) > LONGEST_TEXT:
         raise TextTooLong(name=name, longest=LONGEST_TEXT)
-    if _NOT_IN_XML.search(value):
+    if NOT_IN_XML.search(value):
         raise TextNotXml(name=name, text=value)
     words = _WORDS.get(name)
     if words is not None and value not in words:
@@ -567,7 +568,7 @@ def is_safe(uri: str) -> bool:
 
 def clean(text: str) -> str:
     """A text out of foreign bytes as one line, without what XML cannot carry; cut where long."""
-    return _NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]
+    return NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]
 
 
 # Plain names and values

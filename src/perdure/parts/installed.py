@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 
+from perdure.parts.media_types import strip_parameters
 from perdure.parts.port import LAST, Syntax, fits
 from perdure.parts.selectors import Selected, Selector
 from perdure.plugins import load_plugins
@@ -37,7 +38,7 @@ def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
 @lru_cache(maxsize=256)
 def syntaxes(media_type: str) -> tuple[Syntax, ...]:
     """The syntaxes of a media type, in the order in which their marks are looked for."""
-    essence = media_type.partition(";")[0].strip().lower()
+    essence = strip_parameters(media_type)
     return tuple(
         syntax
         for syntax in load_syntaxes()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from perdure.model.queries import Preference
 from perdure.model.records import Location
+from perdure.parts.media_types import strip_parameters
 
 
 def media_quality(accept: tuple[Preference, ...], media_type: str) -> float:
     """Quality of a media type; the most specific matching range decides (RFC 9110 12.5.1)."""
     if not accept:
         return 1.0
-    essence = media_type.partition(";")[0].strip().lower()
+    essence = strip_parameters(media_type)
     major = essence.partition("/")[0]
     best, quality = -1, 0.0
     for preference in accept:
-        asked = preference.range.partition(";")[0].strip().lower()
+        asked = strip_parameters(preference.range)
         specific = {essence: 2, f"{major}/*": 1, "*/*": 0}.get(asked, -1)
         if specific > best:
             best, quality = specific, preference.quality

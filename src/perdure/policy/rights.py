@@ -36,21 +36,8 @@ from perdure.errors.tokens import (
 from perdure.ids import Authority, Identifier, scheme_of, schemes
 from perdure.ids.handle import FOLDING
 from perdure.model.records import LOCAL, Token
+from perdure.policy.operations import OPERATIONS
 
-OPERATIONS = (
-    "mint",
-    "register",
-    "commit",
-    "bind",
-    "break",
-    "alias",
-    "describe",
-    "withdraw",
-    "delegate",
-    "administer",
-)
-ON_TOKENS = frozenset(("delegate", "administer"))
-"""Operations on tokens, not on identifiers."""
 LONGEST_CHAIN = 8
 """Hands through which a grant can have gone."""
 _DAWN, _DUSK = "", "9999-99-99"

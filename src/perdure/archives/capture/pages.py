@@ -34,6 +34,7 @@ from perdure.archives.pwid.verdict import (
     suits,
 )
 from perdure.errors import Corrupt, NotFound, OriginalMissing, OverBudget, Unavailable
+from perdure.parts.media_types import strip_parameters
 
 MOST_RESOURCES = 1000
 MOST_DOCUMENTS = 50  # frames and style sheets read for one list
@@ -74,11 +75,11 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_html(media_type: str) -> bool:
-    return media_type.partition(";")[0].strip().lower() in _HTML
+    return strip_parameters(media_type) in _HTML
 
 
 def is_css(media_type: str) -> bool:
-    return media_type.partition(";")[0].strip().lower() == _CSS
+    return strip_parameters(media_type) == _CSS
 
 
 def payload(

@@ -20,6 +20,7 @@ import msgspec
 from perdure.archives.dates import second
 from perdure.archives.port import Capture
 from perdure.archives.urlkey import urlkey
+from perdure.parts.media_types import strip_parameters
 
 LONGEST_HEAD = 64 << 10
 """Bytes of the head of a record, or of the archived HTTP message in it."""
@@ -212,7 +213,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 def block_of(head: Head, start: bytes) -> Block:
     """`start`: the first bytes of the block, where it is an HTTP message."""
     if not speaks_http(head.kind, head.uri, head.content_type):
-        return Block(None, head.content_type.partition(";")[0].strip().lower())
+        return Block(None, strip_parameters(head.content_type))
     if head.kind == "request" or not start.startswith(b"HTTP/"):
         return Block()
     status = _STATUS.match(start)

@@ -120,11 +120,6 @@ class WarcRecord:
         """Of the archived HTTP message, in order, as recorded."""
         return heads.fields(heads.first_line(self._http)[1])
 
-    @property
-    def http_head(self) -> bytes:
-        """The head of the archived HTTP message, as recorded; empty where there is none."""
-        return self._http
-
     def block(self) -> Iterator[bytes]:
         """The block as recorded. Raises Corrupt where it is shorter than its head says."""
         buffer = self._rewound()

@@ -5,7 +5,8 @@ functions, `names` and `dates` write people and days, `wording` has what is done
 quotation marks, punctuation that meets punctuation. `perdure.metadata.citing` is what others call.
 
 What must stay true: a compiled style is a value: rendering an item changes nothing in it. What
-citeproc-js writes of the items in `vectors/citations.json` is what is written here.
+citeproc-js writes of the items in `vectors/citations.json` is what is written here. Nothing of
+perdure is imported here, so that the processor could become a package of its own.
 
 Specification: CSL 1.0.2, https://docs.citationstyles.org/en/stable/specification.html.
 """

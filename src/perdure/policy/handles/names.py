@@ -55,11 +55,6 @@ def home(identifier: Identifier) -> str:
     return identifier.suffix.lower() if prefix == _OF_PREFIXES else prefix
 
 
-def is_of_prefix(identifier: Identifier) -> bool:
-    """Whether a handle is about a prefix: `0.NA/21.T14999`."""
-    return spelled(identifier).lower().startswith(f"{_OF_PREFIXES}/")
-
-
 def of_prefix(prefix: str) -> Handle:
     """The handle that is about a prefix."""
     return handle.parse(f"hdl:0.NA/{prefix}")

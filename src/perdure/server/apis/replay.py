@@ -34,6 +34,7 @@ from perdure.archives.port import ArchivedRecord, Capture, Captures
 from perdure.archives.pwid.comparing import compared
 from perdure.archives.pwid.verdict import Judgement, Verdict, at, judge, look_up, same_uri, span
 from perdure.errors import OriginalMissing, quote
+from perdure.parts.media_types import strip_parameters
 from perdure.server.apis import memento
 from perdure.server.common import payloads, problems
 from perdure.server.common.answers import Answer, Fields, empty, links, uri
@@ -246,7 +247,7 @@ def bytes_of(service: Service, request: Request, archived: Archived, *more: byte
         *_about(service, request, archived, *more),
         (b"content-security-policy", b"sandbox; default-src 'none'"),
     ]
-    if not _PASSIVE.fullmatch(kind.partition(";")[0].strip().lower()):
+    if not _PASSIVE.fullmatch(strip_parameters(kind)):
         fields.append((b"content-disposition", b"attachment"))
     return fields
 

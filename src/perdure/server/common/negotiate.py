@@ -15,6 +15,7 @@ from functools import lru_cache
 from werkzeug.http import parse_accept_header
 
 from perdure.model.queries import Preference
+from perdure.parts.media_types import strip_parameters
 from perdure.policy.preference import media_quality
 
 _LONGEST = 1024  # characters; longer fields are cut: nobody has that many wishes
@@ -50,9 +51,7 @@ def choose(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
 def leading(accept: tuple[Preference, ...]) -> frozenset[str]:
     """The ranges that stand before all others, without their parameters; none without the field."""
     most = max((one.quality for one in accept), default=0.0)
-    return frozenset(
-        one.range.partition(";")[0].strip().lower() for one in accept if one.quality == most > 0
-    )
+    return frozenset(strip_parameters(one.range) for one in accept if one.quality == most > 0)
 
 
 def prefers(accept: tuple[Preference, ...], types: Iterable[str]) -> bool:

@@ -47,7 +47,7 @@ from perdure.server.resource.writing import (
     spelled,
 )
 from perdure.storage.segments.spool import content
-from perdure.writing.registrar import Answer as Outcome
+from perdure.writing.registrar import Answer
 
 Send = Callable[[bytes], None]
 
@@ -188,7 +188,7 @@ class FastMint:
         return Usual(tokens.digest(secret), base, format, media_type, kind.charset, language)
 
     def _answer(
-        self, target: bytes, fields: bytes, usual: Usual, send: Send, outcome: Outcome
+        self, target: bytes, fields: bytes, usual: Usual, send: Send, outcome: Answer
     ) -> None:
         if isinstance(outcome, Receipt):
             self.minted += 1

@@ -9,7 +9,6 @@ the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from http import HTTPStatus
@@ -23,7 +22,7 @@ from perdure.ids import Identifier, scheme_of
 from perdure.metadata import datacite
 from perdure.metadata.xml_text import DECLARATION, attributes, text
 from perdure.model import collection as members
-from perdure.model.about import Attachment
+from perdure.model.about import NOT_IN_XML, Attachment
 from perdure.model.queries import Preference
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.parts import Selector, annotation
@@ -39,7 +38,6 @@ TYPES = ("application/json", "application/xml", "text/xml")
 """What an Accept field names that asks for the record instead of the thing."""
 _OFFERS = ("application/json", "text/html", "application/xml", "text/xml", "text/plain")
 _ERC_FIRST = ("text/plain", *_OFFERS[:-1])
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def describe(
@@ -241,7 +239,7 @@ def _entry(name: str, one: Any, gap: str) -> str:
 
 def _in_xml(value: object) -> str:
     shown = str(value)
-    return shown if shown.isprintable() else _NOT_IN_XML.sub("\ufffd", shown)
+    return shown if shown.isprintable() else NOT_IN_XML.sub("\ufffd", shown)
 
 
 def erc(shown: dict[str, Any]) -> bytes:

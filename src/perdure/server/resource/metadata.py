@@ -29,6 +29,7 @@ from perdure.metadata.port import LARGEST, Described
 from perdure.model.commands import Describe
 from perdure.model.queries import Preference
 from perdure.model.records import Record
+from perdure.parts.media_types import strip_parameters
 from perdure.policy.naming import wanted
 from perdure.policy.preference import media_quality
 from perdure.policy.rules import known
@@ -113,7 +114,7 @@ def wishes(accept: tuple[Preference, ...]) -> bool:
 
 
 def _essence(one: Preference) -> str:
-    return one.range.partition(";")[0].strip().lower()
+    return strip_parameters(one.range)
 
 
 def _quality(accept: tuple[Preference, ...], kind: str) -> float:
@@ -313,7 +314,7 @@ def _declared(request: Request, question: Question) -> str:
     if question.metadata:
         return question.metadata
     kind = request.text(b"content-type")
-    essence = kind.partition(";")[0].strip().lower()
+    essence = strip_parameters(kind)
     name = _types().get(essence)
     if not name:
         known = tuple(one for one in _types() if one != BIBLIOGRAPHY)

@@ -18,6 +18,7 @@ from perdure.formats import media_type
 from perdure.ids import Identifier, scheme_of
 from perdure.model.queries import Choices, Description, Fetch, Gone, Redirect, Step
 from perdure.model.records import Record
+from perdure.parts.media_types import strip_parameters
 from perdure.policy import templates
 from perdure.policy.naming import wanted
 from perdure.policy.preference import depends_on_reader
@@ -159,7 +160,7 @@ def _differs(request: Request, identifier: Identifier, step: Step) -> bool:
 
 
 def _essence(kind: str | None) -> str:
-    return (kind or "").partition(";")[0].strip().lower()
+    return strip_parameters(kind or "")
 
 
 def carry_out(

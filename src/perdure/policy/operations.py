@@ -1,0 +1,21 @@
+"""The operations that a token can allow.
+
+They stand in a module of their own, so that the command line can list them without loading the
+rules.
+"""
+
+from __future__ import annotations
+
+OPERATIONS = (
+    "mint",
+    "register",
+    "commit",
+    "bind",
+    "break",
+    "alias",
+    "describe",
+    "withdraw",
+    "delegate",
+    "administer",
+)
+"""All but the last two are about identifiers; those two are about tokens."""
