@@ -107,10 +107,11 @@ def main() -> int:
     print(f"{len(mutants)} of {len(places)} mutants of {len(modules)} modules", flush=True)
     survivors = []
     with tempfile.TemporaryDirectory(prefix="mutants-") as directory:
-        for mutant, survived in try_mutants(mutants, Path(directory), chosen.processes):
+        tried = try_mutants(mutants, Path(directory), chosen.processes)
+        for number, (mutant, survived) in enumerate(tried, 1):
             if survived:
                 survivors.append(mutant)
-                print(mutant, flush=True)
+                print(f"[{number}] {mutant}", flush=True)
     share = 100 * len(survivors) / max(len(mutants), 1)
     print(f"{len(survivors)} of {len(mutants)} survive: {share:.1f} %")
     return int(share > chosen.most)
@@ -191,7 +192,7 @@ def count_changes(node: ast.expr | ast.stmt) -> int:
         case ast.Constant(value=str() as text):
             return int(bool(text))
         case ast.Return(value=value):
-            return int(value is not None and not _is_none(value))
+            return int(value is not None and not _is_falsy(value))
     return 0
 
 
@@ -230,8 +231,9 @@ def shorten_source(statement: ast.stmt) -> str:
     return " ".join(ast.unparse(statement).split())[:200]
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_falsy(node: ast.expr) -> bool:
+    """Whether None in its place would mean the same to almost every caller."""
+    return isinstance(node, ast.Constant) and not node.value
 
 
 # Trials

@@ -249,3 +249,97 @@ def test_what_is_exact_needs_no_neighbours() -> None:
 def test_distances_are_written_for_people() -> None:
     assert distance(0) == "+00:00:00"
     assert distance(-(86400 * 2 + 61)) == "-2 d 00:01:01"
+
+
+# the URI, the date and the kind
+# ------------------------------
+
+
+def test_the_letter_exact_uri_comes_first() -> None:
+    """Both are the URI asked for: HTTP has no empty path. The one written so is preferred."""
+    short, long = (capture(uri, "2016-01-22T11:20:29Z") for uri in ("http://www.dr.dk", DR))
+    for wanted, other in ((short, long), (long, short)):
+        found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{wanted.uri}", other, wanted)
+        assert (found.verdict, found.capture, found.fits) == (Verdict.EXACT, wanted, (wanted,))
+
+
+def test_a_date_that_says_just_as_much_comes_before_the_exact_letters() -> None:
+    second = capture("http://www.dr.dk", "2016-01-22T11:20:29Z")
+    finer = capture(DR, "2016-01-22T11:20:29.5Z", offset=7)
+    day = capture(DR, "2016-01-22", offset=9)
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", finer, second)
+    assert found.fits == (finer,)  # 14 digits each: the letters decide
+    found = verdict(f"pwid:a.org:2016-01-22:part:{DR}", second, day)
+    assert found.fits == (day,)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "best"),
+    [
+        (("resource", "response"), "response"),
+        (("conversion", "resource"), "resource"),
+        (("conversion", "revisit"), "revisit"),
+    ],
+)
+def test_what_was_transferred_comes_before_what_was_made_of_it(
+    kinds: tuple[str, ...], best: str
+) -> None:
+    held = [
+        capture(DR, "2016-01-22T11:20:29Z", kind=kind, offset=at) for at, kind in enumerate(kinds)
+    ]
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held)
+    assert [one.kind for one in found.fits] == [best]
+    everything = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:other:{DR}", *held)
+    assert {one.kind for one in everything.fits} == set(kinds)
+
+
+@pytest.mark.parametrize(
+    ("digests", "ambiguous"),
+    [(("sha1:A", "sha1:A"), False), (("sha1:A", "sha1:B"), True), (("", ""), True)],
+)
+def test_different_bytes_that_fit_equally_are_a_choice(
+    digests: tuple[str, str], ambiguous: bool
+) -> None:
+    held = [
+        capture(DR, "2016-01-22T11:20:29Z", digest=digest, offset=at)
+        for at, digest in enumerate(digests)
+    ]
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held)
+    assert found.is_ambiguous is ambiguous
+
+
+@pytest.mark.parametrize(
+    ("coverage", "media_type", "fits"),
+    [
+        ("snapshot", "image/png", True),
+        ("snapshot", "application/pdf", True),
+        ("snapshot", "text/html", False),
+        ("recording", "video/mp4", True),
+        ("recording", "audio/ogg", True),
+        ("recording", "application/warc", True),
+        ("recording", "application/wacz", True),
+        ("recording", "application/pdf", False),
+        ("page", "image/png", True),
+    ],
+)
+def test_a_coverage_wants_records_of_its_kind(coverage: str, media_type: str, fits: bool) -> None:
+    held = capture(DR, "2016-01-22T11:20:29Z", media_type=media_type)
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:{coverage}:{DR}", held)
+    assert found.verdict is (Verdict.EXACT if fits else Verdict.ABSENT)
+
+
+def test_a_time_within_a_span_is_no_time_away() -> None:
+    wanted = asked(parse(f"pwid:a.org:2016-01-22:part:{DR}"))
+    for date, seconds in (
+        ("2016-01-21T23:59:58Z", -2),
+        ("2016-01-22T00:00:00Z", 0),
+        ("2016-01-22T23:59:59Z", 0),
+        ("2016-01-23T00:00:04Z", 5),
+    ):
+        assert delta(wanted, capture(DR, date)) == seconds
+
+
+def test_of_two_as_near_the_earlier_is_offered_first() -> None:
+    held = [capture(DR, f"2016-01-22T11:20:{second}Z") for second in ("31", "27")]
+    found = verdict(f"pwid:a.org:2016-01-22T11.20.29Z:part:{DR}", *held, nearest=True)
+    assert (found.capture, found.delta) == (held[1], -2)

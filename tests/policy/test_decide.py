@@ -22,7 +22,7 @@ from perdure.model.queries import (
     Want,
 )
 from perdure.model.records import Location, Record, Representation, Tombstone, Value, Version
-from perdure.policy.decide import decide
+from perdure.policy.decide import decide, decide_part
 from perdure.policy.naming import wanted
 from perdure.policy.preference import language_quality, media_quality
 
@@ -411,3 +411,45 @@ def test_quality_is_a_share(range: str, quality: float, value: str) -> None:
     asked = (Preference(range, quality),)
     assert media_quality(asked, value) in (0.0, quality)
     assert language_quality(asked, value) in (0.0, quality)
+
+
+# what a part is cut out of
+# -------------------------
+
+
+def part_of(name: str, what: Record | None) -> object:
+    return decide_part(Query(identifier=parse(name)), what)
+
+
+@pytest.mark.parametrize("name", [f"{DOCUMENT}.text", DOCUMENT])
+def test_a_part_of_several_versions_is_the_readers_choice(name: str) -> None:
+    """Ruling part-version."""
+    step = part_of(name, record(version(1, "text"), version(2, "text"), version(3, "text")))
+    assert isinstance(step, Choices)
+    assert step.identifier == parse(name)
+    assert [str(one.identifier) for one in step.fetches] == [
+        f"{DOCUMENT}.text.{number}" for number in (1, 2, 3)
+    ]
+    assert all(one.pinned for one in step.fetches)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        (f"{DOCUMENT}.text.1", record(version(1, "text"), version(2, "text"))),  # named
+        (f"{DOCUMENT}.text", record(version(1, "text"))),  # there is one only
+        (f"{DOCUMENT}.text", record(version(1, "text"), version(2, "text", gone=True))),
+    ],
+    ids=["named", "alone", "withdrawn"],
+)
+def test_a_part_of_one_version_is_cut_out_of_it(name: str, what: Record) -> None:
+    step = part_of(name, what)
+    assert isinstance(step, Fetch)
+    assert step.representation == what.versions[0].representations[0]
+
+
+def test_a_part_of_what_lies_elsewhere_or_nowhere() -> None:
+    place = Location(uri="https://a.example/")
+    assert isinstance(part_of(DOCUMENT, record(place)), Redirect)
+    with pytest.raises(NotFound):
+        part_of(DOCUMENT, None)

@@ -171,3 +171,44 @@ def test_questions() -> None:
 def test_questions_that_ask_nothing(text: str) -> None:
     with pytest.raises(InvalidRequest):
         read_question(text)
+
+
+# `%23` for `#`
+# -------------
+
+_FULL = "pdi://a.example.us/2026/11/21/1.text.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        (f"{_FULL}%23char=1,2", f"{_FULL}#char=1,2"),
+        (f"{_FULL}#char=1,2", f"{_FULL}#char=1,2"),
+        (
+            "pdi://a.example.us/2026/11/21/1.text%23char=1,2",
+            "pdi://a.example.us/2026/11/21/1.text#char=1,2",
+        ),
+        (
+            "pdi://a.example.us/1997/*/*/*.text%23char=1,2",
+            "pdi://a.example.us/1997/*/*/*.text#char=1,2",
+        ),
+        # in front of the format it belongs to the name
+        ("pdi://a.example.us/2026/11/21/%23.text.1", "pdi://a.example.us/2026/11/21/%23.text.1"),
+        ("pdi://a.example.us/2026/11/21/a%23b", "pdi://a.example.us/2026/11/21/a%23b"),
+        (
+            "pdi://a.example.us/2026/11/21/a%23b.text.1%23char=1,2",
+            "pdi://a.example.us/2026/11/21/a%23b.text.1#char=1,2",
+        ),
+    ],
+)
+def test_a_number_sign_that_came_escaped_begins_a_part(text: str, meant: str) -> None:
+    assert identify(text) == parse(meant)
+    assert ("#" in str(identify(text))) == ("#" in meant)
+
+
+@pytest.mark.parametrize(
+    "text", [f"{_FULL}%23char=1,2%23", f"{_FULL}%23name=a%23b", f"{_FULL}%23", f"{_FULL}%23%23x=1"]
+)
+def test_a_part_has_one_number_sign_and_something_behind_it(text: str) -> None:
+    with pytest.raises(MalformedIdentifier):
+        identify(text)
