@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.conftest import sha512, text
 
-from perdure.errors import (
-    InvalidRequest,
-)
+from perdure.errors import Conflict, InvalidRequest
 from perdure.ids import parse
-from perdure.model.records import Location, Record
+from perdure.model.commands import Outcome
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding
 from perdure.writing.load import joined
 
@@ -94,3 +94,112 @@ def test_many_at_once_cost_no_more_than_one_by_one() -> None:
     others = [parse(f"hdl:1839/{number}") for number in range(20_000)]
     record, _ = binding.alias(name, record, *others, name, *others)
     assert len(record.aliases) == 20_000
+
+
+# binding and breaking
+# --------------------
+
+PLACE, OTHER = "https://a.example/", "https://b.example/"
+NAME = parse("ark:/99999/x")
+PDI_NAME = parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
+DIGEST, ANOTHER = "a" * 128, "b" * 128
+AT = "2026-11-21T12:00:00Z"
+GRAVE = Tombstone(reason="a court said so", at=AT, by="anna")
+
+
+def held(sha512: str, number: int = 1) -> Version:
+    one = Representation(
+        format="text", media_type="text/plain", length=1, sha512=sha512, segment=1, offset=0
+    )
+    return Version(number=number, at=AT, representations=(one,))
+
+
+def test_what_became_of_a_record_by_binding() -> None:
+    record, outcome = binding.bind(NAME, Record(), (Location(uri=PLACE),))
+    assert outcome is Outcome.CREATED
+    assert binding.bind(NAME, record, (Location(uri=PLACE),)) == (record, Outcome.UNCHANGED)
+    heavier, outcome = binding.bind(NAME, record, (Location(uri=PLACE, weight=3),))
+    assert outcome is Outcome.CHANGED
+    assert [one.weight for one in heavier.locations] == [3]
+    both, outcome = binding.bind(NAME, record, (Location(uri=OTHER),))
+    assert ([one.uri for one in both.locations], outcome) == ([PLACE, OTHER], Outcome.CREATED)
+
+
+def test_a_location_is_of_the_version_and_format_in_the_name() -> None:
+    record, _ = binding.bind(PDI_NAME, Record(), (Location(uri=PLACE),))
+    assert [(one.version, one.format) for one in record.locations] == [(1, "text")]
+    record, _ = binding.bind(PDI_NAME, Record(), (Location(uri=PLACE, version=2, format="html"),))
+    assert [(one.version, one.format) for one in record.locations] == [(2, "html")]
+
+
+def test_what_a_location_promised_stays_promised() -> None:
+    promised = Location(uri=PLACE, sha512=DIGEST)
+    record, _ = binding.bind(PDI_NAME, Record(), (promised,))
+    again, _ = binding.bind(PDI_NAME, record, (Location(uri=PLACE, weight=2),))
+    assert [(one.sha512, one.weight) for one in again.locations] == [(DIGEST, 2)]
+
+
+@pytest.mark.parametrize(
+    ("record", "location"),
+    [
+        (Record(tombstone=GRAVE), Location(uri=PLACE)),
+        (Record(versions=(Version(number=1, at=AT, tombstone=GRAVE),)), Location(uri=PLACE)),
+        (Record(versions=(held(DIGEST),)), Location(uri=PLACE, sha512=ANOTHER)),
+        (
+            Record(locations=(Location(uri=OTHER, version=1, format="text", sha512=DIGEST),)),
+            Location(uri=PLACE, sha512=ANOTHER),
+        ),
+    ],
+    ids=["withdrawn", "version withdrawn", "other bytes held", "other bytes promised"],
+)
+def test_what_is_bound_for_ever_is_not_bound_otherwise(record: Record, location: Location) -> None:
+    with pytest.raises(Conflict):
+        binding.bind(PDI_NAME, record, (location,))
+
+
+def test_at_least_one_location_is_needed() -> None:
+    with pytest.raises(InvalidRequest):
+        binding.bind(NAME, Record(), ())
+
+
+def test_the_location_to_break_is_of_the_version_in_the_name() -> None:
+    first, second = (Location(uri=PLACE, version=one, format="text") for one in (1, 2))
+    record = Record(locations=(second, first))
+    assert binding.find_location(PDI_NAME, record, PLACE) == first
+    assert binding.find_location(PDI_NAME.whole, record, PLACE) in (first, second)
+    for name, uri in ((PDI_NAME, OTHER), (parse(f"{str(PDI_NAME)[:-1]}3"), PLACE)):
+        with pytest.raises(InvalidRequest):
+            binding.find_location(name, record, uri)
+
+
+def test_original_bytes_outlive_their_location() -> None:
+    """PDI section 3.6.2."""
+    promised = Location(uri=PLACE, version=1, format="text", sha512=sha512(b"one"))
+    gone = Record(locations=(promised,))
+    with pytest.raises(Conflict):
+        binding.plan_break(PDI_NAME, gone, promised, None)
+    with pytest.raises(Conflict):
+        binding.plan_break(PDI_NAME, gone, promised, text("two"))
+    plan = binding.plan_break(PDI_NAME, gone, promised, text("one"))
+    assert plan is not None
+    assert (plan.version, [one.sha512 for one in plan.fresh]) == (1, [promised.sha512])
+    kept = Record(locations=(promised,), versions=(held(sha512(b"one")),))
+    assert binding.plan_break(PDI_NAME, kept, promised, None) is None
+    elsewhere = Record(locations=(promised,), versions=(held(sha512(b"one"), 2),))
+    with pytest.raises(Conflict):
+        binding.plan_break(PDI_NAME, elsewhere, promised, None)
+    plain = Location(uri=PLACE)
+    assert binding.plan_break(NAME, Record(locations=(plain,)), plain, None) is None
+
+
+def test_a_name_that_lost_its_last_location_knows_why() -> None:
+    one, two = Location(uri=PLACE), Location(uri=OTHER)
+    record = binding.broken(Record(locations=(one, two)), one, "anna", AT)
+    assert (record.locations, record.broken) == ((two,), None)
+    record = binding.broken(record, two, "anna", AT)
+    assert record.locations == ()
+    assert record.broken == Tombstone(reason=f"its location {OTHER} was broken", at=AT, by="anna")
+    of_version = Location(uri=PLACE, version=4)
+    record = binding.broken(Record(locations=(of_version,)), of_version, "anna", AT)
+    assert [(one.number, one.at) for one in record.versions] == [(4, AT)]
+    assert record.versions[0].broken is not None

@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 from tests.conftest import sha512, text
 
 from perdure.errors import (
+    Conflict,
     InvalidRequest,
+    NoSuchVersion,
     PerdureError,
     UnknownAuthority,
 )
 from perdure.ids import parse
-from perdure.model.records import Location, Record, Representation, Tombstone
+from perdure.ids.pdi import Pdi
+from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, rules
 
 DOCUMENT = parse("pdi://oma.eop.gov.us/1997/09/01/1")
@@ -179,3 +182,116 @@ def test_numbers_are_handed_out_and_not_chosen(uid: str) -> None:
 @pytest.mark.parametrize("uid", ["memo-7", "1a", "١", "http://a.example/"])
 def test_names_are_chosen_freely(uid: str) -> None:
     rules.check_unique_id(uid)
+
+
+# where bytes go
+# --------------
+
+
+def test_bytes_become_the_next_version_unless_they_are_the_last_again() -> None:
+    record = commit(Record(), [text("one")], None)
+    assert rules.version_numbers(record) == (1,)
+    again = rules.plan_commit(DOCUMENT, record, (text("one"),), None)
+    assert (again.version, again.fresh) == (1, ())
+    other = rules.plan_commit(DOCUMENT, record, (text("two"),), None)
+    assert (other.version, len(other.fresh)) == (2, 1)
+    more = rules.plan_commit(DOCUMENT, record, (text("one"), text("h", "html")), None)
+    assert (more.version, len(more.fresh)) == (2, 2)
+
+
+def test_what_a_location_promised_is_the_last_version_again() -> None:
+    promised = Location(uri="https://a.example/", version=1, format="text", sha512=sha512(b"one"))
+    record = Record(locations=(promised,))
+    assert rules.plan_commit(DOCUMENT, record, (text("one"),), None).version == 1
+    assert rules.plan_commit(DOCUMENT, record, (text("two"),), None).version == 2
+    assert rules.plan_commit(DOCUMENT, record, (text("one", "html"),), None).version == 2
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_versions_are_counted_from_one(number: int) -> None:
+    with pytest.raises(InvalidRequest):
+        rules.plan_commit(DOCUMENT, Record(), (text("one"),), number)
+
+
+def test_no_version_is_left_out() -> None:
+    record = commit(Record(), [text("one")], None)
+    assert rules.plan_commit(DOCUMENT, record, (text("two"),), 2).version == 2
+    with pytest.raises(NoSuchVersion):
+        rules.plan_commit(DOCUMENT, record, (text("two"),), 3)
+
+
+def test_a_format_is_added_to_a_version_and_never_replaced() -> None:
+    """Sections 2.1 and 2.6."""
+    record = commit(Record(), [text("one")], None)
+    plan = rules.plan_commit(DOCUMENT, record, (text("one"), text("h", "html")), 1)
+    assert [one.format for one in plan.fresh] == ["html"]
+    with pytest.raises(Conflict):
+        rules.plan_commit(DOCUMENT, record, (text("two"),), 1)
+    with pytest.raises(InvalidRequest):
+        rules.plan_commit(DOCUMENT, record, (text("a"), text("b")), None)
+    with pytest.raises(InvalidRequest):
+        rules.plan_commit(DOCUMENT, record, (), None)
+
+
+def test_nothing_is_added_to_what_was_withdrawn() -> None:
+    grave = Tombstone(reason="a court said so", at=NOW, by="anna")
+    with pytest.raises(Conflict):
+        rules.plan_commit(DOCUMENT, Record(tombstone=grave), (text("one"),), None)
+    record = Record(versions=(Version(number=1, at=NOW, tombstone=grave),))
+    with pytest.raises(Conflict):
+        rules.plan_commit(DOCUMENT, record, (text("one"),), 1)
+    assert rules.plan_commit(DOCUMENT, record, (text("one"),), None).version == 2
+
+
+def test_bytes_under_the_name_of_others_are_for_the_next_version() -> None:
+    """Ruling http-put."""
+    record = commit(Record(), [text("one")], None)
+    assert rules.version_meant(record, 1, (text("one"),)) == 1
+    assert rules.version_meant(record, 1, (text("h", "html"),)) == 1
+    assert rules.version_meant(record, 1, (text("two"),)) is None
+    assert rules.version_meant(record, None, (text("one"),)) is None
+
+
+def test_a_format_that_is_named_is_one_of_those_found() -> None:
+    rules.check_format_named(None, ["text"])
+    rules.check_format_named("text", ["html", "text"])
+    for found in (["html"], []):
+        with pytest.raises(InvalidRequest):
+            rules.check_format_named("text", found)
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("pdi://oma.eop.gov.us/2026/11/21/1", True),
+        ("pdi://oma.eop.gov.us/2026/11/20/1", True),
+        ("pdi://oma.eop.gov.us/2026/11/22/1", False),
+    ],
+)
+def test_names_are_minted_on_their_day(name: str, good: bool) -> None:
+    identifier = parse(name)
+    assert isinstance(identifier, Pdi)
+    if good:
+        rules.check_day(identifier, "2026/11/21")
+    else:
+        with pytest.raises(InvalidRequest):
+            rules.check_day(identifier, "2026/11/21")
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("pdi://oma.eop.gov.us/2026/11/21/7", True),
+        ("pdi://oma.eop.gov.us/2026/11/21/8", False),
+        ("pdi://oma.eop.gov.us/2026/11/20/8", True),
+        ("pdi://oma.eop.gov.us/2026/11/21/report", True),
+    ],
+)
+def test_numbers_of_today_are_not_run_ahead_of(name: str, good: bool) -> None:
+    identifier = parse(name)
+    assert isinstance(identifier, Pdi)
+    if good:
+        rules.check_serial(identifier, "2026/11/21", 7)
+    else:
+        with pytest.raises(InvalidRequest):
+            rules.check_serial(identifier, "2026/11/21", 7)
