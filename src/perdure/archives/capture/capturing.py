@@ -14,7 +14,6 @@ memory and the number of requests are bounded, and what was left out is told.
 from __future__ import annotations
 
 import asyncio
-import io
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -22,13 +21,13 @@ from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
 from perdure.archives.capture import references
+from perdure.archives.capture.warc_writing import CaptureWriter
 from perdure.archives.files import heads
-from perdure.archives.libraries import library as import_library
 from perdure.archives.library import Library
 from perdure.archives.pwid.making import make
 from perdure.errors import InvalidRequest, PerdureError
@@ -119,19 +118,21 @@ async def capture(
     """Fetches a page with its requisites and writes them as WARC/1.1, each record compressed.
 
     `name` is what the file will be called. Raises InvalidRequest or Unreachable where the page
-    itself cannot be fetched, MalformedIdentifier where no PWID can name it, Unavailable where
-    warcio is not installed; what else cannot be fetched is in `missing`.
+    itself cannot be fetched, MalformedIdentifier where no PWID can name it; what else cannot be
+    fetched is in `missing`.
     """
     target(url)  # before anything is written
     make(archive_id, "2000", "page", url)
-    writer = _Writer(into, name=name, user_agent=fetcher.user_agent)
+    writer = CaptureWriter(into, name=name, software=software(), user_agent=fetcher.user_agent)
     return await _Capture(fetcher, writer, bounds or Bounds(), watch).run(url, archive_id)
 
 
 class _Capture:
     """One capture under way."""
 
-    def __init__(self, fetcher: Fetcher, writer: _Writer, bounds: Bounds, watch: Watch) -> None:
+    def __init__(
+        self, fetcher: Fetcher, writer: CaptureWriter, bounds: Bounds, watch: Watch
+    ) -> None:
         self._fetcher = fetcher
         self._writer = writer
         self._bounds = bounds
@@ -240,7 +241,7 @@ class _Capture:
             self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
 
     def _write(self, exchange: Exchange) -> None:
-        self._writer.write(exchange)
+        self._writer.write_exchange(exchange)
         self._wire += len(exchange.received)
         if exchange.truncated:
             self._miss(exchange.url, f"cut off ({exchange.truncated})")
@@ -280,62 +281,6 @@ class _Capture:
         charset = heads.charset_of(exchange.header("Content-Type") or "")
         found = references.addresses(text, exchange.url, css=css, charset=charset)
         return [one for one in found if one.role in _BELONGS]
-
-
-class _Verbatim:
-    """The head of a message as it was on the wire, in the place where warcio has a parsed one."""
-
-    def __init__(self, head: bytes) -> None:
-        self.headers_buff = head
-
-    def compute_headers_buffer(self, header_filter: object = None) -> None:
-        """warcio would write the fields anew, and escape what is not ASCII."""
-
-
-class _Writer:
-    """Writes exchanges with warcio, which computes the digests of blocks and payloads."""
-
-    def __init__(self, into: BinaryIO, *, name: str, user_agent: str) -> None:
-        writers = import_library("warcio.warcwriter")
-        self._warc: Any = writers.WARCWriter(into, gzip=True, warc_version="WARC/1.1")
-        self.exchanges = 0
-        info = self._warc.create_warcinfo_record(
-            name,
-            {
-                "software": software(),
-                "format": "WARC File Format 1.1",
-                "conformsTo": "http://iipc.github.io/warc-specifications/specifications/"
-                "warc-format/warc-1.1/",
-                "http-header-user-agent": user_agent,
-                "robots": "ignore",
-            },
-        )
-        self._info_id = info.rec_headers.get_header("WARC-Record-ID")
-        self._warc.write_record(info)
-
-    def write(self, exchange: Exchange) -> None:
-        """The response, and the request that it answered."""
-        response = self._record("response", exchange, exchange.received, exchange.head_length)
-        request = self._record("request", exchange, exchange.sent, len(exchange.sent))
-        self._warc.write_request_response_pair(request, response)
-        self.exchanges += 1
-
-    def _record(self, kind: str, exchange: Exchange, block: bytes, head: int) -> Any:
-        fields = {
-            "WARC-Date": exchange.began,
-            "WARC-IP-Address": exchange.address.partition("%")[0],
-            "WARC-Warcinfo-ID": self._info_id,
-        }
-        if kind == "response" and exchange.truncated:
-            fields["WARC-Truncated"] = exchange.truncated
-        return self._warc.create_warc_record(
-            exchange.url,
-            kind,
-            payload=io.BytesIO(block[head:]),
-            length=len(block) - head,
-            http_headers=_Verbatim(block[:head]),
-            warc_headers_dict=fields,
-        )
 
 
 def fetcher(settings: Settings, limits: Limits) -> Fetcher:
