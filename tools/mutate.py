@@ -36,10 +36,24 @@ SLOW = ("linear", "megabytes", "takes_no_longer")
 TIMEOUT = 300
 """Seconds after which a mutant counts as noticed: it never ends."""
 
+_OF_ALL_SCHEMES = (
+    "tests/ids/test_vectors.py",
+    "tests/ids/test_schemes.py",
+    "tests/ids/test_positions.py",
+    "tests/ids/test_laws.py",
+)
 NEAREST = {
     "policy/handles": ("tests/policy/handles",),
     "policy/templates": ("tests/policy/templates",),
     "policy": ("tests/policy",),
+    "ids/pdi_key.py": ("tests/ids/test_pdi_key.py", *_OF_ALL_SCHEMES),
+    "ids/pdi": ("tests/ids/test_pdi.py", "tests/ids/test_pdi_grammar.py", *_OF_ALL_SCHEMES),
+    "ids/pwid": ("tests/ids/test_pwid.py", "tests/ids/test_pwid_misfits.py", *_OF_ALL_SCHEMES),
+    "ids/urn1993.py": ("tests/ids/test_urn1993.py", *_OF_ALL_SCHEMES),
+    "ids/urn.py": ("tests/ids/test_urn.py", *_OF_ALL_SCHEMES),
+    "ids/ark.py": ("tests/ids/test_ark.py", *_OF_ALL_SCHEMES),
+    "ids/handle.py": ("tests/ids/test_handle.py", *_OF_ALL_SCHEMES),
+    "ids/urls.py": ("tests/ids/test_urls.py", *_OF_ALL_SCHEMES),
     "ids": ("tests/ids",),
     "archives/pwid/verdict.py": ("tests/archives/test_verdict.py",),
     "upkeep/linkcheck/verdict.py": ("tests/upkeep/linkcheck",),
@@ -124,11 +138,10 @@ def main() -> int:
 def find_modules() -> Iterator[Path]:
     """The modules to break, in alphabetical order, as paths below `src/perdure`."""
     root = PROJECT / "src" / "perdure"
-    found = set()
-    for name in NEAREST:
-        found |= {root / name} if name.endswith(".py") else set((root / name).rglob("*.py"))
-    for path in sorted(found):
-        yield path.relative_to(root)
+    for path in sorted(root.rglob("*.py")):
+        module = path.relative_to(root)
+        if str(module).startswith(tuple(NEAREST)):
+            yield module
 
 
 def find_places(module: Path, seed: int) -> Iterator[Place]:
