@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import cast
+
 import msgspec
 import pytest
 
-from perdure.errors import InvalidRequest, MalformedIdentifier
+from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound
 from perdure.ids import parse
 from perdure.model.queries import Query
 from perdure.model.records import Location, Record, Tombstone, Value
-from perdure.policy.unfolding import Unfolding, apart, joined
+from perdure.policy.unfolding import Beginning, join_part, split_part
+from perdure.reading.resolve import ReadDoor, Resolved
+from perdure.storage.ports import Records
 
 PLACE = "https://a.example/x"
 HERE = Record(locations=(Location(uri=PLACE),))
@@ -19,13 +24,39 @@ NAMESPACE = (
 )
 
 
-def unfolding(records: dict[str, Record], *templates: str) -> Unfolding:
-    by_key = {parse(name).key: record for name, record in records.items()}
-    return Unfolding(by_key.get, templates)
+class Known:
+    """The part of a store that the read door asks, over a dictionary."""
+
+    def __init__(self, records: dict[str, Record]) -> None:
+        self._records = {parse(name).key: record for name, record in records.items()}
+
+    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def record(self, key: str) -> Record | None:
+        return self._records.get(key)
+
+    def referring(self, _reference: str) -> list[str]:
+        return []
 
 
-def location(found: Unfolding, name: str) -> str | None:
-    return found.location(Query(identifier=parse(name)))
+def unfolding(records: dict[str, Record], *templates: str) -> ReadDoor:
+    return ReadDoor(cast("Records", Known(records)), templates)
+
+
+def unfold(door: ReadDoor, name: str) -> Resolved | None:
+    """What a name is a part of; None if it is known itself, or a part of nothing."""
+    try:
+        resolved = door.resolve(Query(identifier=parse(name)))
+    except NotFound:
+        return None
+    return resolved if resolved.inside is not None else None
+
+
+def location(door: ReadDoor, name: str) -> str | None:
+    found = unfold(door, name)
+    step = None if found is None else door.locate_elsewhere(found)
+    return None if step is None else step.location.uri
 
 
 # A part in the text of a name
@@ -44,29 +75,32 @@ def location(found: Unfolding, name: str) -> str | None:
 def test_a_part_is_behind_a_hash_that_the_name_cannot_have(
     text: str, whole: str, part: str | None
 ) -> None:
-    assert apart(text) == (parse(whole), part)
+    name = split_part(text)
+    assert (name.identifier, name.part) == (parse(whole), part)
 
 
 @pytest.mark.parametrize("text", ["", "ark:#page=2", "hdl:#a", "pdi://a.example.us/x.text#1"])
 def test_no_part_makes_a_text_an_identifier(text: str) -> None:
     with pytest.raises(MalformedIdentifier):
-        apart(text)
+        split_part(text)
 
 
 def test_a_part_of_an_unknown_name_is_no_part() -> None:
+    name = split_part("ark:/99999/x#page=2")
+    query = Query(identifier=name.identifier, part=name.part, doubt=name.doubt)
     with pytest.raises(MalformedIdentifier):
-        apart("ark:/99999/x#page=2", is_known=lambda _: False)
-    assert apart("ark:/99999/x#page=2", is_known=lambda one: one == parse("ark:/99999/x"))[1]
+        unfolding({}).resolve(query)
+    assert unfolding({"ark:/99999/x": HERE}).resolve(query).part == "page=2"
 
 
 def test_a_part_stands_in_a_pdi_and_beside_every_other_name() -> None:
     """Ruling part-meaning."""
     pdi, ark = parse("pdi://a.example.us/2026/11/21/1.text.1"), parse("ark:/99999/x")
-    assert joined(pdi, None) == (pdi, None)
-    assert joined(ark, "page=2") == (ark, "page=2")
-    assert joined(pdi, "1,2") == (parse(f"{pdi}#char=1,2"), None)
+    assert join_part(pdi, None) == (pdi, None)
+    assert join_part(ark, "page=2") == (ark, "page=2")
+    assert join_part(pdi, "1,2") == (parse(f"{pdi}#char=1,2"), None)
     with pytest.raises(MalformedIdentifier):
-        joined(parse(f"{pdi}#char=1,2"), "1,2")
+        join_part(parse(f"{pdi}#char=1,2"), "1,2")
 
 
 # Which whole
@@ -87,23 +121,23 @@ def test_a_part_stands_in_a_pdi_and_beside_every_other_name() -> None:
 def test_the_registered_beginning_of_a_name(
     name: str, whole: str, delimiter: str, part: str
 ) -> None:
-    found = unfolding({whole: HERE}).unfold(parse(name))
+    found = unfold(unfolding({whole: HERE}), name)
     assert found is not None
-    assert (found.whole, found.record) == (parse(whole), HERE)
-    assert (found.delimiter, found.part) == (delimiter, part)
+    assert found.inside == Beginning(parse(whole), delimiter, part)
+    assert found.holder is HERE
 
 
 def test_the_longest_registered_beginning_counts() -> None:
     longer = msgspec.structs.replace(HERE, revision=2)
     known = unfolding({"ark:/99999/a": HERE, "ark:/99999/a/b": longer})
-    found = known.unfold(parse("ark:/99999/a/b/c"))
+    found = unfold(known, "ark:/99999/a/b/c")
     assert found is not None
-    assert (found.record, found.part) == (longer, "c")
+    assert (found.holder, found.part) == (longer, "c")
 
 
 @pytest.mark.parametrize("name", ["hdl:1/b@c", "hdl:1/ab", "hdl:1/a/b", "hdl:1/a@", "urn:x-test:a"])
 def test_names_that_are_a_part_of_nothing(name: str) -> None:
-    assert unfolding({"hdl:1/a": HERE}).unfold(parse(name)) is None
+    assert unfold(unfolding({"hdl:1/a": HERE}), name) is None
     assert location(unfolding({"hdl:1/a": HERE}), name) is None
 
 
@@ -154,18 +188,18 @@ def test_a_part_of_what_leads_nowhere_leads_nowhere(record: Record) -> None:
 
 def test_a_location_that_nothing_can_follow_is_refused() -> None:
     known = unfolding({"hdl:1/a": HERE}, "hdl:1/ @ {location}?part={part}")
-    whole = parse("hdl:1/a")
+    found = unfold(known, "hdl:1/a@b")
+    assert found is not None
     with pytest.raises(InvalidRequest):
-        known.part_location(whole, HERE, "@", "b", "javascript:alert(1)")
+        known.locate_part(found, "javascript:alert(1)")
 
 
 def test_only_what_is_not_registered_is_sent_on_as_a_part() -> None:
-    records = {"ark:/99999/a": HERE, "ark:/99999/a/c": HERE}
-    known = unfolding(records)
-    query = Query(identifier=parse("ark:/99999/a/b"))
-    step = known.redirect(query)
+    known = unfolding({"ark:/99999/a": HERE, "ark:/99999/a/c": HERE})
+    found = unfold(known, "ark:/99999/a/b")
+    assert found is not None
+    step = known.locate_elsewhere(found)
     assert step is not None
-    assert (step.identifier, step.location.uri) == (query.identifier, f"{PLACE}/b")
-    assert known.redirect(Query(identifier=parse("ark:/99999/a/c"))) is None
-    assert known.redirect(Query(identifier=parse("ark:/99999/z/c"))) is None
-    assert known.record(parse("ark:/99999/a")) is HERE
+    assert (step.identifier, step.location.uri) == (parse("ark:/99999/a/b"), f"{PLACE}/b")
+    assert unfold(known, "ark:/99999/a/c") is None
+    assert unfold(known, "ark:/99999/z/c") is None
