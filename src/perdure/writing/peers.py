@@ -36,7 +36,7 @@ import msgspec
 from perdure import errors
 from perdure.errors import InvalidRequest, PerdureError, TooLarge, Unavailable
 from perdure.ids import Identifier, parse
-from perdure.model import records as model
+from perdure.model import commands as model
 from perdure.model.commands import Command, Receipt
 from perdure.writing.committer import Committer
 from perdure.writing.door import Arrive, Door, Then, Turn
