@@ -93,6 +93,7 @@ class Settings:
     http_parser: str = _setting("httptools", "httptools (fast) or h11 (pure Python)")
     fresh_seconds: int = _setting(60, "seconds that an answer to a version-less name may be cached")
     page_size: int = _setting(1000, "identifiers on a page of a listing")
+    store: str = _setting("sqlite", "what keeps the records: sqlite, or what a package brings")
     segment_bytes: int = _setting(256 << 20, "bytes; an open segment is sealed beyond this")
     capture_index: str = _setting(
         "", "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too"

@@ -17,8 +17,9 @@ from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.ports import Records
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter
+from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.records import SqliteRecords
 
 
 def reader(root: Path) -> SqliteRecords:
@@ -26,14 +27,14 @@ def reader(root: Path) -> SqliteRecords:
 
 
 def writer(root: Path) -> SqliteRecords:
-    return SqliteWriter(root)
+    return SqliteJournal(root)
 
 
 def copy(root: Path) -> SqliteRecords:
     """Made while the original is open."""
     target = root.parent / "copy"
     target.mkdir()
-    list(sqlite.backup(root, target / sqlite.FILE))
+    list(copies.backup(root, target / opening.FILE))
     return SqliteRecords(target)
 
 

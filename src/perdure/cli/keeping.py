@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,14 +56,17 @@ def rebuild() -> None:
     as far as that can be read; the old file is kept in aside/. Nothing may serve or write
     meanwhile. Ends with 1 where something could not be read.
     """
+    from perdure import settings
+    from perdure.registry import load_store
     from perdure.upkeep.transfer.renewal import rebuild as renew
     from perdure.writing.registrar import timestamp, utc_now
 
     root = here().root
+    store = load_store(settings.load(root, os.environ).store)
     problems = []
     done = {"segments": 0, "records": 0}
     with progress("segments", total=None, unit="steps") as bar:
-        for step in renew(root, now=timestamp(utc_now())):
+        for step in renew(root, store, now=timestamp(utc_now())):
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -94,7 +98,7 @@ def backup(target: Path, link: bool, check: bool) -> None:
     from perdure.upkeep.transfer.backup import back_up
 
     with here().registry() as registry, progress("registry", total=1, unit="share") as bar:
-        for step in back_up(registry.root, target, link=link):
+        for step in back_up(registry.root, target, registry.store, link=link):
             bar(step.share, step.phase)
     here().summary({"backup": str(target)}, f"backed up to {target}")
     if check:
