@@ -26,13 +26,14 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import BadSettings, MalformedPart, PartNotSupported
+from perdure.errors import BadSettings, InvalidRequest, MalformedPart, PartNotSupported
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
 from perdure.metadata import Described, derived, described, with_part
 from perdure.metadata.derived import Document
 from perdure.model.about import About
+from perdure.model.changes import Change, Head, Mark, parse_mark
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
 from perdure.policy.naming import wanted
@@ -229,6 +230,30 @@ class Registry:
             loose = segment_path(self.root, number)
             ocfl.seal(self.root, number, loose, at=timestamp(self.clock()))
         return sealed
+
+    def head(self) -> Head | None:
+        """The last numbered change. None for a registry of an older release that no writer has
+        opened since."""
+        return self.records.head()
+
+    def changes(self, since: str | Mark | None = None, *, limit: int = 1000) -> list[Change]:
+        """At most so many numbered changes: those behind a mark, or from the very first on.
+
+        `since`: `3.1042`, or `1042` for a number of the current epoch. Raises InvalidRequest if it
+        is neither, Conflict if there is no such change here.
+        """
+        return self.records.changes(self.mark(since), limit=limit)
+
+    def mark(self, text: str | Mark | None) -> Mark | None:
+        """The place of a change, from the text that users write. Raises InvalidRequest."""
+        if not isinstance(text, str):
+            return text
+        head = self.records.head()
+        found = parse_mark(text, current=head.epoch if head else 0)
+        if found is None:
+            reason = "write a number, or epoch and number: 1042, 3.1042"
+            raise InvalidRequest(what=f"since={text[:100]}", reason=reason, rule=None)
+        return found
 
     def close(self) -> None:
         self.door.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,21 +14,43 @@ from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.ids.pdi import Pdi
+    from perdure.model.changes import Head
     from perdure.registry import Registry
 
 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
-def verify(pattern: Pdi | None) -> None:
+@click.option(
+    "--against",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A head that 'perdure head' printed: tells whether the past was rewritten since.",
+)
+def verify(pattern: Pdi | None, against: Path | None) -> None:
     """Read all bytes held here again, or those of PATTERN, and compare their digests.
 
-    What is not as it was promised is printed, one line each. Ends with 1 where there is any.
+    Without PATTERN, also check all numbered changes, and that each record is as its change left it.
+    What is not as it was promised is printed, one line each. Ends with 1 if there is any.
     """
     with here().registry() as registry:
-        _verify(registry, pattern)
+        _verify(registry, pattern, None if against is None else _head(against))
 
 
-def _verify(registry: Registry, pattern: Pdi | None) -> None:
+def _head(file: Path) -> Head:
+    """A head that was saved. Raises InvalidRequest."""
+    import msgspec
+
+    from perdure.errors import InvalidRequest
+    from perdure.model.changes import Head
+
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        reason = f"it is not what 'perdure head' prints: {error}"
+        raise InvalidRequest(what=str(file), reason=reason, rule=None) from error
+
+
+def _verify(registry: Registry, pattern: Pdi | None, against: Head | None = None) -> None:
     from perdure.upkeep import audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.segments())
@@ -40,12 +62,43 @@ def _verify(registry: Registry, pattern: Pdi | None) -> None:
             if found.problem:
                 bad += 1
                 here().answer(found, f"{found.identifier}: {found.problem}")
-    here().summary(
-        {"checked": count, "bytes": size, "problems": bad},
-        f"{count} representations with {size} bytes checked, {bad} problems",
-    )
+    told = {"checked": count, "bytes": size, "problems": bad}
+    notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
+    if pattern is None or against is not None:
+        changes, note = _verify_changes(registry, against)
+        bad += changes.pop("problems", 0)
+        told |= changes | {"problems": bad}
+        notes.append(note)
+    here().answer(told, "")
+    for note in notes:
+        here().note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str, Any], str]:
+    """Checks numbered changes and tells each problem; what to say of all of them."""
+    from perdure.upkeep.changes.walking import check_changes
+
+    head = registry.head()
+    if head is None and against is None:
+        return {"changes": None}, "its changes have no numbers yet; the next write gives them"
+    count = lost = bad = 0
+    with progress("changes", total=None, unit="changes") as bar:
+        for found in check_changes(registry.records, against=against):
+            lost += found.lost
+            if found.problem:
+                bad += 1
+                where = f"change {found.mark}" if found.mark else "changes"
+                flaw = {"change": found.mark and str(found.mark), "problem": found.problem}
+                here().answer(flaw, f"{where}: {found.problem}")
+            else:
+                count += 1
+                bar(count)
+    gone = f", {lost} revisions lost before a rebuild" if lost else ""
+    at = f" up to {head.mark}" if head else ""
+    value = {"changes": count, "head": head, "lost": lost, "problems": bad}
+    return value, f"{count} changes checked{at}, {bad} problems{gone}"
 
 
 @click.command(cls=Command)

@@ -26,6 +26,7 @@ OPERATIONS = (
     "withdraw",
     "delegate",
     "administer",
+    "mirror",
 )
 _ORDINARY = OPERATIONS[:7]
 """What a token may do if nothing is said: nothing that cannot be undone, or that gives rights."""

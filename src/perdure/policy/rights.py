@@ -43,6 +43,7 @@ OPERATIONS = (
     "withdraw",
     "delegate",
     "administer",
+    "mirror",
 )
 ON_TOKENS = frozenset(("delegate", "administer"))
 """Operations on tokens, not on identifiers."""

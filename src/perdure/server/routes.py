@@ -5,6 +5,7 @@ A request is about a page of the server or about an identifier; identifiers have
     GET HEAD  /                            own.start            PAGES
     GET HEAD  /healthz /readyz /metrics    own
     GET HEAD  /cdx?url=<url>               cdx.answer
+    GET HEAD  /changes?since=<mark>        changes.answer
     GET HEAD  /timegate/<uri>              memento.timegate
     GET HEAD  /timemap/<form>/<uri>        memento.timemap
     GET HEAD  /replay/<time>/<uri>         replay.answer        the replay origin has nothing else
@@ -41,6 +42,7 @@ from perdure.errors import Corrupt, PerdureError, Unavailable
 from perdure.server.apis import (
     capturing,
     cdx,
+    changes,
     granting,
     handle_search,
     handles,
@@ -66,6 +68,7 @@ PAGES: dict[str, Handler] = {
     "readyz": own.readiness,
     "metrics": own.metrics,
     "cdx": cdx.answer,
+    "changes": changes.answer,
 }
 UNDER: dict[str, Handler] = {
     "problems": own.explanation,

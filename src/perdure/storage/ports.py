@@ -124,6 +124,9 @@ class Records(Protocol):
     def count(self) -> int:
         """The number of identifiers. Costs a pass over all keys."""
 
+    def count_revisions(self) -> int:
+        """The number of revisions of all records. Costs a pass over all keys."""
+
     def segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
 

@@ -170,6 +170,7 @@ class Ledger:
         self._flush_records()
         self.journal.commit(after=self._appender.flush)
         self._appender.committed()
+        self._generation.wake()
         if self._revised:
             self._generation.grow()
             self._revised = False

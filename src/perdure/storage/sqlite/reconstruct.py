@@ -64,7 +64,7 @@ def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None
             log.begin_epoch(Epoch(epoch=1, reason="created"), at, LOCAL)
             log.write()
         return
-    _log.warning("the changes of this registry are numbered once; this can take a while")
+    _log.info("the changes of this registry are numbered once; this can take a while")
     with connection:
         connection.execute(_STAGE)
     _stage_all(connection)

@@ -171,6 +171,11 @@ class SqliteRecords:
         """How many identifiers there are. Costs a pass over the index."""
         return int(self._all("SELECT count(*) FROM records")[0][0])
 
+    def count_revisions(self) -> int:
+        """The number of revisions of all records. Costs a pass over the indexes."""
+        both = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM history)"
+        return int(self._all(both)[0][0])
+
     def segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
         return self._all("SELECT number, length, opened FROM segments ORDER BY 1")
