@@ -11,6 +11,7 @@ record that is as it was keeps the position of its change.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ import apsw
 
 from perdure.errors import Unavailable
 from perdure.model import stored
-from perdure.model.changes import Deed
+from perdure.model.changes import Deed, Epoch
 from perdure.model.records import Record
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT
@@ -55,7 +56,9 @@ class Salvage:
     def __init__(self, root: Path) -> None:
         self.problems: list[str] = []
         self._connection: apsw.Connection | None = None
-        self._is_numbered = False
+        self._has_positions = False
+        self.is_unnumbered = False
+        """Whether it is known that its changes never had numbers."""
         path = root / FILE
         if not path.exists():
             self.problems.append("there is none")
@@ -63,7 +66,11 @@ class Salvage:
         try:
             self._connection = _alone(path)
             found: int = self._connection.execute("PRAGMA user_version").get
-            self._is_numbered = found > FIRST_FORMAT
+            self._has_positions = found > FIRST_FORMAT
+            numbered = "SELECT 1 FROM epochs WHERE epoch>0"
+            self.is_unnumbered = (
+                not self._has_positions or self._connection.execute(numbered).get is None
+            )
         except (apsw.BusyError, apsw.LockedError) as error:
             reason = "another process has it open; stop the server first"
             raise Unavailable(what="the registry", reason=reason) from error
@@ -94,7 +101,7 @@ class Salvage:
     def copy_into(self, journal: SqliteJournal) -> None:
         """Copies what is taken over as it is. Runs in the caller's transaction."""
         for table, columns in _COPIED.items():
-            if self._is_numbered or table not in _LATER:
+            if table not in _LATER or not self.is_unnumbered:
                 marks = ",".join("?" * (columns.count(",") + 1))
                 statement = f"INSERT OR IGNORE INTO {table}({columns}) VALUES({marks})"
                 journal.connection.executemany(statement, self._rows(table, columns))
@@ -102,7 +109,7 @@ class Salvage:
     def _rows(self, table: str, columns: str) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
         if self._connection is None:
             return
-        if not self._is_numbered:
+        if not self._has_positions:
             columns = columns.replace("position", "NULL")
         try:
             statement = f"SELECT {columns} FROM {table} ORDER BY 1"  # noqa: S608
@@ -127,6 +134,8 @@ def _alone(path: Path) -> apsw.Connection:
 
 class RenewedJournal(SqliteJournal):
     """The new file."""
+
+    _is_unnumbered = False
 
     def put(self, key: str, record: Record) -> None:
         """A record as the segments tell it, whatever was there."""
@@ -153,16 +162,23 @@ class RenewedJournal(SqliteJournal):
         """Takes over what lies beside the records. Runs in the caller's transaction."""
         old.copy_into(self)
         self._changes.load()
+        self._is_unnumbered = old.is_unnumbered
 
     def note_renewed(self, at: str, actor: str) -> None:
         """Begins a new epoch, whose changes are the records that no earlier change wrote.
 
-        A registry whose changes were never numbered begins with all that is known instead.
+        If the old changes cannot be read, nobody knows which epochs there were: the new one is
+        called by the minutes since 1970. A registry whose changes never had numbers gets them as
+        if a writer had opened it.
         """
-        is_numbered = self._changes.head is not None
+        is_numbered = not self._is_unnumbered
         if is_numbered:
             self.begin()
-            self.begin_epoch(ACT, at, actor)
+            if self._changes.head is None:
+                minutes = int(datetime.fromisoformat(at).timestamp()) // 60
+                self._changes.begin_epoch(Epoch(epoch=minutes, reason=ACT), at, actor)
+            else:
+                self.begin_epoch(ACT, at, actor)
             self.commit()
         low = ""
         while rows := self._unnoted(low):
