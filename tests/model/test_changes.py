@@ -146,7 +146,7 @@ def test_the_line_of_a_document_is_attested_without_its_place() -> None:
     assert attest_line(line(5, "ab", 0, 0)) == line(5, "ab", 0, 0)
 
 
-keys = st.text(st.characters(exclude_categories=("C",), exclude_characters="\0"), min_size=1)
+keys = st.text(st.characters(exclude_categories=["C"], exclude_characters="\0"), min_size=1)
 lines = st.lists(st.tuples(keys, keys), min_size=1, max_size=4)
 
 

@@ -22,7 +22,7 @@ times = st.one_of(
     st.text(max_size=30),
 )
 words = st.integers(0, 1 << 40)
-texts = st.text(st.characters(exclude_categories=("Cs",)))
+texts = st.text(st.characters(exclude_categories=["Cs"]))
 rows = st.builds(
     Row,
     act=words,

@@ -222,7 +222,7 @@ def test_numbering_goes_on_where_it_was_interrupted(many: Path, place: Path) -> 
 
 def said(reader: SqliteRecords) -> list[tuple[object, ...]]:
     """All changes but for their salts, and what follows from those."""
-    found = []
+    found: list[tuple[object, ...]] = []
     for one in reader.changes(limit=10_000):
         assert one.salt is not None
         assert digest_lines(one.salt, one.actor, reader.lines_of(one)) == one.digest

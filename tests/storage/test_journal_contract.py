@@ -72,6 +72,18 @@ def test_a_new_registry_begins_its_first_epoch(reader: Records) -> None:
     assert reader.head() == change.head
 
 
+def test_the_place_before_all_changes_is_always_known(store: Store, place: Path) -> None:
+    store.create(place)
+    with closing(store.open_records(place)) as empty:
+        for mark in (None, Mark(0, 0), Mark(1, 0)):
+            assert empty.changes(mark, limit=10) == []
+        assert (empty.head(), empty.epochs()) == (None, [])
+    with closing(store.open_journal(place)) as opened:
+        opened.number_changes(AT)
+        for mark in (None, Mark(0, 0), Mark(1, 0)):
+            assert [one.act for one in opened.changes(mark, limit=10)] == [BEGIN]
+
+
 def test_changes_are_numbered_once(journal: Journal) -> None:
     journal.number_changes("2026-11-22T00:00:00Z")
     assert [one.mark for one in journal.changes(limit=10)] == [Mark(1, 1)]

@@ -21,7 +21,7 @@ _SECONDS = 0.2  # between two looks for new changes
 
 @click.command(cls=Command)
 @click.option("--since", metavar="N", help="Only changes behind this one: 1042, or 3.1042.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most so many.")
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
 def changes(since: str | None, limit: int | None, follow: bool) -> None:
     """List what was done to the registry, in order, each change with its number.

@@ -56,6 +56,10 @@ class Mark(msgspec.Struct, frozen=True, order=True):
         return f"{self.epoch}.{self.number}"
 
 
+BEGINNING = Mark(RECONSTRUCTED, 0)
+"""The place before the first change of all, whichever epoch that is in."""
+
+
 class Head(msgspec.Struct, frozen=True, kw_only=True):
     """The last change of a registry at some moment: a promise of everything up to it."""
 

@@ -25,6 +25,7 @@ from perdure.ids.pdi import Pdi
 from perdure.ids.pdi_key import counted
 from perdure.model import stored
 from perdure.model.changes import (
+    BEGINNING,
     SALT_BYTES,
     TOKEN_KEY,
     Change,
@@ -155,7 +156,7 @@ class MemoryRecords:
 
     def _index(self, mark: Mark | None) -> int:
         """The index behind a mark."""
-        if mark is None:
+        if mark is None or mark == BEGINNING or not (mark.number or self._state.changes):
             return 0
         for index, change in enumerate(self._state.changes):
             if change.mark == mark:

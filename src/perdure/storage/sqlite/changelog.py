@@ -23,6 +23,7 @@ import apsw
 from perdure.errors import Corrupt
 from perdure.model.changes import (
     NO_CHAIN,
+    RECONSTRUCTED,
     SALT_BYTES,
     Change,
     Deed,
@@ -231,17 +232,19 @@ class Epochs:
         return cls(ask(_EPOCHS, ()))
 
     def mark(self, position: int) -> Mark:
-        """Epoch and number of a position."""
+        """Epoch and number of a position. Raises Corrupt if no epoch begins before it."""
         for epoch, start in zip(reversed(self.epochs), reversed(self._starts), strict=True):
             if start <= position:
                 return Mark(epoch.epoch, position - start + 1)
-        raise IndexError(position)
+        raise _corrupt(Mark(0, position), "an epoch", "no epoch begins before it")
 
     def position(self, mark: Mark, end: int) -> int | None:
         """The position of a mark, if there is such a change among positions up to `end`. Number 0
-        is the place before an epoch."""
+        is the place before an epoch, and 0.0 always the place before the first change."""
+        if mark.number == 0 and (mark.epoch == RECONSTRUCTED or not self.epochs):
+            return 0
         ends = [*(start - 1 for start in self._starts[1:]), end]
-        for epoch, start, last in zip(self.epochs, self._starts, ends, strict=True):
+        for epoch, start, last in zip(self.epochs, self._starts, ends, strict=False):
             if epoch.epoch == mark.epoch:
                 position = start + mark.number - 1
                 return position if position <= last else None
