@@ -194,11 +194,11 @@ def digest_alike(salt: bytes, actor: str, keys: Iterable[str], line: str) -> byt
     return hashlib.sha256(salt + text.encode()).digest()
 
 
-def row_text(mark: Mark, deed: Deed, scope: Scope, digest: bytes) -> bytes:
+def row_text(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -> bytes:
     """What a leaf is the hash of: nine lines of text behind a title."""
     first, last, records, revision = scope
     return (
-        f"{_TITLE}\n{mark.epoch}\n{mark.number}\n{deed.at}\n{deed.act}\n{first}\n"
+        f"{_TITLE}\n{epoch}\n{number}\n{deed.at}\n{deed.act}\n{first}\n"
         f"{last}\n{records}\n{revision}\n{digest.hex()}\n"
     ).encode()
 
@@ -207,7 +207,7 @@ def row_of(change: Change) -> bytes:
     """The row of a change."""
     deed = Deed(change.act, change.at, change.actor)
     scope = Scope(change.first, change.last, change.count, change.revision)
-    return row_text(change.mark, deed, scope, change.digest)
+    return row_text(change.epoch, change.number, deed, scope, change.digest)
 
 
 def hash_leaf(row: bytes) -> bytes:
@@ -252,15 +252,18 @@ class Numbering:
         digest = digest_alike(salt, actor, ("",), epoch.line)
         return self.extend(Deed(BEGIN, at, actor), NOTHING, digest, salt)
 
+    def step(self, deed: Deed, scope: Scope, digest: bytes) -> None:
+        """The same for those who need no value of it."""
+        self.number += 1
+        row = row_text(self.epoch, self.number, deed, scope, digest)
+        self.chain = extend_chain(self.chain, hash_leaf(row))
+
     def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
         """The next change."""
-        mark = Mark(self.epoch, self.number + 1)
-        row = row_text(mark, deed, scope, digest)
-        self.chain = extend_chain(self.chain, hash_leaf(row))
-        self.number = mark.number
+        self.step(deed, scope, digest)
         return Change(
-            epoch=mark.epoch,
-            number=mark.number,
+            epoch=self.epoch,
+            number=self.number,
             at=deed.at,
             act=deed.act,
             first=scope.first,

@@ -23,6 +23,7 @@ import apsw
 from perdure.errors import Corrupt
 from perdure.model.changes import (
     NO_CHAIN,
+    NOTHING,
     RECONSTRUCTED,
     SALT_BYTES,
     Change,
@@ -60,6 +61,7 @@ CREATE TRIGGER epochs_hold BEFORE UPDATE ON epochs
   BEGIN SELECT RAISE(ABORT, 'epochs are only added to'); END;
 """
 _FULL_EVERY = 32
+_SALTS = 256  # drawn at once
 _FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED = 1, 2, 4, 8, 16, 32
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _TIME_BYTES = 6
@@ -68,6 +70,7 @@ _EPOCHS = """
 SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FROM epochs
   ORDER BY epoch
 """
+_WRITE = "INSERT INTO changes VALUES(?,?)"
 _ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
 Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
@@ -104,12 +107,16 @@ def _varint(value: int) -> bytes:
 
 def _text(text: str, before: str) -> bytes:
     """A text without the beginning that it shares with another one."""
-    shared = 0
-    for one, other in zip(text, before, strict=False):
-        if one != other:
-            break
-        shared += 1
+    shared = len(before) - 1
+    if shared < 1 or not text.startswith(before[:shared]):  # it is no number behind that one
+        shared = 0
+        for one, other in zip(text, before, strict=False):
+            if one != other:
+                break
+            shared += 1
     rest = text[shared:].encode()
+    if shared < 128 and len(rest) < 128:
+        return b"%c%c%b" % (shared, len(rest), rest)
     return _varint(shared) + _varint(len(rest)) + rest
 
 
@@ -138,11 +145,13 @@ def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
     if row.revision != 1:
         flags |= _REVISED
         rest += _varint(row.revision)
-    if row.salt is not None:
+    salt = row.salt
+    if salt is None:
+        salt = b""
+    else:
         flags |= _SALTED
-    words = _varint(row.act) + _varint(row.actor)
-    key = _text(row.first, first)
-    return b"%c%b%b%b%b%b%b" % (flags, time, words, key, rest, row.digest, row.salt or b"")
+    words = b"%c%c" % row[:2] if max(row[:2]) < 128 else _varint(row.act) + _varint(row.actor)
+    return b"%c%b%b%b%b%b%b" % (flags, time, words, _text(row.first, first), rest, row.digest, salt)
 
 
 class _Reading:
@@ -313,6 +322,7 @@ class ChangeLog:
         self._connection = connection
         self._ask: Ask = lambda statement, values: connection.execute(statement, values).fetchall()
         self._rows: list[tuple[int, bytes]] = []
+        self._salts: list[bytes] = []
         self._numbering = Numbering()
         self.load()
 
@@ -360,44 +370,48 @@ class ChangeLog:
         )
         chain = begin_chain(epoch)
         change = self._numbering.begin(epoch, at, actor, urandom(SALT_BYTES))
-        self._append(change, chain)
+        deed = Deed(change.act, at, actor)
+        self._append(deed, NOTHING, (change.digest, change.salt), chain)
+
+    def _salt(self) -> bytes:
+        """Random bytes, drawn for many changes at once."""
+        if not self._salts:
+            drawn = urandom(SALT_BYTES * _SALTS)
+            self._salts = [drawn[at : at + SALT_BYTES] for at in range(0, len(drawn), SALT_BYTES)]
+        return self._salts.pop()
 
     def note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
         """One more change, that wrote these lines. Gives its position."""
-        salt = urandom(SALT_BYTES)
+        salt = self._salt()
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
         return self.extend(deed, scope, digest_lines(salt, deed.actor, lines), salt)
 
     def note_alike(self, deed: Deed, keys: Sequence[str], line: str) -> int:
         """The same for records that have the same line."""
-        salt = urandom(SALT_BYTES)
+        salt = self._salt()
         scope = Scope(keys[0], keys[-1], len(keys), 1)
         return self.extend(deed, scope, digest_alike(salt, deed.actor, keys, line), salt)
 
     def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
         """One more change, whose digest is known. Gives its position."""
         chain = self._numbering.chain if self.position % _FULL_EVERY == 0 else None
-        return self._append(self._numbering.extend(deed, scope, digest, salt), chain)
+        self._numbering.step(deed, scope, digest)
+        return self._append(deed, scope, (digest, salt), chain)
 
-    def _append(self, change: Change, chain: bytes | None) -> int:
-        row = Row(
-            self._word(change.act),
-            self._word(change.actor),
-            change.at,
-            change.first,
-            change.last,
-            change.count,
-            change.revision,
-            change.digest,
-            change.salt,
-        )
+    def _append(
+        self, deed: Deed, scope: Scope, hashes: tuple[bytes, bytes | None], chain: bytes | None
+    ) -> int:
+        row = Row(self._word(deed.act), self._word(deed.actor), deed.at, *scope, *hashes)
         self.position += 1
         self._rows.append((self.position, pack_row(row, self._before, chain)))
-        self._before = change.at, change.first
+        self._before = deed.at, scope.first
         return self.position
 
     def write(self) -> None:
         """Inserts the rows of this batch. Raises apsw.Error."""
         if self._rows:
-            self._connection.executemany("INSERT INTO changes VALUES(?,?)", self._rows)
+            if len(self._rows) == 1:  # as with each batch that one command or one run makes
+                self._connection.execute(_WRITE, self._rows[0])
+            else:
+                self._connection.executemany(_WRITE, self._rows)
             self._rows.clear()

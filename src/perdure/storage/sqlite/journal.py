@@ -39,9 +39,18 @@ _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBi
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
-_PLACED = " VALUES" + ",".join(f"(?{at},?{at + 1},?1)" for at in range(2, 2 * _TOGETHER + 2, 2))
-_ALIKE = " VALUES" + ",".join(f"(?{at},?1,?2)" for at in range(3, _TOGETHER + 3))
-_ADD = "INSERT INTO records(key, record, position)"
+_ADD = "INSERT INTO records(key, record, position) VALUES"
+_ADD_ALONE = _ADD + "(?,?,?)"
+_ADD_RUN = [
+    _ADD + ",".join(f"(?{at},?{at + 1},?1)" for at in range(2, 2 * count + 2, 2))
+    for count in range(_TOGETHER + 1)
+]
+"""Statements for so many rows: position, then key and record of each."""
+_ADD_ALIKE = [
+    _ADD + ",".join(f"(?{at},?1,?2)" for at in range(3, count + 3))
+    for count in range(_TOGETHER + 1)
+]
+"""The same for one record: that, position, then the keys."""
 
 
 def _show_token(token: Token) -> str:
@@ -165,29 +174,26 @@ class SqliteJournal(SqliteRecords):
         """New records, each with a change of its own: key and stored form."""
         note = self._changes.note
         placed = [(key, text, note(deed, ((key, text),))) for key, text in rows]
-        self._only.executemany(_ADD + " VALUES(?,?,?)", placed)
+        self._only.executemany(_ADD_ALONE, placed)
 
     @_in_our_terms
     def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
         """New records that make one change together, in the order of their keys. No other record
         lies between the first and the last of them."""
         position = self._changes.note(deed, rows)
-        whole = len(rows) - len(rows) % _TOGETHER
-        for at in range(0, whole, _TOGETHER):
-            flat = chain.from_iterable(rows[at : at + _TOGETHER])
-            self._only.execute(_ADD + _PLACED, (position, *flat))
-        rest = [(key, text, position) for key, text in rows[whole:]]
-        self._only.executemany(_ADD + " VALUES(?,?,?)", rest)
+        execute = self._only.execute
+        for at in range(0, len(rows), _TOGETHER):
+            some = rows[at : at + _TOGETHER]
+            execute(_ADD_RUN[len(some)], (position, *chain.from_iterable(some)))
 
     @_in_our_terms
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
         """The same for records that have the same stored form."""
         position = self._changes.note_alike(deed, keys, text)
-        whole = len(keys) - len(keys) % _TOGETHER
-        for at in range(0, whole, _TOGETHER):
-            self._only.execute(_ADD + _ALIKE, (text, position, *keys[at : at + _TOGETHER]))
-        rest = [(key, text, position) for key in keys[whole:]]
-        self._only.executemany(_ADD + " VALUES(?,?,?)", rest)
+        execute = self._only.execute
+        for at in range(0, len(keys), _TOGETHER):
+            some = keys[at : at + _TOGETHER]
+            execute(_ADD_ALIKE[len(some)], (text, position, *some))
 
     @_in_our_terms
     def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
