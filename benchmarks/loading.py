@@ -19,7 +19,7 @@ import apsw
 from benchmarks import fixture
 from benchmarks.measure import Ratio
 from perdure.registry import initialise
-from perdure.storage.sqlite.records import FILE
+from perdure.storage.sqlite.opening import FILE
 
 _DOCUMENTS = 100_000
 _SHUFFLED = 1_000_000

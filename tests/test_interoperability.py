@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.spool import HEAD_ROOM
-from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite import opening as sqlite
 
 LARGE = bytes(range(251)) * 42_000  # 10.5 MB
 

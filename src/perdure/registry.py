@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,13 +26,15 @@ from perdure import settings as setting
 from perdure.archives.library import Library
 from perdure.archives.pwid import known
 from perdure.archives.pwid.known import Archives
-from perdure.errors import MalformedPart, PartNotSupported
+from perdure.errors import BadSettings, MalformedPart, PartNotSupported
+from perdure.errors.changes import MalformedMark
 from perdure.extractors.indexes import DirectoryIndexes
 from perdure.extractors.port import Source
 from perdure.ids import Identifier
 from perdure.metadata import Described, derived, described, with_part
 from perdure.metadata.derived import Document
 from perdure.model.about import About
+from perdure.model.changes import Change, Head, Mark, parse_mark
 from perdure.model.queries import Fetch
 from perdure.model.records import Record, Representation
 from perdure.parts import Selector
@@ -41,17 +44,18 @@ from perdure.reading.extraction import Extraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
+from perdure.storage.ports import Store, storage_errors
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import Segments, segment_path
 from perdure.storage.segments.durable import write_durably
 from perdure.storage.segments.spool import Spool
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteRecords
 from perdure.writing.committer import Committer
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
+STORES = "perdure.stores"
+"""Entry points that make a `perdure.storage.ports.Store`."""
 DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
 
@@ -69,6 +73,19 @@ def _selected(identifier: Identifier, record: Record, part: str | None) -> Selec
     return parts.parse(part or "", kinds[0])  # which says what is wrong with it
 
 
+def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
+    """The store with this name, `sqlite` unless another package brings one.
+
+    Raises BadSettings if no store has this name.
+    """
+    known = {one.name: one for one in points or entry_points(group=STORES)}
+    if name not in known:
+        reason = f"no store has this name; installed: {', '.join(sorted(known)) or 'none'}"
+        raise BadSettings(setting="store", value=name, reason=reason)
+    made: Callable[[], Store] = known[name].load()
+    return made()
+
+
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     """Makes a registry in a directory, or adds authorities to the one that is there.
 
@@ -79,11 +96,11 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     grown = setting.added(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
-    with sqlite.storage_errors("the registry directory"):
+    with storage_errors("the registry directory"):
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         ocfl.make_storage_root(root)
-        sqlite.create(root)
+        load_store(grown.store).create(root)
         if grown != current or not (root / setting.FILE).exists():
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
@@ -98,11 +115,13 @@ class Registry:
         *,
         environment: Mapping[str, str] = os.environ,
         clock: Callable[[], datetime] = utc_now,
+        store: Store | None = None,
     ) -> None:
         self.root = root
         self.settings = setting.load(root, environment)
         self.clock = clock
-        self.records = SqliteRecords(root)
+        self.store = store or load_store(self.settings.store)
+        self.records = self.store.open_records(root)
         self.segments = Segments(root)
         self.listings = Listings(self.records, self.segments)
         self.reading = ReadDoor(self.records, self.settings.templates)
@@ -120,7 +139,9 @@ class Registry:
         return known.load(self.settings, self.root)
 
     def _lead(self) -> Committer:
-        return Committer(Registrar(self.root, self.settings, clock=self.clock))
+        return Committer(
+            Registrar(self.root, self.settings, self.store.open_journal, clock=self.clock)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -218,6 +239,29 @@ class Registry:
             loose = segment_path(self.root, number)
             ocfl.seal(self.root, number, loose, at=timestamp(self.clock()))
         return sealed
+
+    def head(self) -> Head | None:
+        """The last numbered change. None for a registry of an older release that no writer has
+        opened since."""
+        return self.records.head()
+
+    def changes(self, since: str | Mark | None = None, *, limit: int = 1000) -> list[Change]:
+        """At most so many numbered changes: those behind a mark, or from the very first on.
+
+        `since`: `3.1042`, or `1042` for a number of the current epoch. Raises InvalidRequest if it
+        is neither, Conflict if there is no such change here.
+        """
+        return self.records.changes(self.mark(since), limit=limit)
+
+    def mark(self, text: str | Mark | None) -> Mark | None:
+        """The place of a change, from the text that users write. Raises InvalidRequest."""
+        if not isinstance(text, str):
+            return text
+        head = self.records.head()
+        found = parse_mark(text, current=head.epoch if head else 0)
+        if found is None:
+            raise MalformedMark(mark=text)
+        return found
 
     def close(self) -> None:
         self.door.close()

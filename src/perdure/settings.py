@@ -281,6 +281,7 @@ class Settings:
         60, "seconds that an answer to a version-less name may be cached", limit_range(0, 1 << 31)
     )
     page_size: int = _setting(1000, "identifiers on a page of a listing", limit_range(1, 100_000))
+    store: str = _setting("sqlite", "what keeps the records: sqlite, or what a package brings")
     segment_bytes: int = _setting(
         256 << 20, "bytes; an open segment is sealed beyond this", limit_range(1, 1 << 40)
     )

@@ -12,13 +12,17 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import SERIES, TODAY, Desk, sha512, text
+from tests.storage.stores import StoreDesk
 
 from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Location, Token
 from perdure.storage.ports import Records
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter
+from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.testing.stores import MemoryStore
+from perdure.upkeep.changes.walking import check_changes
 
 
 def reader(root: Path) -> SqliteRecords:
@@ -26,14 +30,14 @@ def reader(root: Path) -> SqliteRecords:
 
 
 def writer(root: Path) -> SqliteRecords:
-    return SqliteWriter(root)
+    return SqliteJournal(root)
 
 
 def copy(root: Path) -> SqliteRecords:
     """Made while the original is open."""
     target = root.parent / "copy"
     target.mkdir()
-    list(sqlite.backup(root, target / sqlite.FILE))
+    list(copies.backup(root, target / opening.FILE))
     return SqliteRecords(target)
 
 
@@ -44,13 +48,29 @@ def moved(root: Path) -> SqliteRecords:
 
 
 IMPLEMENTATIONS = [reader, writer, copy, moved]
+IN_MEMORY = "memory"
 PRESS = Token(name="press", digest="d1", operations=("mint",), authorities=("*",))
 DESK = Token(name="desk", digest="d2", operations=("bind",), authorities=("a.us",))
 
 
-@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda make: make.__name__)
+@pytest.fixture(
+    params=[*IMPLEMENTATIONS, IN_MEMORY], ids=lambda make: getattr(make, "__name__", make)
+)
 def records(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Records]:
     """Three documents of today in order 1, 2, 10 and a handle; number 2 has three revisions."""
+    if request.param == IN_MEMORY:
+        other = StoreDesk(desk.root, desk.clock, MemoryStore())
+        fill(other)
+        yield other.registry.records
+        other.registry.close()
+        return
+    fill(desk)
+    make: Callable[[Path], SqliteRecords] = request.param
+    with closing(make(desk.root)) as made:
+        yield made
+
+
+def fill(desk: Desk) -> None:
     for number in range(1, 11):
         desk.mint(text(f"document {number}"))
     desk.commit(f"{TODAY}/2", text("again"))
@@ -59,9 +79,6 @@ def records(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Records]:
     desk.bind("hdl:1/3", "https://a.example/", register=True)
     for token in (PRESS, DESK):
         desk.registry.door.execute(SaveToken(token=token))
-    make: Callable[[Path], SqliteRecords] = request.param
-    with closing(make(desk.root)) as made:
-        yield made
 
 
 def key(name: str) -> str:
@@ -105,6 +122,23 @@ def test_the_history_is_complete_and_in_order(records: Records) -> None:
     assert [len(one.versions) for one in history] == [1, 2, 2, 2]
     assert history[-1] == records.record(key(f"{TODAY}/2"))
     assert records.history(key(f"{TODAY}/99")) == []
+
+
+def test_raw_records_and_look_ups_say_the_same(records: Records) -> None:
+    lookup = records.lookup()
+    for name in (f"{TODAY}/1", "hdl:1/3", f"{TODAY}/11"):
+        raw = records.raw(key(name))
+        assert lookup(key(name)) == raw
+        assert (raw is None) is (records.record(key(name)) is None)
+
+
+def test_counts(records: Records) -> None:
+    assert (records.count(), records.count_revisions()) == (11, 14)
+
+
+def test_every_change_verifies(records: Records) -> None:
+    assert [one.number for one in records.changes(limit=100)] == list(range(1, 18))
+    assert not [one for one in check_changes(records) if one.problem]
 
 
 def test_tokens(records: Records) -> None:

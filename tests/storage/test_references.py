@@ -8,11 +8,15 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.conftest import TODAY, Desk
+from tests.conftest import TODAY, Clock, Desk
+from tests.storage.registries import unpack_registry
 
 from perdure.ids import parse
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.sqlite import references
-from perdure.storage.sqlite.records import FILE, SqliteRecords, SqliteWriter
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.records import SqliteRecords
 
 MOST = 5
 SLICES = 4
@@ -83,8 +87,8 @@ def test_what_came_while_others_were_merged(desk: Desk, reader: SqliteRecords) -
 
 def test_more_at_once_than_can_wait(root: Path) -> None:
     """As in a rebuild, whose batches are as large as segments."""
-    with closing(SqliteWriter(root)) as writer:
-        many = [(references.reference_hash(str(one)), f"key {one}") for one in range(50)]
+    with closing(SqliteJournal(root)) as writer:
+        many = [(reference_hash(str(one)), f"key {one}") for one in range(50)]
         writer.begin()
         writer.refer(many)
         writer.commit()
@@ -93,13 +97,13 @@ def test_more_at_once_than_can_wait(root: Path) -> None:
 
 
 def test_a_batch_that_is_undone(root: Path) -> None:
-    with closing(SqliteWriter(root)) as writer, closing(SqliteRecords(root)) as reader:
+    with closing(SqliteJournal(root)) as writer, closing(SqliteRecords(root)) as reader:
         for one in range(30):
             writer.begin()
-            writer.refer([(references.reference_hash(str(one)), f"key {one}")])
+            writer.refer([(reference_hash(str(one)), f"key {one}")])
             writer.rollback()
             writer.begin()
-            writer.refer([(references.reference_hash(f"kept {one}"), f"key {one}")])
+            writer.refer([(reference_hash(f"kept {one}"), f"key {one}")])
             writer.commit()
             assert reader.referring(str(one)) == []
             assert reader.referring(f"kept {one}") == [f"key {one}"]
@@ -118,7 +122,7 @@ def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
     key = bind(desk, 1)
     desk.registry.close()
     connection = apsw.Connection(str(desk.root / FILE))
-    hash = references.reference_hash("location:https://a.example/1")
+    hash = reference_hash("location:https://a.example/1")
     connection.execute("INSERT INTO refers VALUES(?,?)", (hash, key))
     connection.execute("DROP TABLE recent_references")
     connection.close()
@@ -127,20 +131,23 @@ def test_a_registry_that_only_older_releases_wrote(desk: Desk) -> None:
         assert reader.referring(f"location:https://a.example/{TODAY}") == []
 
 
-def test_what_older_releases_wrote_down_is_taken_over(desk: Desk) -> None:
-    key = bind(desk, 1)
+def test_what_older_releases_wrote_down_is_taken_over(place: Path, clock: Clock) -> None:
+    desk = Desk(unpack_registry(1, place), clock)
     desk.registry.close()
+    key = "hdl:2000/0001"
     connection = apsw.Connection(str(desk.root / FILE))
     connection.execute(
-        "DELETE FROM recent_references; CREATE TABLE recent_refers (number, hash, key)"
+        "DELETE FROM recent_references; DELETE FROM refers;"
+        "CREATE TABLE recent_refers (number, hash, key)"
     )
-    for number, uri in enumerate(("https://a.example/1", "https://all.example/1")):
-        hash = references.reference_hash(f"location:{uri}")
+    for number, uri in enumerate(("https://i.example/1", "https://all.example/1")):
+        hash = reference_hash(f"location:{uri}")
         connection.execute("INSERT INTO recent_refers VALUES(?,?,?)", (number, hash, key))
     connection.close()
     desk.reopen()
     bind(desk, 2)
+    desk.registry.close()
     assert asked(desk.root, "SELECT count(*) FROM sqlite_master WHERE name='recent_refers'") == 0
     with closing(SqliteRecords(desk.root)) as reader:
-        assert reader.referring("location:https://a.example/1") == [key]
+        assert reader.referring("location:https://i.example/1") == [key]
         assert reader.referring("location:https://all.example/1") == [key]

@@ -16,15 +16,16 @@ from tests.conftest import SERIES, TODAY, Desk, text
 from perdure.errors import StorageFailed, Unavailable
 from perdure.ids import parse
 from perdure.registry import Registry, initialise
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteRecords, SqliteWriter
+from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.records import SqliteRecords
 
 
 def test_what_is_committed_is_flushed(root: Path) -> None:
     """`synchronous=FULL` (2), also for a registry that came out of a backup."""
-    list(sqlite.backup(root, root.parent / "copy.sqlite"))
-    (root.parent / "copy.sqlite").replace(root / sqlite.FILE)
-    with closing(SqliteWriter(root)) as writer:
+    list(copies.backup(root, root.parent / "copy.sqlite"))
+    (root.parent / "copy.sqlite").replace(root / opening.FILE)
+    with closing(SqliteJournal(root)) as writer:
         assert writer.connection.execute("PRAGMA journal_mode").get == "wal"
         assert writer.connection.execute("PRAGMA synchronous").get == 2
 
@@ -49,7 +50,7 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
         desk.mint(metadata={"abstract": "x" * 4096, "number": str(number)})
     target = desk.root.parent / "copy.sqlite"
     shares = []
-    work = sqlite.backup(desk.root, target, pages=4)
+    work = copies.backup(desk.root, target, pages=4)
     for share in work:
         shares.append(share)
         desk.mint(text("written meanwhile"))
@@ -57,7 +58,7 @@ def test_a_backup_ends_though_writing_goes_on(desk: Desk) -> None:
     assert shares == sorted(shares)
     assert shares[-1] == 1
     (desk.root.parent / "restored").mkdir()
-    target.replace(desk.root.parent / "restored" / sqlite.FILE)
+    target.replace(desk.root.parent / "restored" / opening.FILE)
     with closing(SqliteRecords(desk.root.parent / "restored")) as restored:
         assert restored.count() == 40
         assert restored.connection.execute("PRAGMA integrity_check").get == "ok"
@@ -68,7 +69,7 @@ def test_a_backup_with_its_segments_is_a_registry(desk: Desk) -> None:
     desk.mint(text("one"))
     restored = desk.root.parent / "restored"
     initialise(restored, series=(SERIES,))
-    list(sqlite.backup(desk.root, restored / sqlite.FILE))
+    list(copies.backup(desk.root, restored / opening.FILE))
     desk.mint(text("after the backup of the records"))
     shutil.copytree(desk.root / "segments", restored / "segments", dirs_exist_ok=True)
     opened = Desk(restored, desk.clock)
@@ -160,7 +161,7 @@ def test_a_directory_that_nobody_can_write_to_is_read(readable: Path) -> None:
 def test_a_log_that_cannot_be_read_is_told(readable: Path) -> None:
     """It may hold what the file does not: saying 'not found' would be wrong."""
     readable.chmod(0o755)
-    log = readable / f"{sqlite.FILE}-wal"
+    log = readable / f"{opening.FILE}-wal"
     log.write_bytes(b"")
     log.chmod(0o444)
     readable.chmod(0o555)
@@ -187,7 +188,7 @@ def test_making_a_registry_again_harms_nothing(desk: Desk) -> None:
 
 def test_another_process_that_holds_the_database_is_waited_for(desk: Desk) -> None:
     desk.mint(text("one"))
-    other = apsw.Connection(str(desk.root / sqlite.FILE))
+    other = apsw.Connection(str(desk.root / opening.FILE))
     other.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
     timer.start()
@@ -200,7 +201,7 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
     for _ in range(200):
         desk.mint(metadata={"abstract": "x" * 1000})
     desk.registry.close()
-    file = desk.root / sqlite.FILE
+    file = desk.root / opening.FILE
     data = bytearray(file.read_bytes())
     data[4096 * 8 : 4096 * 40] = b"\xff" * (4096 * 32)
     file.write_bytes(data)
@@ -210,12 +211,12 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
     assert "'perdure rebuild'" in told.value.repair()
 
 
-@pytest.mark.parametrize("records", [SqliteRecords, SqliteWriter])
+@pytest.mark.parametrize("records", [SqliteRecords, SqliteJournal])
 def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
     root: Path, records: type[SqliteRecords]
 ) -> None:
     """docs/how-to/back-up.md: "`perdure rebuild` makes it anew"."""
-    file = root / sqlite.FILE
+    file = root / opening.FILE
     file.write_bytes(b"no database at all, but long enough for a header" * 100)
     with pytest.raises(Unavailable, match="'perdure rebuild' makes the file anew"):
         _ = records(root).connection
@@ -226,5 +227,5 @@ def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
 
 
 def test_a_registry_that_another_holds_is_waited_for(root: Path) -> None:
-    error = sqlite._unusable("the registry", apsw.BusyError("database is locked"), root)
+    error = opening.unusable("the registry", apsw.BusyError("database is locked"), root)
     assert error.repair() == "try again later"

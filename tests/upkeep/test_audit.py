@@ -18,7 +18,9 @@ from perdure.model.records import Version
 from perdure.policy.naming import identify
 from perdure.registry import Registry, initialise
 from perdure.storage.segments import ocfl
-from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite import copies
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit
 
 LARGE = b"large" * (2 << 20)
@@ -158,7 +160,9 @@ def rebuilt(
     for name in ("segments", "archive"):
         shutil.rmtree(root / name)
         shutil.copytree(desk.root / name, root / name)
-    assert all(expect(one) for one in audit.rebuild(root, root, now="2026-11-22T00:00:00Z"))
+    with closing(RenewedJournal(root)) as journal:
+        assert all(expect(one) for one in audit.rebuild(root, journal, now="2026-11-22T00:00:00Z"))
+        journal.note_renewed("2026-11-22T00:00:00Z", "rebuild")
     return Desk(root, desk.clock)
 
 
@@ -277,7 +281,7 @@ def test_a_segment_that_breaks_off_is_read_up_to_there(full: Desk) -> None:
 def test_a_backup_of_the_records_and_the_segments_tell_the_same(full: Desk) -> None:
     copy = full.root.parent / "copy"
     copy.mkdir()
-    list(sqlite.backup(full.root, copy / sqlite.FILE))
+    list(copies.backup(full.root, copy / FILE))
     shutil.copytree(full.root / "segments", copy / "segments")
     shutil.copy(full.root / "perdure.toml", copy)
     assert promises(copy) == promises(full.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,11 +17,12 @@ from perdure.model import stored
 from perdure.model.commands import Content, Load, Mint, Outcome, Register, Row, Withdraw
 from perdure.model.records import Location, Record, Representation, Tombstone, Version
 from perdure.registry import Registry, initialise
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import warc
 from perdure.storage.segments.spool import content
-from perdure.storage.sqlite import records as sqlite
+from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
-from perdure.storage.sqlite.references import reference_hash
+from perdure.storage.sqlite.renewing import RenewedJournal
 from perdure.upkeep import audit
 from perdure.writing.ledger import representation
 from perdure.writing.load import write_rows
@@ -201,8 +203,10 @@ def test_tombstones_of_a_load_survive_a_rebuild(registry: Registry, tmp_path: Pa
     registry.door.execute(Load(rows=(one,)))
     target = tmp_path / "new"
     target.mkdir()
-    sqlite.create(target)
-    assert all(step.problem is None for step in audit.rebuild(registry.root, target, now="now"))
+    opening.create(target)
+    with closing(RenewedJournal(target)) as journal:
+        steps = audit.rebuild(registry.root, journal, now="now")
+        assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).record(one.key)
     assert rebuilt is not None
     assert rebuilt.tombstone == gone
@@ -242,8 +246,10 @@ def test_a_name_beyond_ascii_has_bytes_and_survives_a_rebuild(
     registry.door.execute(Register(identifier=name, contents=(content(b"x", **PLAIN),)))
     target = tmp_path / "new"
     target.mkdir()
-    sqlite.create(target)
-    assert all(step.problem is None for step in audit.rebuild(registry.root, target, now="now"))
+    opening.create(target)
+    with closing(RenewedJournal(target)) as journal:
+        steps = audit.rebuild(registry.root, journal, now="now")
+        assert all(step.problem is None for step in steps)
     rebuilt = SqliteRecords(target).record(name.key)
     assert rebuilt is not None
     assert rebuilt.name == str(name)

@@ -53,7 +53,9 @@ from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import Segments
 from perdure.storage.segments.spool import content
-from perdure.storage.sqlite.records import FILE, SqliteRecords
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.records import SqliteRecords
 from perdure.writing.registrar import Registrar, fingerprint
 
 # Minting
@@ -173,7 +175,7 @@ def test_many_names_reserved_at_once_are_what_each_alone_would_be(root: Path, cl
         Mint(authority=SERIES, by="somebody"),
     )
     commands = [mint, *others, mint, mint, *others[:2], *[mint] * 3, others[3], others[3]]
-    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+    with closing(Registrar(root, settings.load(root, {}), SqliteJournal, clock=clock)) as registrar:
         together = registrar.execute(commands)
         number = len([one for one in together if isinstance(one, Receipt)])
         alone = [registrar.execute((command,))[0] for command in commands]
@@ -210,7 +212,7 @@ def test_documents_minted_at_once_are_kept_as_each_alone_would_be(root: Path, cl
         Mint(authority=SERIES, contents=(german, html("g"))),
         Mint(authority=SERIES, contents=(text(""),)),
     ]
-    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+    with closing(Registrar(root, settings.load(root, {}), SqliteJournal, clock=clock)) as registrar:
         together = registrar.execute(commands)
         alone = [registrar.execute((command,))[0] for command in commands]
     assert [type(one) for one in together] == [type(one) for one in alone]
@@ -262,7 +264,7 @@ def _kept(
 def test_no_more_names_are_reserved_than_there_are(root: Path, clock: Clock) -> None:
     mint = Mint(authority=SERIES)
     register = Register(identifier=parse(f"{TODAY}/{10**18 - 3}.text.1"), contents=(text("c"),))
-    with closing(Registrar(root, settings.load(root, {}), clock=clock)) as registrar:
+    with closing(Registrar(root, settings.load(root, {}), SqliteJournal, clock=clock)) as registrar:
         clock.advance(days=1)
         assert isinstance(registrar.execute([register])[0], Receipt)
         clock.advance(days=-1)  # a clock that was set right: its day is now the one minted under
@@ -974,7 +976,7 @@ def test_an_upload_outlives_the_mistake_of_another(desk: Desk, *, first: bool) -
     refused = Commit(identifier=parse(known), contents=(large(desk.registry, data),), expect=7)
     desk.registry.close()
     broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
-    registrar = Registrar(desk.root, settings.load(desk.root, {}), clock=desk.clock)
+    registrar = Registrar(desk.root, settings.load(desk.root, {}), SqliteJournal, clock=desk.clock)
     batch = [good, refused, broken] if first else [broken, refused, good]
     answers = [type(one).__name__ for one in registrar.execute(batch)]
     assert sorted(answers) == ["PreconditionFailed", "Receipt", "UnspeakableValue"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,21 +14,42 @@ from perdure.cli.progress import progress
 
 if TYPE_CHECKING:
     from perdure.ids import Identifier
+    from perdure.model.changes import Head
     from perdure.registry import Registry
 
 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
-def verify(pattern: Identifier | None) -> None:
+@click.option(
+    "--against",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A head that 'perdure head' printed: tells whether the past was rewritten since.",
+)
+def verify(pattern: Identifier | None, against: Path | None) -> None:
     """Read all bytes held here again, or those of PATTERN, and compare their digests.
 
-    What is not as it was promised is printed, one line each. Ends with 1 where there is any.
+    Without PATTERN, also check all numbered changes, and that each record is as its change left it.
+    What is not as it was promised is printed, one line each. Ends with 1 if there is any.
     """
     with here().registry() as registry:
-        _verify(registry, pattern)
+        _verify(registry, pattern, None if against is None else _head(against))
 
 
-def _verify(registry: Registry, pattern: Identifier | None) -> None:
+def _head(file: Path) -> Head:
+    """A head that was saved. Raises InvalidRequest."""
+    import msgspec
+
+    from perdure.errors.changes import MalformedHead
+    from perdure.model.changes import Head
+
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedHead(file=str(file), fault=str(error)) from error
+
+
+def _verify(registry: Registry, pattern: Identifier | None, against: Head | None = None) -> None:
     from perdure.upkeep import audit
 
     total = None if pattern else sum(length for _, length, _ in registry.records.segments())
@@ -39,12 +61,43 @@ def _verify(registry: Registry, pattern: Identifier | None) -> None:
             if found.problem:
                 bad += 1
                 here().answer(found, f"{found.identifier}: {found.problem}")
-    here().summary(
-        {"checked": count, "bytes": size, "problems": bad},
-        f"{count} representations with {size} bytes checked, {bad} problems",
-    )
+    told = {"checked": count, "bytes": size, "problems": bad}
+    notes = [f"{count} representations with {size} bytes checked, {bad} problems"]
+    if pattern is None or against is not None:
+        changes, note = _verify_changes(registry, against)
+        bad += changes.pop("problems", 0)
+        told |= changes | {"problems": bad}
+        notes.append(note)
+    here().answer(told, "")
+    for note in notes:
+        here().note(note)
     if bad:
         click.get_current_context().exit(exits.FINDINGS)
+
+
+def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str, Any], str]:
+    """Checks numbered changes and tells each problem; what to say of all of them."""
+    from perdure.upkeep.changes.walking import check_changes
+
+    head = registry.head()
+    if head is None and against is None:
+        return {"changes": None}, "its changes have no numbers yet; the next write gives them"
+    count = lost = bad = 0
+    with progress("changes", total=None, unit="changes") as bar:
+        for found in check_changes(registry.records, against=against):
+            lost += found.lost
+            if found.problem:
+                bad += 1
+                where = f"change {found.mark}" if found.mark else "changes"
+                flaw = {"change": found.mark and str(found.mark), "problem": found.problem}
+                here().answer(flaw, f"{where}: {found.problem}")
+            else:
+                count += 1
+                bar(count)
+    gone = f", {lost} revisions lost before a rebuild" if lost else ""
+    at = f" up to {head.mark}" if head else ""
+    value = {"changes": count, "head": head, "lost": lost, "problems": bad}
+    return value, f"{count} changes checked{at}, {bad} problems{gone}"
 
 
 @click.command(cls=Command)
@@ -55,14 +108,17 @@ def rebuild() -> None:
     as far as that can be read; the old file is kept in aside/. Nothing may serve or write
     meanwhile. Ends with 1 where something could not be read.
     """
+    from perdure import settings
+    from perdure.registry import load_store
     from perdure.upkeep.transfer.renewal import rebuild as renew
     from perdure.writing.registrar import timestamp, utc_now
 
     root = here().root
+    store = load_store(settings.load(root, os.environ).store)
     problems = []
     done = {"segments": 0, "records": 0}
     with progress("segments", total=None, unit="steps") as bar:
-        for step in renew(root, now=timestamp(utc_now())):
+        for step in renew(root, store, now=timestamp(utc_now())):
             bar(step.done, step.phase)
             done[step.phase] = step.done
             if step.problem:
@@ -94,7 +150,7 @@ def backup(target: Path, link: bool, check: bool) -> None:
     from perdure.upkeep.transfer.backup import back_up
 
     with here().registry() as registry, progress("registry", total=1, unit="share") as bar:
-        for step in back_up(registry.root, target, link=link):
+        for step in back_up(registry.root, target, registry.store, link=link):
             bar(step.share, step.phase)
     here().summary({"backup": str(target)}, f"backed up to {target}")
     if check:

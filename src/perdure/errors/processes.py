@@ -72,6 +72,9 @@ class OtherFormat(Unavailable):
     file: str
     found: int
     known: int
+    """The newest format that this release knows."""
+    oldest: int | None = None
+    """The oldest one; only `known` if none is given."""
 
     @property
     def what(self) -> str:
@@ -79,7 +82,13 @@ class OtherFormat(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"its format is {self.found}, and this release knows {self.known} only"
+        known = self.known if self.oldest is None else f"{self.oldest} to {self.known}"
+        return f"its format is {self.found}, and this release knows {known} only"
+
+    @property
+    def mend(self) -> str | None:
+        newer = self.found > self.known
+        return "use the release that wrote it, or a newer one" if newer else None
 
 
 class FileUnusable(Unavailable):

@@ -17,5 +17,6 @@ OPERATIONS = (
     "withdraw",
     "delegate",
     "administer",
+    "mirror",
 )
 """All but the last two are about identifiers; those two are about tokens."""

@@ -31,6 +31,7 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      /tokens                           granting.answer
     POST      /tokens/<name>?revoke             granting.answer
     POST      /captures?url=<url>               capturing.answer
+    GET HEAD  /changes?since=<mark>&limit=<n>   changes.answer
     OPTIONS   every page                        methods.options
     TRACE     every page                        methods.trace
     GET HEAD  <identifier>                      reading.get

@@ -1,9 +1,12 @@
 """How often records were changed: a counter that all processes of a registry see at once.
 
-How it works: eight bytes in the file `generation`, mapped into the memory of every process that is
-interested. The writer adds one after each commit that revised a record, before it acknowledges.
+How it works: sixteen bytes in the file `generation`, mapped into the memory of every process that
+is interested, are two counters. The writer adds one to the first after each commit that revised a
+record, before it acknowledges.
 Whoever remembers an answer remembers the count that he read before he looked it up; the answer
-holds while the count is the same. Reading it costs no system call.
+holds while the count is the same. Reading it costs no system call. The second counter grows with
+every numbered change, new records included: it only wakes those who wait for the next change, who
+then ask the registry.
 
 What must stay true: the count grows before any change is acknowledged, and when a writer opens a
 registry (its predecessor may have died between the commit and the count). It says nothing about
@@ -19,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 FILE = "generation"
-_BYTES = 8
+_BYTES = 16
 
 
 class Generation:
@@ -59,6 +62,15 @@ class Generation:
     def grow(self) -> None:
         """Says that a record was changed."""
         self._count[0] = (self._count[0] + 1) % (1 << 64)
+
+    @property
+    def changes(self) -> int:
+        """A number that differs once there are more changes. It says nothing else."""
+        return self._count[1]
+
+    def wake(self) -> None:
+        """Says that there are more changes."""
+        self._count[1] = (self._count[1] + 1) % (1 << 64)
 
     def close(self) -> None:
         self._count.release()

@@ -23,12 +23,11 @@ from perdure.model.queries import Finding
 from perdure.model.records import Record, Representation, Tombstone, Version
 from perdure.policy.naming import identify, qualified, references, spelled
 from perdure.policy.rules import buried, with_representations
-from perdure.storage.ports import Records
+from perdure.storage.ports import Records, Renewal
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import directory as segment
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import Segments
-from perdure.storage.sqlite.records import SqliteWriter
-from perdure.storage.sqlite.references import reference_hash
 
 _PAGE = 1000
 _LAST = "\U0010ffff"
@@ -126,42 +125,38 @@ class Rebuilt(msgspec.Struct, frozen=True):
     """Where reading stopped early, and why."""
 
 
-def rebuild(root: Path, target: Path, *, now: str) -> Iterator[Rebuilt]:
-    """Fills the empty registry in `target` from the segments of `root`.
+def rebuild(root: Path, journal: Renewal, *, now: str) -> Iterator[Rebuilt]:
+    """Fills an empty registry from the segments of `root`.
 
     Identifiers without bytes, locations, aliases, metadata and tokens are in no segment: they come
     from a backup. Serial numbers go on where those found end. A segment that breaks off is read up
     to its last whole record.
     """
-    writer = SqliteWriter(target)
-    try:
-        for number in segment.numbers(root):
-            yield _rebuild_segment(root, writer, number, now)
-    finally:
-        writer.close()
+    for number in segment.numbers(root):
+        yield _rebuild_segment(root, journal, number, now)
 
 
-def _rebuild_segment(root: Path, writer: SqliteWriter, number: int, now: str) -> Rebuilt:
+def _rebuild_segment(root: Path, journal: Renewal, number: int, now: str) -> Rebuilt:
     path = Segments(root).path(number)
     count, end, problem = 0, 0, None
-    writer.begin()
+    journal.begin()
     with path.open("rb") as file:
         try:
             for found in warc.read(file, where=path.name):
-                _replay(writer, number, found, file.fileno())
+                _replay(journal, number, found, file.fileno())
                 count, end = count + 1, found.end
         except Corrupt as error:
             problem = str(error)
-    writer.save_segment(number, end, now, grows=False)
-    writer.commit()
-    writer.tidy()
+    journal.save_segment(number, end, now, grows=False)
+    journal.commit()
+    journal.tidy()
     return Rebuilt(number, count, problem)
 
 
-def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> None:
+def _replay(journal: Renewal, number: int, found: warc.Found, fd: int) -> None:
     block = found.block
     identifier = parse(block.uri)
-    known = writer.record(identifier.key)
+    known = journal.record(identifier.key)
     record = known or Record(name=spelled(identifier), at=block.at, by="rebuild")
     if found.type == "metadata":
         text = os.pread(fd, block.length, found.offset)
@@ -182,8 +177,8 @@ def _replay(writer: SqliteWriter, number: int, found: warc.Found, fd: int) -> No
         if held is not None and held.find(block.format):
             return
         changed = with_representations(record, block.version, (one,), block.at)
-    writer.put(identifier.key, changed)
-    writer.refer((reference_hash(one), identifier.key) for one in references(changed))
+    journal.put(identifier.key, changed)
+    journal.refer((reference_hash(one), identifier.key) for one in references(changed))
 
 
 def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:

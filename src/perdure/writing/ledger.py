@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-import apsw
 import msgspec
 
 from perdure.errors import Conflict, Incomplete, InvalidRequest, StorageFailed
@@ -27,22 +26,26 @@ from perdure.errors.naming import SpooledFileIsPath
 from perdure.ids import Identifier
 from perdure.ids.pdi_key import counted, resource_key
 from perdure.model import stored
+from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
 from perdure.storage.generation import Generation
+from perdure.storage.ports import SERIALS_END, Journal, JournalError
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import directory as segments
 from perdure.storage.segments import ocfl, warc
 from perdure.storage.segments.appender import Appender, FlushFailed
 from perdure.storage.segments.durable import sync_directory
 from perdure.storage.segments.spool import HEAD_ROOM, clear_away
-from perdure.storage.sqlite.records import SERIALS_END, SqliteWriter
-from perdure.storage.sqlite.references import reference_hash
 
 NOWHERE = 0
 """Segment of a representation whose bytes have not found their place yet."""
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+MINT, RESERVE, IMPORT = "mint", "reserve", "import"
+"""Acts of changes that bring new records."""
 
 _encode = msgspec.json.Encoder().encode
 _Said = tuple[int, str, str, str | None, str | None]
@@ -96,19 +99,22 @@ class Ledger:
     Unavailable where the registry cannot be opened, OSError where a file cannot.
     """
 
-    def __init__(self, root: Path, *, segment_bytes: int, now: str) -> None:
+    def __init__(self, root: Path, journal: Journal, *, segment_bytes: int, now: str) -> None:
+        """Takes the journal over, and closes it."""
         self._root = root
+        self.journal = journal
         self._segment_bytes = segment_bytes
         self.now = now
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
         self._added: dict[str, str] = {}
+        self._alone: dict[Deed, list[Line]] = {}  # of `_added`, those with a change of their own
+        self._runs: list[tuple[Deed, list[Line]]] = []  # and those that make one together
         self._refers: list[tuple[int, str]] = []
         self._revised = False
         self._heads: dict[_Said, warc.Heads] = {}  # of this batch, for what is said of content
         with ExitStack() as opened:
-            self.store = SqliteWriter(root)
-            opened.callback(self.store.close)
+            opened.callback(journal.close)
             self._generation = Generation(root)
             opened.callback(self._generation.close)
             self._recover()
@@ -117,14 +123,14 @@ class Ledger:
     def _recover(self) -> None:
         self._generation.grow()  # an earlier writer may have died between a commit and the count
         sync_directory(self._root)  # SQLite makes its log, and does not look whether this succeeds
-        known = [number for number, _, _ in self.store.segments()]
+        known = [number for number, _, _ in self.journal.segments()]
         self._move_strays(set(known))
         clear_away(self._root / "incoming")
         highest = max([*segments.numbers(self._root), *known], default=0)
         self._appender, self._segment_day = self._open_segment(highest + 1)
 
     def _open_segment(self, following: int) -> tuple[Appender, str]:
-        number, end, opened = self.store.growing_segment() or (0, 0, self.now)
+        number, end, opened = self.journal.growing_segment() or (0, 0, self.now)
         sealed = number and (
             ocfl.object_path(self._root, number).exists()
             or not segments.segment_path(self._root, number).exists()
@@ -145,10 +151,10 @@ class Ledger:
     # ---------
 
     def begin(self, now: str) -> None:
-        """Starts a batch at this time. Raises apsw.Error or OSError."""
+        """Starts a batch at this time. Raises JournalError or OSError."""
         self.now = now
         self._heads.clear()
-        self.store.begin()
+        self.journal.begin()
         if self._appender.end and (
             self._appender.end >= self._segment_bytes or self._segment_day != now[:10]
         ):
@@ -158,10 +164,13 @@ class Ledger:
         """Makes the batch durable: bytes first, then the records that speak of them."""
         self._appender.send()
         for number, length in self._appender.lengths():
-            self.store.save_segment(number, length, self.now, grows=number == self._appender.number)
+            self.journal.save_segment(
+                number, length, self.now, grows=number == self._appender.number
+            )
         self._flush_records()
-        self.store.commit(after=self._appender.flush)
+        self.journal.commit(after=self._appender.flush)
         self._appender.committed()
+        self._generation.wake()
         if self._revised:
             self._generation.grow()
             self._revised = False
@@ -175,41 +184,33 @@ class Ledger:
         """
         failure = StorageFailed(what="the write", reason=str(error))
         self._added.clear()
+        self._alone.clear()
+        self._runs.clear()
         self._refers.clear()
         self._serials.clear()
         self._revised = False
         self._generation.grow()
-        if _of_storage(error) and not self._may_pass(error):
+        if _of_storage(error) and not _may_pass(error):
             self.broken = failure
         try:
-            self.store.rollback()
+            self.journal.rollback()
             if not self.broken:
                 self._appender.rewind()
-        except (OSError, apsw.Error):
+        except (OSError, JournalError):
             self.broken = failure
         return failure if self.broken or _of_storage(error) else None
 
     def tidy(self) -> None:
         """Keeps the log of the registry short, after a batch that is durable already."""
         try:
-            self.store.tidy()
-        except apsw.Error as error:
-            if not self._may_pass(error):
+            self.journal.tidy()
+        except JournalError as error:
+            if not error.passes:
                 self.broken = StorageFailed(what="the next write", reason=str(error))
-
-    def _may_pass(self, error: Exception) -> bool:
-        """Whether what made a write fail is over once there is space or another process is done."""
-        if isinstance(error, FlushFailed):
-            return False
-        if isinstance(error, OSError):
-            return error.errno in _NO_SPACE
-        if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_WRITE:
-            return self.store.connection.system_errno in _NO_SPACE  # SQLite knows ENOSPC only
-        return isinstance(error, (apsw.FullError, apsw.BusyError, apsw.LockedError))
 
     def close(self) -> None:
         self._appender.close()
-        self.store.close()
+        self.journal.close()
         self._generation.close()
 
     # Records
@@ -218,34 +219,42 @@ class Ledger:
     def record(self, key: str) -> Record | None:
         """The record as the commands before in this batch left it."""
         text = self._added.get(key)
-        return self.store.record(key) if text is None else stored.decode(text)
+        return self.journal.record(key) if text is None else stored.decode(text)
 
     def is_empty(self, low: str, high: str) -> bool:
         """Whether no record has a key from `low` to `high`, both included."""
         self._flush_records()
-        return self.store.first_key(low, high + "\0") is None
+        return self.journal.first_key(low, high + "\0") is None
 
-    def add(self, key: str, record: Record) -> None:
+    def add(self, key: str, record: Record, act: str) -> None:
         """A new record."""
-        self._added[key] = stored.encode(record).decode()
+        text = stored.encode(record).decode()
+        self._added[key] = text
+        self._alone.setdefault(Deed(act, self.now, record.by), []).append((key, text))
         if record.locations or record.versions or record.aliases or record.values:
             self._refer(key, record)
 
-    def add_document(self, key: str, text: str, sha512: str) -> None:
-        """A new record in its stored form that says only which bytes it holds."""
-        self._added[key] = text
-        self._refers.append((reference_hash(f"sha512:{sha512}"), key))
+    def add_documents(self, rows: Sequence[tuple[str, str, str]], by: str) -> None:
+        """New records under consecutive numbers, that only say which bytes they hold: key, stored
+        form and SHA-512."""
+        lines = [(key, text) for key, text, _ in rows]
+        self._added.update(lines)
+        self._runs.append((Deed(MINT, self.now, by), lines))
+        self._refers += [(reference_hash(f"sha512:{digest}"), key) for key, _, digest in rows]
 
     def reserve(self, keys: Sequence[str], format: str, by: str) -> None:
         """New records that say nothing but that, when and by whom their names were minted."""
         record = Record(at=self.now, by=by, minted=format)
-        self.store.add_alike(keys, stored.encode(record).decode())
+        deed = Deed(RESERVE, self.now, by)
+        self.journal.add_alike(keys, stored.encode(record).decode(), deed)
 
-    def add_loaded(self, records: list[tuple[str, str]], refers: list[tuple[int, str]]) -> None:
-        """New records of a bulk load: keys and stored forms. Their references are staged apart."""
+    def add_loaded(self, rows: list[Line], refers: list[tuple[int, str]], by: str) -> None:
+        """New records of a bulk load, in the order of their keys, with no other record between
+        them. Their references are staged apart."""
         self._flush_records()
-        self.store.add(records)
-        self.store.stage(refers)
+        if rows:
+            self.journal.add_run(rows, Deed(IMPORT, self.now, by))
+        self.journal.stage(refers)
         self.recount_serials()
 
     def incoming(self, name: str) -> Path:
@@ -255,39 +264,53 @@ class Ledger:
         return self._root / "incoming" / name
 
     def revise(
-        self, identifier: Identifier, old: Record, new: Record, outcome: Outcome, by: str
+        self,
+        identifier: Identifier,
+        old: Record,
+        new: Record,
+        outcome: Outcome,
+        deed: tuple[str, str],
     ) -> Receipt:
-        """A new revision of a record, unless nothing changed; the old one goes to the history."""
+        """A new revision of a record, unless nothing changed; the old one goes to the history.
+
+        `deed`: the act, and who does it.
+        """
+        act, by = deed
         if outcome is Outcome.UNCHANGED:
             return Receipt(outcome=outcome, identifier=str(identifier), revision=old.revision)
         new = msgspec.structs.replace(new, revision=old.revision + 1, at=self.now, by=by)
         self._flush_records()
-        self.store.revise(identifier.key, new, old)
+        text = stored.encode(new).decode()
+        self.journal.revise(identifier.key, text, new.revision, Deed(act, self.now, by))
         self._refer(identifier.key, new)
         self._revised = True
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
 
     def merge_staged(self) -> None:
         """Makes the references of a bulk load findable."""
-        if self.store.has_staged():
-            self._flush_records()
-            self.store.merge_staged()
+        self._flush_records()
+        self.journal.merge_staged()
 
     def _refer(self, key: str, record: Record) -> None:
         self._refers += [(reference_hash(text), key) for text in naming.references(record)]
 
     def _flush_records(self) -> None:
         if self._added:
-            self.store.add(self._added.items())
+            for deed, rows in self._runs:
+                self.journal.add_run(rows, deed)
+            for deed, rows in self._alone.items():
+                self.journal.add(rows, deed)
             self._added.clear()
+            self._runs.clear()
+            self._alone.clear()
         if self._refers:
-            self.store.refer(self._refers)
+            self.journal.refer(self._refers)
             self._refers.clear()
 
     def save_token(self, token: Token, before: Token | None, by: str) -> None:
         """Adds or replaces a token. Counted as a change: others may remember the old one."""
-        self.store.save_token(token)
-        self.store.log_token(before, token, self.now, by)
+        self._flush_records()
+        self.journal.save_token(token, before, Deed(TOKEN, self.now, by))
         self._revised = True
 
     # Serial numbers
@@ -298,7 +321,7 @@ class Ledger:
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
-            last = self.store.last_serial(resource_key(series, day, None))
+            last = self.journal.last_serial(resource_key(series, day, None))
             found = self._serials[series, day] = Serials(series, day, last)
         return found
 
@@ -417,9 +440,17 @@ def representation(content: Content, segment: int = NOWHERE, offset: int = 0) ->
 
 
 def _of_storage(error: Exception) -> bool:
-    """Whether it was the disk or the database file that failed, and not what was asked of them."""
-    asked = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
-    return isinstance(error, (OSError, apsw.Error)) and not isinstance(error, asked)
+    """Whether it was the disk or the database that failed, and not what was asked of them."""
+    return isinstance(error, (OSError, JournalError))
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether what made a write fail is over once there is space or another process is done."""
+    if isinstance(error, JournalError):
+        return error.passes
+    if isinstance(error, FlushFailed):
+        return False
+    return isinstance(error, OSError) and error.errno in _NO_SPACE
 
 
 def _typed(content: Content) -> str:

@@ -30,7 +30,7 @@ from perdure.model.commands import Content, Load, Outcome, Receipt, Row
 from perdure.model.records import Record, Representation, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes
-from perdure.writing.ledger import NOWHERE, Ledger, representation
+from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, representation
 
 _MOST_REFUSED = 1000  # told of an atomic load
 _UNNAMED = Record()  # of which the key spells the name
@@ -84,7 +84,7 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
     if not rows or ledger.is_empty(keys[0], keys[-1]):
-        _add(ledger, rows)
+        _add(ledger, rows, by)
         return len(rows), len(rows), []
     fresh: list[Row] = []
     refused: list[Refused] = []
@@ -98,7 +98,8 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
             changed += _join(ledger, held, row, by)
         except PerdureError as error:
             refused.append((row.line, str(error)))
-    _add(ledger, fresh)
+    for run in _runs(ledger, fresh):
+        _add(ledger, run, by)
     return len(rows), changed + len(fresh), refused
 
 
@@ -141,17 +142,27 @@ def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Itera
                 yield row.line, str(error)
 
 
-def _add(ledger: Ledger, rows: Sequence[Row]) -> None:
+def _runs(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """New rows, cut where a record that stands lies between two of them."""
+    begin = 0
+    for at in range(1, len(rows)):
+        if not ledger.is_empty(rows[at - 1].key, rows[at].key):
+            yield rows[begin:at]
+            begin = at
+    yield rows[begin:]
+
+
+def _add(ledger: Ledger, rows: Sequence[Row], by: str) -> None:
     """New identifiers."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
     if not any(map(_has_more, rows)):  # a million of these take seconds
-        ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers)
+        ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers, by)
         return
     records = []
     for row in rows:
         text = _document(ledger, row) or _with_bytes(ledger, row)
         records.append((row.key, text))
-    ledger.add_loaded(records, refers)
+    ledger.add_loaded(records, refers, by)
 
 
 def _has_more(row: Row) -> bool:
@@ -190,7 +201,7 @@ def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
         return False
     _log_tombstones(ledger, row.key, held, changed)
     changed = _placed(ledger, row.key, changed, row.contents)
-    ledger.revise(identifier, held, changed, Outcome.CHANGED, by)
+    ledger.revise(identifier, held, changed, Outcome.CHANGED, (IMPORT, by))
     return True
 
 

@@ -18,7 +18,7 @@ from perdure.model import stored
 from perdure.model.commands import Command, Content, Mint, Outcome, Receipt
 from perdure.model.records import Record, Version
 from perdure.policy import naming, rules
-from perdure.writing.ledger import Ledger, representation
+from perdure.writing.ledger import MINT, Ledger, representation
 
 _Said = tuple[str, str, str, str | None, str | None]
 
@@ -74,13 +74,15 @@ def mint(
     stems, keys = serials.following(len(run))
     used = 0
     kinds: dict[_Said, _Kind] = {}
+    documents: dict[str, list[tuple[str, str, str]]] = {}
     answers: list[Receipt | PerdureError] = []
     for command in run:
         stem, key = stems[used], keys[used]
         try:
             kind = _kind(ledger, stem, command, kinds)
             if kind is not None:
-                name = kind.keep(stem, key, command.contents[0])
+                name, row = kind.keep(stem, key, command.contents[0])
+                documents.setdefault(command.by, []).append(row)
             else:
                 name = _keep(ledger, stem, key, command)
         except PerdureError as error:
@@ -89,6 +91,8 @@ def mint(
         used += 1
         answers.append(Receipt(outcome=Outcome.CREATED, identifier=name, revision=1))
     serials.use(used)
+    for by, rows in documents.items():
+        ledger.add_documents(rows, by)
     return answers
 
 
@@ -106,13 +110,12 @@ class _Kind:
         self._behind = f".{content.format}.1"
         self._record = stored.alike(ledger.now, by, representation(content))
 
-    def keep(self, stem: str, key: str, content: Content) -> str:
-        """The name under which it is kept."""
+    def keep(self, stem: str, key: str, content: Content) -> tuple[str, tuple[str, str, str]]:
+        """The name under which it is kept; key, stored form and SHA-512."""
         ledger, name = self._ledger, stem + self._behind
         segment, offset = ledger.append(name, 1, content)
         text = self._record(content.length, content.sha512, segment, offset)
-        ledger.add_document(key, text, content.sha512)
-        return name
+        return name, (key, text, content.sha512)
 
 
 def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
@@ -147,5 +150,5 @@ def _keep(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
         format = held[0].format
         version = Version(number=1, at=now, representations=tuple(held))
         record = Record(at=now, by=by, metadata=metadata, versions=(version,))
-    ledger.add(key, record)
+    ledger.add(key, record, MINT)
     return f"{stem}.{format}.1"

@@ -63,7 +63,7 @@ from perdure.policy.handles import changes
 from perdure.policy.handles.names import home
 from perdure.policy.moves import Move
 from perdure.settings import Settings
-from perdure.storage.sqlite.records import storage_errors
+from perdure.storage.ports import Journal, storage_errors
 from perdure.writing import numbering
 from perdure.writing.ledger import Ledger
 from perdure.writing.load import Check, load
@@ -91,7 +91,12 @@ class Registrar:
     """Carries out commands on one registry directory. Opening it recovers it."""
 
     def __init__(
-        self, root: Path, settings: Settings, *, clock: Callable[[], datetime] = utc_now
+        self,
+        root: Path,
+        settings: Settings,
+        open_journal: Callable[[Path], Journal],
+        *,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._settings = settings
         self._networks = networks(settings.private_networks)
@@ -101,12 +106,14 @@ class Registrar:
         """Files that were handed over with commands of this batch: they are kept or dropped."""
         now = clock()
         with storage_errors("the registry"), ExitStack() as opened:
-            ledger = Ledger(root, segment_bytes=settings.segment_bytes, now=timestamp(now))
+            journal = open_journal(root)
+            ledger = Ledger(root, journal, segment_bytes=settings.segment_bytes, now=timestamp(now))
             opened.callback(ledger.close)
-            ledger.store.begin()
+            journal.number_changes(timestamp(now))
+            ledger.journal.begin()
             ledger.merge_staged()
-            ledger.store.forget_answers(timestamp(now - ANSWERS_KEPT))
-            ledger.store.commit()
+            ledger.journal.forget_answers(timestamp(now - ANSWERS_KEPT))
+            ledger.journal.commit()
             opened.pop_all()
         self._ledger = ledger
 
@@ -286,7 +293,8 @@ class Registrar:
             plan = rules.plan_version(identifier, record, contents, version)
             record = self._with_bytes(identifier, record, plan)
             format = plan.fresh[0].format
-        self._ledger.add(identifier.key, record)
+        act = "mint" if isinstance(command, Mint) else "register"
+        self._ledger.add(identifier.key, record, act)
         name = identifier
         if format and naming.wanted(identifier) != (version, format):
             name = naming.qualified(identifier, version, format)
@@ -306,7 +314,7 @@ class Registrar:
             if plan.fresh:
                 changed = self._with_bytes(identifier, changed, plan)
                 outcome = Outcome.CREATED
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, ("register", command.by))
 
     def _commit(self, command: Commit) -> Receipt:
         identifier = naming.bindable(command.identifier)
@@ -318,7 +326,7 @@ class Registrar:
             changed = self._with_bytes(identifier, record, plan)
             outcome = Outcome.CREATED
         name = naming.qualified(identifier, plan.version, command.contents[0].format)
-        receipt = self._ledger.revise(identifier, record, changed, outcome, command.by)
+        receipt = self._ledger.revise(identifier, record, changed, outcome, ("commit", command.by))
         return msgspec.structs.replace(receipt, identifier=str(name))
 
     def _bind(self, command: Bind) -> Receipt:
@@ -332,7 +340,7 @@ class Registrar:
         record = rules.known(identifier, record)
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = binding.bind(identifier, record, command.locations)
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, ("bind", command.by))
 
     def _relocate(self, command: Relocate) -> Receipt:
         rows = tuple(Move(source=source, target=target) for source, target in command.moves)
@@ -348,7 +356,9 @@ class Registrar:
             binding.checked(changed.locations)
             plan.append((identifier, record, changed))
         for identifier, record, changed in plan:
-            self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+            self._ledger.revise(
+                identifier, record, changed, Outcome.CHANGED, ("relocate", command.by)
+            )
         return Receipt(outcome=Outcome.CHANGED, accepted=len(plan))
 
     def _break(self, command: Break) -> Receipt:
@@ -361,21 +371,23 @@ class Registrar:
         if plan and plan.fresh:
             changed = self._with_bytes(identifier, record, plan)
         changed = binding.broken(changed, location, command.by, self._ledger.now)
-        return self._ledger.revise(identifier, record, changed, Outcome.CHANGED, command.by)
+        return self._ledger.revise(
+            identifier, record, changed, Outcome.CHANGED, ("break", command.by)
+        )
 
     def _alias(self, command: Alias) -> Receipt:
         identifier, other = naming.bindable(command.identifier), naming.bindable(command.other)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = binding.alias(identifier, record, other)
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, ("alias", command.by))
 
     def _describe(self, command: Describe) -> Receipt:
         identifier = naming.bindable(command.identifier)
         record = rules.known(identifier, self._ledger.record(identifier.key))
         rules.check_revision(identifier, record, command.expect)
         changed, outcome = rules.describe(record, command.about, command.attached)
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, ("describe", command.by))
 
     def _assign(self, command: Assign) -> Receipt:
         identifier = naming.bindable(command.identifier)
@@ -387,7 +399,7 @@ class Registrar:
             empty = Record(name=naming.spelled(identifier), at=now, by=command.by)
             record, _ = changes.assign(identifier, empty, command.values or (), now, command.by)
             self._ledger.recount_serials()
-            self._ledger.add(identifier.key, record)
+            self._ledger.add(identifier.key, record, "assign")
             return Receipt(outcome=Outcome.CREATED, identifier=str(identifier), revision=1)
         rules.check_revision(identifier, record, command.expect)
         mutable = changes.is_mutable(home(identifier), self._settings.mutable_prefixes)
@@ -402,7 +414,7 @@ class Registrar:
             outcome = Outcome.CREATED
         else:
             changed, outcome = changes.assign(identifier, record, command.values, now, command.by)
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, ("assign", command.by))
 
     def _withdraw(self, command: Withdraw) -> Receipt:
         identifier = naming.bindable(command.identifier)
@@ -416,18 +428,23 @@ class Registrar:
             by = f"{first.by}, {command.by}"
             tombstone = Tombstone(reason=first.reason, at=self._ledger.now, by=by)
         changed, outcome = rules.withdraw(identifier, record, tombstone, version)
+        act = "withdraw"
         if outcome is Outcome.CHANGED and first is None and self._settings.withdrawal_persons > 1:
             proposal = Proposal(
                 reason=command.reason, at=self._ledger.now, by=command.by, version=version
             )
             changed, outcome = rules.proposed(record, proposal), Outcome.PROPOSED
+            act = "propose"
         elif outcome is Outcome.CHANGED:
             changed = msgspec.structs.replace(changed, proposal=None)
             self._ledger.log_tombstone(identifier, tombstone, version)
-        return self._ledger.revise(identifier, record, changed, outcome, command.by)
+        return self._ledger.revise(identifier, record, changed, outcome, (act, command.by))
 
     def _claim(self, command: Claim) -> Receipt:
-        store, name = self._ledger.store, f"\t{command.what}"  # no idempotency key has a tab in it
+        store, name = (
+            self._ledger.journal,
+            f"\t{command.what}",
+        )  # no idempotency key has a tab in it
         if store.answered(command.by, name) is not None:
             raise Unauthenticated(reason="it was used before: sign each request anew, with a nonce")
         store.save_answer(command.by, name, "", "", self._ledger.now)
@@ -437,7 +454,7 @@ class Registrar:
         token = command.token
         if not token.revoked:  # whatever it says, it can be made useless
             rights.check_shape(token)
-        before = self._ledger.store.token_named(token.name)
+        before = self._ledger.journal.token_named(token.name)
         if command.new and before is not None:
             raise Conflict(
                 identifier=token.name, reason="a token of this name exists", current=None
@@ -502,13 +519,13 @@ class Registrar:
     def _once(self, command: Command, once: str, check: Check | None) -> Receipt:
         """Answers a repeated request with the receipt of the first one."""
         request = fingerprint(command)
-        earlier = self._ledger.store.answered(command.by, once)
+        earlier = self._ledger.journal.answered(command.by, once)
         if earlier is not None:
             if earlier[0] != request:
                 raise KeyReused(key=once)
             return msgspec.structs.replace(_decode_receipt(earlier[1]), replayed=True)
         receipt = self._do(command, check)
-        self._ledger.store.save_answer(
+        self._ledger.journal.save_answer(
             command.by, once, request, _encode(receipt).decode(), self._ledger.now
         )
         return receipt

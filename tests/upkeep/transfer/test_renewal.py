@@ -17,7 +17,8 @@ from perdure.ids import parse
 from perdure.model.commands import SaveToken
 from perdure.model.records import Record, Token
 from perdure.registry import Registry
-from perdure.storage.sqlite.records import FILE
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.store import SqliteStore
 from perdure.upkeep.transfer.exporting import export_lines
 from perdure.upkeep.transfer.renewal import Step, combined, rebuild
 
@@ -26,7 +27,7 @@ NOW = "2026-11-22T00:00:00Z"
 
 def renewed(desk: Desk) -> list[Step]:
     desk.registry.close()
-    steps = list(rebuild(desk.root, now=NOW))
+    steps = list(rebuild(desk.root, SqliteStore(), now=NOW))
     desk.reopen()
     return steps
 
@@ -145,19 +146,19 @@ def test_what_only_the_segments_tell_is_a_new_revision(desk: Desk) -> None:
 def test_it_waits_until_nobody_writes_or_reads(desk: Desk) -> None:
     desk.mint(text("one"))
     with pytest.raises(Unavailable, match="writing"):
-        list(rebuild(desk.root, now=NOW))
+        list(rebuild(desk.root, SqliteStore(), now=NOW))
     desk.registry.close()
     with Registry(desk.root, environment={}) as reader:
         assert reader.records.count() == 1
         with pytest.raises(Unavailable, match="open"):
-            list(rebuild(desk.root, now=NOW))
+            list(rebuild(desk.root, SqliteStore(), now=NOW))
         assert reader.records.count() == 1
     assert list((desk.root / "incoming").iterdir()) == []
     desk.reopen()
 
 
 def _rebuild_until(root: Path, phase: str) -> None:
-    for step in rebuild(root, now=NOW):
+    for step in rebuild(root, SqliteStore(), now=NOW):
         if step.phase == phase:
             os._exit(1)
 

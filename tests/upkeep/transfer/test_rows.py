@@ -21,7 +21,7 @@ from perdure.errors import (
 from perdure.model import stored
 from perdure.model.commands import Row
 from perdure.model.records import Location, Record, Tombstone
-from perdure.storage.sqlite.references import reference_hash
+from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep.transfer.lines import Line, Plain, read_line
 from perdure.upkeep.transfer.rows import Terms, merged, row_of
 

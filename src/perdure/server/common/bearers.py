@@ -29,6 +29,11 @@ class Bearers:
         self._lately = _Lately(-1)
 
     @property
+    def changes(self) -> int:
+        """A number that differs once there are more changes."""
+        return self._generation.changes
+
+    @property
     def generation(self) -> int:
         """While it is the same, so is every token that is found."""
         return self._generation.count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +49,7 @@ class Service:
     _followers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_FOLLOWERS, thread_name_prefix="perdure-follow")
     )
+    _waiting_for_changes: set[object] = field(default_factory=set)
     _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
     """Threads that wait for processes, for each extractor its own: whoever asks for what takes
     long holds up those who ask for the like, and nobody else."""
@@ -63,6 +65,25 @@ class Service:
     @property
     def reading(self) -> ReadDoor:
         return self.registry.reading
+
+    def change_count(self) -> int:
+        """A number that differs once there are more changes."""
+        return self.bearers.changes
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for the next change."""
+        return len(self._waiting_for_changes)
+
+    @contextmanager
+    def one_more_waiting(self) -> Iterator[None]:
+        """Counts a request that waits for the next change."""
+        ticket = object()
+        self._waiting_for_changes.add(ticket)
+        try:
+            yield
+        finally:
+            self._waiting_for_changes.discard(ticket)
 
     def record(self, identifier: Identifier) -> Record | None:
         return self.registry.records.record(identifier.key)

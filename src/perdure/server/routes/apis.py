@@ -1,4 +1,4 @@
-"""The routes of the programming interfaces: handles, rights and captures.
+"""The routes of the programming interfaces: handles, rights, captures and changes.
 
 How it works: the Handle API answers every method itself, errors included, because its clients
 expect its own codes (docs/reference/handle-api.md). The others tell errors as problem documents.
@@ -7,7 +7,7 @@ expect its own codes (docs/reference/handle-api.md). The others tell errors as p
 from __future__ import annotations
 
 from perdure import errors
-from perdure.server.apis import capturing, granting, handle_search, handles
+from perdure.server.apis import capturing, changes, granting, handle_search, handles
 from perdure.server.routes.model import (
     BARE,
     JSON,
@@ -362,4 +362,35 @@ CAPTURES = (
     ),
 )
 
-APIS = (*HANDLES, *RIGHTS, *CAPTURES)
+CHANGES = (
+    Route(
+        methods=("GET", "HEAD"),
+        pattern="/changes",
+        handler=changes.answer,
+        operation="listChanges",
+        text="[numbered changes](changes.md), one row a line. `full` asks for full rows and needs a "
+        "token with the right `mirror`; `Prefer: wait=30` waits for the next change",
+        shown="/changes?since=<mark>&limit=<n>",
+        section="pages",
+        parameters=(
+            Parameter(name="since", text="the change before the first row: `1042`, `3.1042`"),
+            Parameter(
+                name="limit",
+                text="how many rows at most",
+                schema={"type": "integer", "minimum": 1, "maximum": changes.MOST},
+            ),
+            Parameter(name="full", text="full rows", schema=BARE),
+            Parameter(
+                name="Prefer",
+                place="header",
+                text="`wait=30`: how many seconds to wait if there is no row yet",
+                listed=False,
+            ),
+        ),
+        answers=(AnswerShape(status=200, text="The rows.", content={changes.MEDIA_TYPE: TEXT}),),
+        problems=(errors.InvalidRequest, errors.Conflict, *_REFUSED),
+        security=(Security.BEARER,),
+    ),
+)
+
+APIS = (*HANDLES, *RIGHTS, *CAPTURES, *CHANGES)

@@ -1,23 +1,21 @@
-"""The embedded registry: one SQLite file in WAL mode, any number of readers, one writer.
+"""Reading an embedded registry: one SQLite file in WAL mode, any number of readers.
 
 How it works: `records` holds the current revision of each record under its key, in the form that
 `perdure.model.stored` gives it, so that a listing is a range of the primary key; superseded
 revisions move to `history`. `refers` leads from a location, a digest or an alias back to the
 records that name it: eight bytes of hash and the key, checked against the record when read, so that
 an entry may be stale but is never missing; `perdure.storage.sqlite.references` says how new ones
-get there. Those of a bulk load are staged and merged all at once.
+get there, and `perdure.storage.sqlite.changelog` how changes are numbered.
 
-What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
-nothing in `records` or `history` is ever deleted.
+What must stay true: opening a registry to read it changes nothing in it.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,108 +23,42 @@ from urllib.parse import quote
 import apsw
 import msgspec
 
-from perdure.errors import Corrupt, StorageFailed, Unavailable
-from perdure.errors.processes import FileUnusable, OtherFormat
-from perdure.ids.pdi import Pdi
-from perdure.ids.pdi_key import counted
+from perdure.errors import Conflict, Corrupt
 from perdure.model import stored
-from perdure.model.records import Record, Token
-from perdure.storage.sqlite import references
-from perdure.storage.sqlite.references import Merging, References
-
-FILE = "registry.sqlite"
-SERIALS_END = 10**18
-"""Where serial numbers end."""
-_FORMAT = 1
-_WAL_PAGES = 2048  # 8 MiB: a log that is overwritten is flushed faster than one that grows
-_MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
-_SCHEMA = """
-CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE history (
-  key TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (key, revision)
-) WITHOUT ROWID;
-CREATE TABLE refers (
-  hash INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)
-) WITHOUT ROWID;
-CREATE TABLE staged_refers (hash INTEGER NOT NULL, key TEXT NOT NULL);
-CREATE TABLE segments (
-  number INTEGER PRIMARY KEY, length INTEGER NOT NULL, opened TEXT NOT NULL, grows INTEGER NOT NULL
-);
-CREATE TABLE tokens (name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, token TEXT NOT NULL)
-  WITHOUT ROWID;
-CREATE TABLE answered (
-  actor TEXT NOT NULL, once TEXT NOT NULL, request TEXT NOT NULL, receipt TEXT NOT NULL,
-  at TEXT NOT NULL, PRIMARY KEY (actor, once)
-) WITHOUT ROWID;
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
-# What came later than the first registries of this format, and takes nothing from older releases:
-# what was done with tokens, and a lock on all that is only ever added to.
-_ADDED = """
-CREATE TABLE IF NOT EXISTS token_changes (
-  number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, actor TEXT NOT NULL,
-  before TEXT, after TEXT NOT NULL
-);
-CREATE TRIGGER IF NOT EXISTS records_stay BEFORE DELETE ON records
-  BEGIN SELECT RAISE(ABORT, 'a record is never removed'); END;
-CREATE TRIGGER IF NOT EXISTS records_hold BEFORE UPDATE ON records
-  WHEN NEW.key IS NOT OLD.key OR typeof(NEW.record) <> 'text' OR NOT EXISTS
-    (SELECT 1 FROM history WHERE key = OLD.key AND record = OLD.record)
-  BEGIN SELECT RAISE(ABORT, 'a record is never changed without its history'); END;
-CREATE TRIGGER IF NOT EXISTS history_stays BEFORE DELETE ON history
-  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
-CREATE TRIGGER IF NOT EXISTS history_holds BEFORE UPDATE ON history
-  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
-CREATE TRIGGER IF NOT EXISTS token_changes_stay BEFORE DELETE ON token_changes
-  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
-CREATE TRIGGER IF NOT EXISTS token_changes_hold BEFORE UPDATE ON token_changes
-  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
-"""
-
-_UNUSABLE = (
-    apsw.BusyError,
-    apsw.CantOpenError,
-    apsw.CorruptError,
-    apsw.LockedError,
-    apsw.NotADBError,
+from perdure.model.changes import (
+    BEGIN,
+    RECONSTRUCTED,
+    TOKEN,
+    TOKEN_KEY,
+    Change,
+    Epoch,
+    Head,
+    Line,
+    Mark,
 )
+from perdure.model.records import Record, Token
+from perdure.storage.sqlite.changelog import Epochs, Words, read_changes
+from perdure.storage.sqlite.opening import FILE, UNUSABLE, open_file, storage_errors, unusable
+from perdure.storage.sqlite.references import References
 
-_REBUILD = "with no server running, 'perdure rebuild' makes the file anew from the segments"
-
-_TOGETHER = 32
-_PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
-_ALIKE = " VALUES" + ",".join(f"(?{number},?1)" for number in range(2, _TOGETHER + 2))
-_ADD = "INSERT INTO records(key, record)"
 _RECORD = "SELECT record FROM records WHERE key=?"
-_GONE = """
-SELECT 1 FROM main.records AS one
-  WHERE NOT EXISTS (SELECT 1 FROM later.records WHERE key=one.key) LIMIT 1
+
+_PAST = "SELECT record, position FROM history WHERE key=? AND revision=?"
+_RUN = """
+SELECT key, record FROM records WHERE key>=? AND key<=? AND position IS ?
+  UNION ALL
+SELECT key, record FROM history WHERE key>=? AND key<=? AND position IS ? AND revision=1
+  ORDER BY key
+"""
+_LINES_OF_TOKENS = """
+SELECT row_number() OVER (ORDER BY number), after, position FROM token_changes
+  WHERE name=? ORDER BY number
 """
 
 _decode_token = msgspec.json.Decoder(Token).decode
 
 
-def _text(record: Record) -> str:
-    return stored.encode(record).decode()
-
-
-def _shown(token: Token) -> str:
-    fields = msgspec.to_builtins(token)
-    del fields["digest"]
-    return msgspec.json.encode(fields).decode()
-
-
-def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
-    """Inserts pairs, 32 with one call: other threads run at the end of each."""
-    waiting = list(rows)
-    whole = len(waiting) - len(waiting) % _TOGETHER
-    for at in range(0, whole, _TOGETHER):
-        flat = tuple(chain.from_iterable(waiting[at : at + _TOGETHER]))
-        connection.execute(into + _PAIRS, flat)
-    connection.executemany(into + " VALUES(?,?)", waiting[whole:])
-
-
-def _decoded(key: str, text: str) -> Record:
+def decode_record(key: str, text: str) -> Record:
     """A record. Raises Corrupt where what lies there is none: it was not written by us."""
     try:
         return stored.decode(text)
@@ -134,56 +66,6 @@ def _decoded(key: str, text: str) -> Record:
         raise Corrupt(
             identifier=key, where=FILE, promised="a record", found=f"{error}"[:200]
         ) from error
-
-
-def _unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
-    """The error in our terms; a file that is damaged or, where it is named, missing must be made
-    anew."""
-    if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
-        return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
-    damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
-    return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
-
-
-@contextmanager
-def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
-    """Says in our terms that the disk is full or failing, or the file is not a registry."""
-    try:
-        yield
-    except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
-        raise StorageFailed(what=what, reason=str(error)) from error
-    except _UNUSABLE as error:
-        raise _unusable(what, error, file) from error
-
-
-def create(root: Path) -> None:
-    """Makes an empty registry. Raises StorageFailed; harmless where there is one already."""
-    with storage_errors("the registry"):
-        connection = apsw.Connection(str(root / FILE))
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
-            with connection:
-                if not connection.execute("PRAGMA user_version").get:
-                    connection.execute(_SCHEMA + references.SCHEMA + _ADDED)
-                    connection.execute(f"PRAGMA user_version={_FORMAT}")
-        finally:
-            connection.close()
-
-
-def _opened(name: str, flags: int) -> apsw.Connection:
-    """A connection to a registry of our format. Raises Unavailable where it is of another."""
-    connection = apsw.Connection(name, flags=flags)
-    try:
-        connection.set_busy_timeout(5000)
-        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
-        version = connection.execute("PRAGMA user_version").get
-        if version != _FORMAT:
-            raise OtherFormat(file="the registry", found=version, known=_FORMAT)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 class SqliteRecords:
@@ -194,6 +76,7 @@ class SqliteRecords:
         self._local = threading.local()
         self._connections: list[apsw.Connection] = []
         self._references = References()
+        self._words = Words(self._ask)
 
     @property
     def connection(self) -> apsw.Connection:
@@ -211,27 +94,27 @@ class SqliteRecords:
 
     def _open(self) -> apsw.Connection:
         try:
-            return _opened(str(self._path), apsw.SQLITE_OPEN_READWRITE)
+            return open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             log = self._path.with_name(f"{FILE}-wal")
             if os.access(self._path.parent, os.W_OK) or log.exists():
                 raise
         # A copy that nobody can write to: there is no log to read and none can be made.
         name = f"file:{quote(str(self._path))}?immutable=1"
-        return _opened(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        return open_file(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
-    def _all(self, statement: str, bindings: tuple[str | int, ...] = ()) -> list[Any]:
+    def _all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
         try:
             return self.connection.execute(statement, bindings).fetchall()
-        except (apsw.IOError, *_UNUSABLE) as error:
-            raise _unusable("the registry", error) from error
+        except (apsw.IOError, *UNUSABLE) as error:
+            raise unusable("the registry", error) from error
 
     def raw(self, key: str) -> str | None:
         """The current revision in its stored form."""
         try:
             found: str | None = self.connection.execute(_RECORD, (key,)).get
-        except (apsw.IOError, *_UNUSABLE) as error:
-            raise _unusable("the registry", error) from error
+        except (apsw.IOError, *UNUSABLE) as error:
+            raise unusable("the registry", error) from error
         return found
 
     def lookup(self) -> Lookup:
@@ -252,14 +135,14 @@ class SqliteRecords:
 
     def record(self, key: str) -> Record | None:
         text = self.raw(key)
-        return None if text is None else _decoded(key, text)
+        return None if text is None else decode_record(key, text)
 
     def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         rows = self._all(
             "SELECT key, record FROM records WHERE key>=? AND key<? ORDER BY key LIMIT ?",
             (low, high, limit),
         )
-        return [(key, _decoded(key, text)) for key, text in rows]
+        return [(key, decode_record(key, text)) for key, text in rows]
 
     def first_key(self, low: str, high: str) -> str | None:
         rows = self._all(
@@ -272,7 +155,7 @@ class SqliteRecords:
 
     def history(self, key: str) -> list[Record]:
         rows = self._all("SELECT record FROM history WHERE key=? ORDER BY revision", (key,))
-        past = [_decoded(key, text) for (text,) in rows]
+        past = [decode_record(key, text) for (text,) in rows]
         current = self.record(key)
         return [*past, current] if current else past
 
@@ -300,9 +183,94 @@ class SqliteRecords:
         """How many identifiers there are. Costs a pass over the index."""
         return int(self._all("SELECT count(*) FROM records")[0][0])
 
+    def count_revisions(self) -> int:
+        """The number of revisions of all records. Costs a pass over the indexes."""
+        both = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM history)"
+        return int(self._all(both)[0][0])
+
     def segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
         return self._all("SELECT number, length, opened FROM segments ORDER BY 1")
+
+    # Changes
+    # -------
+
+    def _ask(self, statement: str, bindings: tuple[str | int | None, ...]) -> list[Any]:
+        return self._all(statement, bindings)
+
+    def _is_numbered(self) -> bool:
+        """Whether a writer was here that numbers changes."""
+        return bool(self._all("SELECT 1 FROM sqlite_master WHERE name='epochs'"))
+
+    def _last_position(self) -> int:
+        return int(self._all("SELECT coalesce(max(position), 0) FROM changes")[0][0])
+
+    def epochs(self) -> list[Epoch]:
+        """All epochs, the oldest first. Empty for a registry whose changes have no numbers yet."""
+        return Epochs.load(self._ask).epochs if self._is_numbered() else []
+
+    def head(self) -> Head | None:
+        """The last change. None for a registry whose changes have no numbers yet.
+
+        Raises Corrupt if the last changes cannot be read.
+        """
+        last = self._last_position() if self._is_numbered() else 0
+        found = list(read_changes(self._ask, self._words, last - 1, 1)) if last else []
+        return found[0].head if found else None
+
+    def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
+        """At most so many changes, in order, behind a mark or from the very first on.
+
+        Raises Conflict if there is no change with this mark, Corrupt if a row cannot be read or is
+        not the one that the chain was made with.
+        """
+        if not self._is_numbered():
+            return []
+        last = self._last_position()
+        after: int | None = 0
+        if since is not None:
+            after = Epochs.load(self._ask).position(since, last)
+        if after is None:
+            head = self.head()
+            known = f"the last change here is {head.mark}" if head else "there are none"
+            raise Conflict(
+                identifier=f"change {since}", reason=f"it is not known: {known}", current=None
+            )
+        return list(read_changes(self._ask, self._words, after, limit))
+
+    def lines_of(self, change: Change) -> list[Line]:
+        """The keys and lines that a change wrote, in the order of the keys, as they are stored.
+
+        Shorter than the change says if some of them were lost.
+        """
+        if change.act == BEGIN:
+            return [("", one.line) for one in self.epochs() if one.epoch == change.epoch]
+        position = None
+        if change.epoch != RECONSTRUCTED:
+            position = Epochs.load(self._ask).position(change.mark, self._last_position())
+        if change.act == TOKEN:
+            return self._token_lines(change, position)
+        if change.count == 1:
+            return self._one_line(change, position)
+        scope = (change.first, change.last, position)
+        return self._all(_RUN, scope + scope)
+
+    def _token_lines(self, change: Change, position: int | None) -> list[Line]:
+        name = change.first.removeprefix(TOKEN_KEY)
+        rows = self._all(_LINES_OF_TOKENS, (name,))
+        return [
+            (change.first, after)
+            for number, after, place in rows
+            if (place == position if position else number == change.revision)
+        ]
+
+    def _one_line(self, change: Change, position: int | None) -> list[Line]:
+        key = change.first
+        past = self._all(_PAST, (key, change.revision))
+        if past:
+            return [(key, text) for text, place in past if place == position]
+        found = self._all("SELECT record, position FROM records WHERE key=?", (key,))
+        return [(key, text) for text, place in found if place == position]
 
     def close(self) -> None:
         for connection in self._connections:
@@ -325,8 +293,8 @@ class Lookup:
         """The current revision in its stored form."""
         try:
             row: tuple[str] | None = self._execute(_RECORD, (key,)).fetchone()
-        except (apsw.IOError, *_UNUSABLE) as error:
-            raise _unusable("the registry", error) from error
+        except (apsw.IOError, *UNUSABLE) as error:
+            raise unusable("the registry", error) from error
         return row[0] if row else None
 
     def hold(self) -> None:
@@ -334,200 +302,3 @@ class Lookup:
 
     def release(self) -> None:
         self._execute("COMMIT")
-
-
-class SqliteWriter(SqliteRecords):
-    """Writes a registry. There is one per registry, guarded by the write lock.
-
-    Its one connection is used from one thread at a time: by whoever holds the batch.
-    """
-
-    def _connect(self) -> apsw.Connection:
-        with storage_errors("the registry", self._path):
-            connection = _opened(str(self._path), apsw.SQLITE_OPEN_READWRITE)
-            connection.execute(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
-                "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
-            )
-            connection.execute(references.SCHEMA + _ADDED).fetchall()
-            references.take_over(connection)
-        return connection
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self._only = self._connect()
-        self._connections.append(self._only)
-        self._merging = Merging(self._only, self._into_tree)
-        self._wal_pages = 0
-        self._only.set_wal_hook(self._note_wal)
-
-    @property
-    def connection(self) -> apsw.Connection:
-        return self._only
-
-    def _all(self, statement: str, bindings: tuple[str | int, ...] = ()) -> list[Any]:
-        """Leaves errors as they are: an error that ends a transaction ends the whole batch."""
-        return self._only.execute(statement, bindings).fetchall()
-
-    def begin(self) -> None:
-        self._only.execute("BEGIN IMMEDIATE")
-
-    def commit(self, *, after: Callable[[], None] | None = None) -> None:
-        """Durable when it returns, and not before `after` has made durable what it builds on."""
-        self._merging.step()
-        if after is not None:
-            after()
-        self._only.execute("COMMIT")
-        self._merging.committed()
-
-    def rollback(self) -> None:
-        self._merging.undone()
-        if self._only.in_transaction:
-            self._only.execute("ROLLBACK")
-
-    def add(self, rows: Iterable[tuple[str, str]]) -> None:
-        """New records: key and stored form."""
-        _insert(self._only, _ADD, rows)
-
-    def add_alike(self, keys: Sequence[str], text: str) -> None:
-        """New records that have the same stored form."""
-        whole = len(keys) - len(keys) % _TOGETHER
-        for at in range(0, whole, _TOGETHER):
-            self._only.execute(_ADD + _ALIKE, (text, *keys[at : at + _TOGETHER]))
-        self._only.executemany(_ADD + " VALUES(?,?)", [(key, text) for key in keys[whole:]])
-
-    def put(self, key: str, record: Record) -> None:
-        """A record as it is found during a rebuild, whatever was there."""
-        self._only.execute("INSERT OR REPLACE INTO records VALUES(?,?)", (key, _text(record)))
-
-    def revise(self, key: str, record: Record, past: Record) -> None:
-        """A changed record, and the revision of it that goes to the history."""
-        self._only.execute(  # as it stands there: the trigger looks for the very same text
-            "INSERT INTO history SELECT key, ?, record FROM records WHERE key=?",
-            (past.revision, key),
-        )
-        self._only.execute("UPDATE records SET record=? WHERE key=?", (_text(record), key))
-
-    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
-        self._merging.write_down(list(rows))
-
-    def _into_tree(self, rows: Iterable[tuple[int, str]]) -> None:
-        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
-
-    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
-        """References of a bulk load, to be merged when it is over."""
-        self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
-
-    def merge_staged(self) -> None:
-        """Runs in the caller's transaction. The way over a temporary table frees the pages of the
-        stage before they are needed, so that the file does not keep them empty."""
-        self._only.execute(
-            "CREATE TEMP TABLE sorted AS SELECT hash, key FROM staged_refers ORDER BY hash, key;"
-            "DELETE FROM staged_refers;"
-            "INSERT OR IGNORE INTO refers SELECT hash, key FROM sorted;"
-            "DROP TABLE sorted"
-        )
-
-    def has_staged(self) -> bool:
-        return self._only.execute("SELECT 1 FROM staged_refers LIMIT 1").get is not None
-
-    def last_serial(self, day: str) -> int:
-        """The highest serial number under the key of a day; 0 where there is none yet.
-
-        Numbers from 10^18 on are names like any other: nothing is counted from them.
-        """
-        low, high = counted("1"), counted(str(SERIALS_END))
-        row = self._only.execute(
-            "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key DESC LIMIT 1",
-            (f"{day}/{low}", f"{day}/{high}"),
-        ).fetchone()
-        return Pdi.from_key(row[0]).serial or 0 if row else 0
-
-    def growing_segment(self) -> tuple[int, int, str] | None:
-        """Number, committed length and opening time of the last segment that is appended to."""
-        row = self._only.execute(
-            "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        return (row[0], row[1], row[2]) if row else None
-
-    def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
-        """Remembers what is committed of a segment, and whether more can be appended to it."""
-        self._only.execute(
-            "INSERT INTO segments VALUES(?,?,?,?) "
-            "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
-            (number, length, opened, grows),
-        )
-
-    def save_token(self, token: Token) -> None:
-        text = msgspec.json.encode(token).decode()
-        self._only.execute(
-            "INSERT INTO tokens VALUES(?,?,?) "
-            "ON CONFLICT(name) DO UPDATE SET digest=excluded.digest, token=excluded.token",
-            (token.name, token.digest, text),
-        )
-
-    def log_token(self, before: Token | None, after: Token, at: str, by: str) -> None:
-        """Adds to the history of tokens, without their digests."""
-        self._only.execute(
-            "INSERT INTO token_changes(name, at, actor, before, after) VALUES(?,?,?,?,?)",
-            (after.name, at, by, before and _shown(before), _shown(after)),
-        )
-
-    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
-        """Fingerprint and receipt of the request answered under this idempotency key."""
-        row = self._only.execute(
-            "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
-        ).fetchone()
-        return (row[0], row[1]) if row else None
-
-    def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
-        self._only.execute(
-            "INSERT INTO answered VALUES(?,?,?,?,?)", (actor, once, request, receipt, at)
-        )
-
-    def forget_answers(self, before: str) -> None:
-        self._only.execute("DELETE FROM answered WHERE at<?", (before,))
-
-    def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
-        self._wal_pages = pages
-        return apsw.SQLITE_OK
-
-    def tidy(self) -> None:
-        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
-        if self._wal_pages > _WAL_PAGES:
-            self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-
-
-def is_past(earlier: Path, later: Path) -> bool:
-    """Whether one registry file may be an earlier state of another: all that it names is there.
-
-    Raises StorageFailed, or Unavailable where the earlier one cannot be read.
-    """
-    with storage_errors("the earlier backup"):
-        connection = _opened(str(earlier), apsw.SQLITE_OPEN_READWRITE)
-        try:
-            connection.execute("ATTACH ? AS later", (str(later),))
-            return connection.execute(_GONE).get is None
-        finally:
-            connection.close()
-
-
-def backup(root: Path, target: Path, *, pages: int = 4096) -> Iterator[float]:
-    """Copies the registry while it is in use, so many pages at a time.
-
-    Yields the share done, 0 to 1. Raises StorageFailed or Unavailable.
-    """
-    with storage_errors("the backup"):
-        source = _opened(str(root / FILE), apsw.SQLITE_OPEN_READWRITE)
-        copy = apsw.Connection(str(target))
-    try:
-        # Held to the end: a copy starts again from the beginning when what it reads is changed.
-        source.execute("BEGIN; SELECT count(*) FROM meta")
-        with storage_errors("the backup"), copy.backup("main", source, "main") as work:
-            while not work.done:
-                work.step(pages)
-                yield 1 - work.remaining / max(work.page_count, 1)
-        copy.execute("PRAGMA journal_mode=WAL")  # as wherever it is served; closing ends the log
-    finally:
-        copy.close()
-        source.close()

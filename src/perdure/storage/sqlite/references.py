@@ -14,15 +14,15 @@ more than what is not merged yet.
 
 from __future__ import annotations
 
-import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import apsw
-import blake3
 import msgspec
+
+from perdure.storage.reference_hashes import reference_hash
 
 MOST_RECENT = 32_768
 """References that make a merge begin. The more there are, the less often each page of the tree is
@@ -47,18 +47,11 @@ INSERT INTO meta VALUES('merges of references', '1')
 _ALL = -1
 _HALF = 1 << 63
 
-_signed = struct.Struct(">q").unpack
 Row = tuple[int, str]
 """The hash of a reference, and the key of a record that has it."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Row]).decode
-Ask = Callable[[str, tuple[str | int, ...]], list[Any]]
-
-
-def reference_hash(reference: str) -> int:
-    """Eight bytes of BLAKE3 as a signed integer, which SQLite stores in eight bytes."""
-    found: int = _signed(blake3.blake3(reference.encode()).digest(8))[0]
-    return found
+Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
 def _slices() -> list[list[Row]]:

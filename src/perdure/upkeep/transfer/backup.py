@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -24,11 +25,10 @@ import msgspec
 from perdure import settings
 from perdure.errors import Corrupt
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
+from perdure.storage.ports import Store, storage_errors
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import segment_path
 from perdure.storage.segments.durable import replace_durably, sync_directory
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteRecords
 from perdure.upkeep.transfer import captures
 
 _PIECE = 1 << 20
@@ -42,7 +42,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     """Of this phase, 0 to 1."""
 
 
-def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]:
+def back_up(root: Path, target: Path, store: Store, *, link: bool = False) -> Iterator[Copied]:
     """Copies the registry in `root` to `target`; must be iterated to its end.
 
     `link` makes hard links of sealed segments instead of copies: quick, on the same disk, and no
@@ -50,18 +50,17 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
     where a segment is missing or too short, StorageFailed where the disk is full.
     """
     _check_target(root, target)
-    with sqlite.storage_errors("the backup"):
+    with storage_errors("the backup"):
         for name in ("segments", "archive", "incoming", "aside"):
             (target / name).mkdir(parents=True, exist_ok=True)
         work = target / "incoming"
-        fresh = work / sqlite.FILE
-        fresh.unlink(missing_ok=True)
-        for share in sqlite.backup(root, fresh):
+        for share in store.back_up(root, work):
             yield Copied(phase="registry", share=share)
-        copy = SqliteRecords(work)
-        known = copy.segments()
-        copy.close()
-        _check_earlier(root, target, fresh, [number for number, _, _ in known])
+        with closing(store.open_records(work)) as copy:
+            known = copy.segments()
+        if not _is_earlier(root, target, work, store, [number for number, _, _ in known]):
+            store.drop(work)
+            raise TargetOfOtherRegistry(target=str(target))
         ocfl.make_storage_root(target)
         total, done = max(sum(length for _, length, _ in known), 1), 0
         for number, length, _ in known:
@@ -70,8 +69,7 @@ def back_up(root: Path, target: Path, *, link: bool = False) -> Iterator[Copied]
             yield Copied(phase="segments", share=done / total)
         captures.back_up(root, target, _copy)
         _copy(root / settings.FILE, target / settings.FILE)
-        _sync(fresh)
-        replace_durably(fresh, target / sqlite.FILE)
+        store.install(work, target)
 
 
 def _check_target(root: Path, target: Path) -> None:
@@ -82,14 +80,11 @@ def _check_target(root: Path, target: Path) -> None:
         raise TargetNotBackup(target=str(target))
 
 
-def _check_earlier(root: Path, target: Path, fresh: Path, numbers: list[int]) -> None:
-    """Raises InvalidRequest where `target` holds another registry, or another course of this one:
-    what was lost when it was restored from an older backup may be nowhere else."""
-    earlier = target / sqlite.FILE
-    ours = not earlier.exists() or sqlite.is_past(earlier, fresh)
-    if not (ours and all(_is_same_object(root, target, number) for number in numbers)):
-        fresh.unlink()
-        raise TargetOfOtherRegistry(target=str(target))
+def _is_earlier(root: Path, target: Path, work: Path, store: Store, numbers: list[int]) -> bool:
+    """Whether `target` holds nothing, or an earlier state of this registry. Of another registry, or
+    another course of this one, what was lost in a restore may be nowhere else."""
+    ours = store.is_past(target, work)
+    return ours and all(_is_same_object(root, target, number) for number in numbers)
 
 
 def _is_same_object(root: Path, target: Path, number: int) -> bool:

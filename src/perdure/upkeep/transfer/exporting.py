@@ -59,6 +59,18 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
         for version in record.versions
         for one in version.representations
     )
+    return _line_with(identifier, record, contents)
+
+
+def line_without_bytes(identifier: Identifier, record: Record) -> Line:
+    """The line of a record, whose contents are described only."""
+    contents = tuple(
+        _described(version, one) for version in record.versions for one in version.representations
+    )
+    return _line_with(identifier, record, contents)
+
+
+def _line_with(identifier: Identifier, record: Record, contents: tuple[Held, ...]) -> Line:
     return Line(
         id=str(identifier.resource),
         locations=tuple(map(_place, record.locations)),
@@ -100,7 +112,17 @@ def _held(
     files: Path | None,
 ) -> Held:
     name = str(qualified(identifier, version.number, one.format))
-    described = Held(
+    described = _described(version, one)
+    pieces = _checked(name, one, segments)
+    if files is not None:
+        return msgspec.structs.replace(described, path=_write(files, one, pieces))
+    if one.length > LARGEST_IN_LINE:
+        raise BytesTooManyForLine(identifier=name, length=one.length)
+    return msgspec.structs.replace(described, base64=b"".join(pieces))
+
+
+def _described(version: Version, one: Representation) -> Held:
+    return Held(
         version=version.number,
         format=one.format,
         type=one.media_type,
@@ -109,12 +131,6 @@ def _held(
         at=one.at or version.at,
         sha512=one.sha512,
     )
-    pieces = _checked(name, one, segments)
-    if files is not None:
-        return msgspec.structs.replace(described, path=_write(files, one, pieces))
-    if one.length > LARGEST_IN_LINE:
-        raise BytesTooManyForLine(identifier=name, length=one.length)
-    return msgspec.structs.replace(described, base64=b"".join(pieces))
 
 
 def _checked(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -23,14 +23,10 @@ import msgspec
 from msgspec.structs import replace
 
 from perdure.errors.processes import InUse
-from perdure.model import stored
 from perdure.model.records import Record, Representation, Version
 from perdure.policy.naming import references
-from perdure.storage.segments.durable import replace_durably, sync_directory
-from perdure.storage.sqlite import records as sqlite
-from perdure.storage.sqlite.records import SqliteWriter
-from perdure.storage.sqlite.references import reference_hash
-from perdure.storage.sqlite.salvage import Salvage
+from perdure.storage.ports import Renewal, Salvage, Store, storage_errors
+from perdure.storage.reference_hashes import reference_hash
 from perdure.upkeep import audit
 from perdure.writing.peers import LOCK
 
@@ -47,23 +43,26 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def rebuild(root: Path, *, now: str) -> Iterator[Step]:
-    """Makes `registry.sqlite` anew; must be iterated to its end.
+def rebuild(root: Path, store: Store, *, now: str) -> Iterator[Step]:
+    """Makes the registry anew; must be iterated to its end.
 
     Raises Unavailable where another process writes to the registry or has it open, StorageFailed
     where the disk is full.
     """
     work = root / "incoming" / "rebuild"
-    with _write_lock(root), sqlite.storage_errors("the new registry"):
+    with _write_lock(root), storage_errors("the new registry"):
         try:
-            with Salvage(root) as old:
+            with store.salvage(root) as old:
                 shutil.rmtree(work, ignore_errors=True)
                 work.mkdir(parents=True)
-                sqlite.create(work)
-                for number, step in enumerate(audit.rebuild(root, work, now=now), 1):
-                    yield Step(phase="segments", done=number, problem=step.problem)
-                yield from _take_over(old, work, now)
-            _swap(root, work, now)
+                store.create(work)
+                with closing(store.open_renewal(work)) as journal:
+                    for number, step in enumerate(audit.rebuild(root, journal, now=now), 1):
+                        yield Step(phase="segments", done=number, problem=step.problem)
+                    yield from _take_over(old, journal, now)
+            aside = root / "aside"
+            aside.mkdir(exist_ok=True)
+            store.install(work, root, aside=aside / f"registry-{now.replace(':', '')}")
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -82,37 +81,31 @@ def _write_lock(root: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _take_over(old: Salvage, work: Path, now: str) -> Iterator[Step]:
+def _take_over(old: Salvage, journal: Renewal, now: str) -> Iterator[Step]:
     """Adds to the new registry what no segment tells."""
-    writer = SqliteWriter(work)
-    try:
-        rows, count = old.records(), 0
-        while some := list(islice(rows, _SOME)):
-            writer.begin()
-            for key, record in some:
-                _add(writer, key, record, now)
-            writer.commit()
-            writer.tidy()
-            count += len(some)
-            yield Step(phase="records", done=count)
-        writer.begin()
-        old.copy_into(writer)
-        writer.commit()
-        for problem in old.problems:
-            yield Step(phase="records", done=count, problem=f"of the old registry: {problem}")
-    finally:
-        writer.close()
+    journal.begin()
+    journal.take_over(old)
+    journal.commit()
+    rows, count = old.records(), 0
+    while some := list(islice(rows, _SOME)):
+        journal.begin()
+        for key, record, position in some:
+            _add(journal, key, record, position, now)
+        journal.commit()
+        journal.tidy()
+        count += len(some)
+        yield Step(phase="records", done=count)
+    journal.note_renewed(now, BY)
+    for problem in old.problems:
+        yield Step(phase="records", done=count, problem=f"of the old registry: {problem}")
 
 
-def _add(writer: SqliteWriter, key: str, old: Record, now: str) -> None:
-    found = writer.record(key)
-    record = combined(old, found)
+def _add(journal: Renewal, key: str, old: Record, position: int | None, now: str) -> None:
+    record, past = combined(old, journal.record(key)), None
     if _without_places(record) != _without_places(old):
-        record = replace(record, revision=old.revision + 1, at=now, by=BY)
-        past = (key, old.revision, stored.encode(old).decode())
-        writer.connection.execute("INSERT OR IGNORE INTO history VALUES(?,?,?)", past)
-    writer.put(key, record)
-    writer.refer((reference_hash(one), key) for one in references(record))
+        record, past = replace(record, revision=old.revision + 1, at=now, by=BY), old
+    journal.keep(key, record, position, past)
+    journal.refer([(reference_hash(one), key) for one in references(record)])
 
 
 def combined(old: Record, found: Record | None) -> Record:
@@ -157,19 +150,3 @@ def _without_places(record: Record) -> Record:
         for version in record.versions
     )
     return replace(record, versions=versions)
-
-
-def _swap(root: Path, work: Path, now: str) -> None:
-    """Puts the new file in the place of the old one, which is kept."""
-    aside = root / "aside"
-    aside.mkdir(exist_ok=True)
-    stamp = now.replace(":", "")
-    old = root / sqlite.FILE
-    for suffix in ("-wal", "-shm"):  # left only where the old file could not be opened
-        log = root / f"{sqlite.FILE}{suffix}"
-        if log.exists():
-            log.replace(aside / f"registry-{stamp}.sqlite{suffix}")
-    if old.exists():
-        os.link(old, aside / f"registry-{stamp}.sqlite")
-        sync_directory(aside)
-    replace_durably(work / sqlite.FILE, old)

@@ -37,8 +37,8 @@ from perdure.model.commands import Content, Row
 from perdure.model.records import LOCAL, Location, Record, Representation, Tombstone, Version
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
+from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments.spool import IN_MEMORY, Spool, content
-from perdure.storage.sqlite.references import reference_hash
 from perdure.upkeep.transfer.contents import Said, settle, take_in
 from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain
 from perdure.writing.ledger import NOWHERE, representation

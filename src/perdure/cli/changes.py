@@ -1,0 +1,109 @@
+"""Numbered changes: `changes`, `head`, `counts`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from perdure.cli.command import Command, here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from perdure.model.changes import Change, Epoch
+    from perdure.registry import Registry
+
+_PAGE = 1000
+_SECONDS = 0.2  # between two looks for new changes
+
+
+@click.command(cls=Command)
+@click.option("--since", metavar="N", help="Only changes behind this one: 1042, or 3.1042.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
+def changes(since: str | None, limit: int | None, follow: bool) -> None:
+    """List what was done to the registry, in order, each change with its number.
+
+    With --json, each line is a public row of docs/reference/changes.md.
+    """
+    with here().registry() as registry:
+        mark, left = registry.mark(since), limit
+        while True:
+            page = registry.changes(mark, limit=min(left or _PAGE, _PAGE))
+            for change in page:
+                _show(registry, change)
+                mark = change.mark
+            left = None if left is None else left - len(page)
+            if left == 0 or not (page or follow):
+                return
+            if not page:
+                time.sleep(_SECONDS)
+
+
+def _show(registry: Registry, change: Change) -> None:
+    from perdure.upkeep.changes.rows import public_row
+
+    row = public_row(registry.records, change, _epochs(registry, change))
+    here().answer(row, f"{change.mark} {_told(row, change)}")
+
+
+def _epochs(registry: Registry, change: Change) -> list[Epoch]:
+    return registry.records.epochs() if change.number == 1 else []
+
+
+def _told(row: dict[str, Any], change: Change) -> str:
+    """A row for people."""
+    if not change.is_public:
+        return f"{change.at} {change.act}"
+    what = row.get("name") or row.get("reason", "")
+    if "first" in row:
+        what = f"{row['first']} to {row['last']} ({change.count})"
+    version = f" revision {change.revision}" if change.revision > 1 else ""
+    return f"{change.at} {change.act} {what}{version}"
+
+
+@click.command(cls=Command)
+def head() -> None:
+    """Print the last change as one line of JSON, to be saved where the registry cannot reach.
+
+    'perdure verify --against FILE' tells later whether the past was rewritten since.
+    """
+    import msgspec
+
+    from perdure.errors.changes import ChangesUnnumbered
+
+    with here().registry() as registry:
+        found = registry.head()
+    if found is None:
+        raise ChangesUnnumbered
+    click.echo(msgspec.json.encode(found).decode())
+
+
+@click.command(cls=Command)
+@click.option("--rebuild", is_flag=True, help="Count everything anew.")
+def counts(rebuild: bool) -> None:
+    """Tell how many names were made, and how many changes, in each series on each day."""
+    from perdure.cli.progress import progress
+
+    with here().registry() as registry, progress("changes", total=None, unit="changes") as bar:
+        for taken, rows in _counted(registry, rebuild=rebuild):
+            bar(taken)
+            for one in rows:
+                text = f"{one.day} {one.series} {one.names} names, {one.changes} changes"
+                here().answer(one, text)
+
+
+def _counted(registry: Registry, *, rebuild: bool) -> Iterator[tuple[int, Any]]:
+    from perdure.upkeep.changes.counts import Counts
+    from perdure.upkeep.changes.following import catch_up
+
+    follower = Counts(registry.root)
+    if rebuild:
+        follower.reset()
+    taken = 0
+    for step in catch_up(registry.records, follower):
+        taken = step.taken
+        yield taken, ()
+    yield taken, follower.rows()

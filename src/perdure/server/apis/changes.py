@@ -1,0 +1,133 @@
+"""Numbered changes over HTTP: `/changes`.
+
+    GET /changes?since=<mark>&limit=<n>         public rows, for everybody
+    GET /changes?since=<mark>&limit=<n>&full    full rows, for tokens with the right `mirror`
+
+How it works: an answer has the rows behind `since`, one a line, as many as there are and `limit`
+allows. With `Prefer: wait=30` (RFC 7240), a request for which there is nothing yet waits so many
+seconds for the next change; `perdure.storage.generation` wakes it. So many may wait at once, and
+the others are answered at once. Full rows are given of what the scopes of the token cover; of the
+rest, the public ones.
+
+What must stay true: a request that waits holds no thread; a row is made from durable changes only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from perdure.errors import Forbidden
+from perdure.errors.requests import MalformedNumber
+from perdure.model.changes import BEGIN, TOKEN, Change, Mark
+from perdure.model.records import Token
+from perdure.policy import rights
+from perdure.policy.naming import identify
+from perdure.server.common import auth
+from perdure.server.common.answers import Answer, plain
+from perdure.server.common.request import Request
+from perdure.server.common.service import Service
+from perdure.upkeep.changes import rows
+
+MEDIA_TYPE = "application/jsonl"
+RIGHT = "mirror"
+LIMIT, MOST = 1000, 10_000
+LONGEST_WAIT = 60  # seconds
+MOST_WAITING = 256
+_LOOK_EVERY = 0.05  # seconds
+_WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,4})", re.ASCII | re.IGNORECASE)
+_NO_CACHE = (b"cache-control", b"no-cache")
+_PRIVATE = (b"cache-control", b"no-store")
+_VARY = (b"vary", b"prefer")
+
+
+async def answer(service: Service, request: Request) -> Answer:
+    """The answer to GET or HEAD of `/changes`.
+
+    Raises InvalidRequest, Conflict if `since` is no change of this registry, Unauthenticated or
+    Forbidden for full rows.
+    """
+    asked = parse_qs(request.target.question or "", keep_blank_values=True)
+    chain = _mirror(service, request) if "full" in asked else None
+    limit = _number("limit", asked.get("limit", [str(LIMIT)])[-1])
+    mark = service.registry.mark(asked["since"][-1]) if "since" in asked else None
+    matched = _WAIT.search(request.text(b"prefer"))
+    seconds = min(int(matched[1]), LONGEST_WAIT) if matched else 0
+    seen = service.change_count()
+    found = await _read(service, mark, limit)
+    applied = []
+    if not found and seconds and service.waiting < MOST_WAITING:
+        applied.append((b"preference-applied", b"wait=%d" % seconds))
+        await _wait(service, seen, seconds)
+        found = await _read(service, mark, limit)
+    body = await service.cut(_body, service, found, chain)
+    kept = _NO_CACHE if chain is None else _PRIVATE
+    return plain(HTTPStatus.OK, MEDIA_TYPE, body, kept, _VARY, *applied)
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST):
+        raise MalformedNumber(parameter=name, text=text, low=1, high=MOST)
+    return int(text)
+
+
+async def _read(service: Service, mark: Mark | None, limit: int) -> list[Change]:
+    found: list[Change] = await service.cut(_changes, service, mark, limit)
+    return found
+
+
+def _changes(service: Service, mark: Mark | None, limit: int) -> list[Change]:
+    return service.registry.records.changes(mark, limit=limit)
+
+
+async def _wait(service: Service, seen: int, seconds: int) -> None:
+    """Until there is another change, or so many seconds have passed."""
+    end = time.monotonic() + seconds
+    with service.one_more_waiting():
+        # The count lies in memory that another process writes: nothing can call us back.
+        while service.change_count() == seen and time.monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+def _mirror(service: Service, request: Request) -> tuple[Token, ...]:
+    """The token of a mirror, and those that it was granted from."""
+    token = auth.bearer(service, request)
+    chain = tuple(service.bearers.chain(token)) if token.granted_by else (token,)
+    for one in chain:
+        rights.check_valid(one, auth.now(service))
+    if RIGHT not in token.operations:
+        raise Forbidden(who=token.name, needed=RIGHT)
+    return chain
+
+
+def _body(service: Service, found: list[Change], chain: tuple[Token, ...] | None) -> bytes:
+    records = service.registry.records
+    epochs = records.epochs()
+    lines: list[bytes] = []
+    for change in found:
+        if chain is not None and _covers(service, chain, change):
+            lines += rows.full_lines(records, change, epochs)
+        else:
+            lines.append(rows.public_line(records, change, epochs))
+    return b"".join(lines)
+
+
+def _covers(service: Service, chain: tuple[Token, ...], change: Change) -> bool:
+    """Whether a mirror may have all of a change."""
+    if change.act == BEGIN:
+        return True
+    if change.act == TOKEN:
+        return False
+    now = auth.now(service)
+    try:
+        for key in {change.first, change.last}:
+            record = service.registry.records.record(key)
+            if record is None:
+                return False
+            rights.check(chain, RIGHT, rights.about(identify(key, record)), now)
+    except Forbidden:
+        return False
+    return True

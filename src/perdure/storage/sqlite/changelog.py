@@ -1,0 +1,417 @@
+"""Numbered changes in the registry file: how a row of them lies there, reading and adding them.
+
+How it works: a change has a position, counted from 1 over all epochs, and one row. The table
+`epochs` says at which position each epoch starts. A row holds what its neighbours do not say: the
+key without the beginning that it shares with the key of the change before, no time if that is the
+same, acts and actors as numbers of the table `words`, the digest and the salt. Every 32nd row and
+the first of each epoch are written in full, with the chain before them, so that reading starts
+there. Records and history carry the position of the change that wrote them.
+
+What must stay true: rows are only added; the one thing that can be taken from a row is its salt,
+which is its end. A position is never used twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from os import urandom
+from typing import Any, NamedTuple
+
+import apsw
+
+from perdure.errors import Corrupt
+from perdure.model.changes import (
+    NO_CHAIN,
+    NOTHING,
+    RECONSTRUCTED,
+    SALT_BYTES,
+    Change,
+    Deed,
+    Epoch,
+    Head,
+    Line,
+    Mark,
+    Numbering,
+    Scope,
+    begin_chain,
+    digest_alike,
+    digest_lines,
+)
+
+SCHEMA = """
+ALTER TABLE records ADD COLUMN position INTEGER;
+ALTER TABLE history ADD COLUMN position INTEGER;
+ALTER TABLE token_changes ADD COLUMN position INTEGER;
+CREATE TABLE changes (position INTEGER PRIMARY KEY, row BLOB NOT NULL);
+CREATE TABLE words (number INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE epochs (
+  epoch INTEGER PRIMARY KEY, start INTEGER NOT NULL UNIQUE, reason TEXT NOT NULL,
+  previous_epoch INTEGER, previous_number INTEGER, previous_chain TEXT
+);
+CREATE TRIGGER changes_stay BEFORE DELETE ON changes
+  BEGIN SELECT RAISE(ABORT, 'changes are only added to'); END;
+CREATE TRIGGER changes_hold BEFORE UPDATE ON changes
+  WHEN NEW.position IS NOT OLD.position OR length(NEW.row) IS NOT length(OLD.row) - 16
+    OR substr(NEW.row, 2) IS NOT substr(OLD.row, 2, length(NEW.row) - 1)
+  BEGIN SELECT RAISE(ABORT, 'of a change, only the salt can be destroyed'); END;
+CREATE TRIGGER epochs_stay BEFORE DELETE ON epochs
+  BEGIN SELECT RAISE(ABORT, 'epochs are only added to'); END;
+CREATE TRIGGER epochs_hold BEFORE UPDATE ON epochs
+  BEGIN SELECT RAISE(ABORT, 'epochs are only added to'); END;
+"""
+_FULL_EVERY = 32
+_SALTS = 256  # drawn at once
+_FULL, _SAME_TIME, _SHORT_TIME, _RUN, _REVISED, _SALTED = 1, 2, 4, 8, 16, 32
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_TIME_BYTES = 6
+_WHERE = "the numbered changes"
+_EPOCHS = """
+SELECT epoch, start, reason, previous_epoch, previous_number, previous_chain FROM epochs
+  ORDER BY epoch
+"""
+_WRITE = "INSERT INTO changes VALUES(?,?)"
+_ROWS = "SELECT position, row FROM changes WHERE position>=? ORDER BY position LIMIT ?"
+Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
+
+
+# A row
+# -----
+
+
+class Row(NamedTuple):
+    """A change as it lies in the file. Numbers of words stand for act and actor."""
+
+    act: int
+    actor: int
+    at: str
+    first: str
+    last: str
+    records: int
+    revision: int
+    digest: bytes
+    salt: bytes | None
+
+
+def _varint(value: int) -> bytes:
+    """An integer in groups of seven bits, the lowest first."""
+    if value < 128:
+        return bytes((value,))
+    found = bytearray()
+    while value >= 128:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
+
+
+def _text(text: str, before: str) -> bytes:
+    """A text without the beginning that it shares with another one."""
+    shared = len(before) - 1
+    if shared < 1 or not text.startswith(before[:shared]):  # it is no number behind that one
+        shared = 0
+        for one, other in zip(text, before, strict=False):
+            if one != other:
+                break
+            shared += 1
+    rest = text[shared:].encode()
+    if shared < 128 and len(rest) < 128:
+        return b"%c%c%b" % (shared, len(rest), rest)
+    return _varint(shared) + _varint(len(rest)) + rest
+
+
+def _time(at: str) -> tuple[int, bytes]:
+    """A time, and whether it is written in the short form."""
+    if _TIME.fullmatch(at):
+        digits = f"{at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{at[17:19]}"
+        return _SHORT_TIME, int(digits).to_bytes(_TIME_BYTES)
+    text = at.encode()
+    return 0, _varint(len(text)) + text
+
+
+def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
+    """A row as bytes. `before`: time and first key of the row before it; `chain`: that before it,
+    for a row that is written in full."""
+    at, first = before if chain is None else ("", "")
+    flags, time, rest = _SAME_TIME, b"", b""
+    if chain is not None or row.at != at:
+        flags, time = _time(row.at)
+    if chain is not None:
+        flags |= _FULL
+        time = chain + time
+    if row.records != 1:
+        flags |= _RUN
+        rest = _varint(row.records) + _text(row.last, row.first)
+    if row.revision != 1:
+        flags |= _REVISED
+        rest += _varint(row.revision)
+    salt = row.salt
+    if salt is None:
+        salt = b""
+    else:
+        flags |= _SALTED
+    words = b"%c%c" % row[:2] if max(row[:2]) < 128 else _varint(row.act) + _varint(row.actor)
+    return b"%c%b%b%b%b%b%b" % (flags, time, words, _text(row.first, first), rest, row.digest, salt)
+
+
+class _Reading:
+    """Takes a row apart, piece by piece. Raises IndexError or ValueError at its end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, count: int) -> bytes:
+        end = self._at + count
+        found = self._data[self._at : end]
+        if len(found) != count:
+            raise ValueError("it is too short")
+        self._at = end
+        return found
+
+    def number(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._data[self._at]
+            self._at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+
+    def text(self, before: str) -> str:
+        shared = self.number()
+        return before[:shared] + self.take(self.number()).decode()
+
+    def time(self, flags: int) -> str:
+        if not flags & _SHORT_TIME:
+            return self.take(self.number()).decode()
+        digits = f"{int.from_bytes(self.take(_TIME_BYTES)):014}"
+        day = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+        return f"{day}T{digits[8:10]}:{digits[10:12]}:{digits[12:]}Z"
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            raise ValueError("it is too long")
+
+
+def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[Row, bytes | None]:
+    """The row, and the chain before it if it was written in full.
+
+    Raises ValueError or IndexError if the bytes are no row.
+    """
+    reading = _Reading(data)
+    flags = reading.take(1)[0]
+    chain = reading.take(len(NO_CHAIN)) if flags & _FULL else None
+    at, key = before if chain is None else ("", "")
+    if not flags & _SAME_TIME:
+        at = reading.time(flags)
+    act, actor = reading.number(), reading.number()
+    first = last = reading.text(key)
+    count = revision = 1
+    if flags & _RUN:
+        count, last = reading.number(), reading.text(first)
+    if flags & _REVISED:
+        revision = reading.number()
+    digest = reading.take(32)
+    salt = reading.take(SALT_BYTES) if flags & _SALTED else None
+    reading.end()
+    return Row(act, actor, at, first, last, count, revision, digest, salt), chain
+
+
+# Reading
+# -------
+
+
+class Epochs:
+    """Which epoch a position belongs to."""
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.epochs: list[Epoch] = []
+        self._starts: list[int] = []
+        for number, start, reason, *previous in rows:
+            head = None
+            if previous[0] is not None:
+                head = Head(epoch=previous[0], number=previous[1], chain=previous[2])
+            self.epochs.append(Epoch(epoch=number, reason=reason, previous=head))
+            self._starts.append(start)
+
+    @classmethod
+    def load(cls, ask: Ask) -> Epochs:
+        return cls(ask(_EPOCHS, ()))
+
+    def mark(self, position: int) -> Mark:
+        """Epoch and number of a position. Raises Corrupt if no epoch begins before it."""
+        for epoch, start in zip(reversed(self.epochs), reversed(self._starts), strict=True):
+            if start <= position:
+                return Mark(epoch.epoch, position - start + 1)
+        raise _corrupt(Mark(0, position), "an epoch", "no epoch begins before it")
+
+    def position(self, mark: Mark, end: int) -> int | None:
+        """The position of a mark, if there is such a change among positions up to `end`. Number 0
+        is the place before an epoch, and 0.0 always the place before the first change."""
+        if mark.number == 0 and (mark.epoch == RECONSTRUCTED or not self.epochs):
+            return 0
+        ends = [*(start - 1 for start in self._starts[1:]), end]
+        for epoch, start, last in zip(self.epochs, self._starts, ends, strict=False):
+            if epoch.epoch == mark.epoch:
+                position = start + mark.number - 1
+                return position if position <= last else None
+        return None
+
+
+def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) -> Iterator[Change]:
+    """The changes behind a position, in order.
+
+    Raises Corrupt, with the mark of a change in `identifier`, if a row is damaged or missing, or
+    the chain before it is not the one that was written down there.
+    """
+    epochs = Epochs.load(ask)
+    start = after // _FULL_EVERY * _FULL_EVERY + 1
+    rows = ask(_ROWS, (start, after + limit - start + 1))
+    before, numbering, is_begun = ("", ""), Numbering(), False
+    for expected, (position, data) in enumerate(rows, start):
+        mark = epochs.mark(position)
+        if position != expected:
+            raise _corrupt(epochs.mark(expected), "a row", f"the row of {mark}")
+        try:
+            row, stated = unpack_row(data, before)
+            deed = Deed(words(row.act), row.at, words(row.actor))
+        except (ValueError, IndexError, KeyError) as error:
+            raise _corrupt(mark, "a row", str(error)) from error
+        if stated is not None:
+            if is_begun and mark.number > 1 and stated != numbering.chain:
+                raise _corrupt(mark, f"chain {stated.hex()}", numbering.chain.hex())
+            numbering.restart(mark.epoch, mark.number - 1, stated)
+            is_begun = True
+        elif not is_begun:
+            raise _corrupt(mark, "the chain before it", "none")
+        before = row.at, row.first
+        scope = Scope(row.first, row.last, row.records, row.revision)
+        change = numbering.extend(deed, scope, row.digest, row.salt)
+        if position > after:
+            yield change
+
+
+def _corrupt(mark: Mark, promised: str, found: str) -> Corrupt:
+    return Corrupt(identifier=f"change {mark}", where=_WHERE, promised=promised, found=found)
+
+
+class Words:
+    """The words of the file: acts and actors. `ask` queries the registry."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._texts: dict[int, str] = {}
+
+    def __call__(self, number: int) -> str:
+        """Raises KeyError if there is no such word."""
+        if number not in self._texts:
+            self._texts = dict(self._ask("SELECT number, text FROM words", ()))
+        return self._texts[number]
+
+
+# Adding
+# ------
+
+
+class ChangeLog:
+    """Adds changes. Belongs to the one writer, and works in its batches."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._ask: Ask = lambda statement, values: connection.execute(statement, values).fetchall()
+        self._rows: list[tuple[int, bytes]] = []
+        self._salts: list[bytes] = []
+        self._numbering = Numbering()
+        self.load()
+
+    def load(self) -> None:
+        """Finds out where the sequence stands, now or after a batch that came to nothing."""
+        self._rows.clear()
+        texts = self._ask("SELECT text, number FROM words", ())
+        self._words: dict[str, int] = dict(texts)
+        self.position: int = self._ask("SELECT coalesce(max(position), 0) FROM changes", ())[0][0]
+        self._before = ("", "")
+        if not self.position:
+            self._numbering.restart(0, 0, NO_CHAIN)
+            return
+        numbers = {number: text for text, number in texts}
+        after = self.position - 1
+        (last,) = read_changes(self._ask, numbers.__getitem__, after, 1)
+        self._numbering.restart(last.epoch, last.number, last.chain)
+        self._before = last.at, last.first
+
+    @property
+    def head(self) -> Head | None:
+        """The last change, one that is not durable yet included."""
+        if not self.position:
+            return None
+        numbering = self._numbering
+        return Head(epoch=numbering.epoch, number=numbering.number, chain=numbering.chain.hex())
+
+    def _word(self, text: str) -> int:
+        try:
+            return self._words[text]
+        except KeyError:
+            number = self._words[text] = len(self._words)
+            self._connection.execute("INSERT INTO words VALUES(?,?)", (number, text))
+            return number
+
+    def begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:
+        """Numbers begin again at 1. Raises apsw.Error."""
+        previous = epoch.previous
+        named = (None, None, None)
+        if previous:
+            named = (previous.epoch, previous.number, previous.chain)  # type: ignore[assignment]
+        self._connection.execute(
+            "INSERT INTO epochs VALUES(?,?,?,?,?,?)",
+            (epoch.epoch, self.position + 1, epoch.reason, *named),
+        )
+        chain = begin_chain(epoch)
+        change = self._numbering.begin(epoch, at, actor, urandom(SALT_BYTES))
+        deed = Deed(change.act, at, actor)
+        self._append(deed, NOTHING, (change.digest, change.salt), chain)
+
+    def _salt(self) -> bytes:
+        """Random bytes, drawn for many changes at once."""
+        if not self._salts:
+            drawn = urandom(SALT_BYTES * _SALTS)
+            self._salts = [drawn[at : at + SALT_BYTES] for at in range(0, len(drawn), SALT_BYTES)]
+        return self._salts.pop()
+
+    def note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
+        """One more change, that wrote these lines. Gives its position."""
+        salt = self._salt()
+        scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
+        return self.extend(deed, scope, digest_lines(salt, deed.actor, lines), salt)
+
+    def note_alike(self, deed: Deed, keys: Sequence[str], line: str) -> int:
+        """The same for records that have the same line."""
+        salt = self._salt()
+        scope = Scope(keys[0], keys[-1], len(keys), 1)
+        return self.extend(deed, scope, digest_alike(salt, deed.actor, keys, line), salt)
+
+    def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
+        """One more change, whose digest is known. Gives its position."""
+        chain = self._numbering.chain if self.position % _FULL_EVERY == 0 else None
+        self._numbering.step(deed, scope, digest)
+        return self._append(deed, scope, (digest, salt), chain)
+
+    def _append(
+        self, deed: Deed, scope: Scope, hashes: tuple[bytes, bytes | None], chain: bytes | None
+    ) -> int:
+        row = Row(self._word(deed.act), self._word(deed.actor), deed.at, *scope, *hashes)
+        self.position += 1
+        self._rows.append((self.position, pack_row(row, self._before, chain)))
+        self._before = deed.at, scope.first
+        return self.position
+
+    def write(self) -> None:
+        """Inserts the rows of this batch. Raises apsw.Error."""
+        if self._rows:
+            if len(self._rows) == 1:  # as with each batch that one command or one run makes
+                self._connection.execute(_WRITE, self._rows[0])
+            else:
+                self._connection.executemany(_WRITE, self._rows)
+            self._rows.clear()

@@ -1,0 +1,309 @@
+"""Writing an embedded registry: one SQLite file in WAL mode, one writer.
+
+How it works: between `begin` and `commit`, records, their references and the changes that they
+belong to collect in one transaction. Large batches go in 32 rows with one statement. References of
+a bulk load are staged and merged all at once.
+
+What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
+nothing in `records` or `history` is ever deleted; every record lies there with the position of the
+change that wrote it.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from itertools import chain
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+import apsw
+import msgspec
+
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import counted
+from perdure.model.changes import TOKEN_KEY, Deed, Epoch, Line
+from perdure.model.records import Token
+from perdure.storage.ports import SERIALS_END, Busy, Failed, Full
+from perdure.storage.sqlite import opening, reconstruct
+from perdure.storage.sqlite.changelog import ChangeLog
+from perdure.storage.sqlite.opening import open_file, storage_errors
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.references import Merging
+
+_WAL_PAGES = 2048  # 8 MiB: a log that is overwritten is flushed faster than one that grows
+_TOGETHER = 32
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_PAIRS = " VALUES" + ",".join(["(?,?)"] * _TOGETHER)
+_ADD = "INSERT INTO records(key, record, position) VALUES"
+_ADD_ALONE = _ADD + "(?,?,?)"
+_ADD_RUN = [
+    _ADD + ",".join(f"(?{at},?{at + 1},?1)" for at in range(2, 2 * count + 2, 2))
+    for count in range(_TOGETHER + 1)
+]
+"""Statements for so many rows: position, then key and record of each."""
+_ADD_ALIKE = [
+    _ADD + ",".join(f"(?{at},?1,?2)" for at in range(3, count + 3))
+    for count in range(_TOGETHER + 1)
+]
+"""The same for one record: that, position, then the keys."""
+
+
+def _show_token(token: Token) -> str:
+    fields = msgspec.to_builtins(token)
+    del fields["digest"]
+    return msgspec.json.encode(fields).decode()
+
+
+def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
+    """Inserts pairs, 32 with one call: other threads run at the end of each."""
+    waiting = list(rows)
+    whole = len(waiting) - len(waiting) % _TOGETHER
+    for at in range(0, whole, _TOGETHER):
+        flat = tuple(chain.from_iterable(waiting[at : at + _TOGETHER]))
+        connection.execute(into + _PAIRS, flat)
+    connection.executemany(into + " VALUES(?,?)", waiting[whole:])
+
+
+def _in_our_terms(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The same method, raising Full, Busy or Failed for what SQLite refuses."""
+
+    @wraps(method)
+    def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        try:
+            return method(*arguments, **named)
+        except apsw.Error as error:
+            journal = cast("SqliteJournal", arguments[0])
+            raise translate(error, journal.connection) from error
+
+    return call
+
+
+def translate(error: apsw.Error, connection: apsw.Connection) -> Exception:
+    """What an error of SQLite means for the batch; the error itself if it was a mistake of ours."""
+    if isinstance(error, _MISTAKES):
+        return error
+    text = str(error)
+    if isinstance(error, apsw.FullError):
+        return Full(text)
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Busy(text)
+    refused = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_WRITE
+    if refused and connection.system_errno in _NO_SPACE:  # SQLite knows ENOSPC only
+        return Full(text)
+    return Failed(text)
+
+
+class SqliteJournal(SqliteRecords):
+    """Writes a registry. There is one per registry, guarded by the write lock.
+
+    Its one connection is used from one thread at a time: by whoever holds the batch.
+    """
+
+    def _connect(self) -> apsw.Connection:
+        with storage_errors("the registry", self._path):
+            connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
+            connection.execute(
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
+                "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
+            )
+            opening.migrate(connection)
+        return connection
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._only = self._connect()
+        self._connections.append(self._only)
+        self._merging = Merging(self._only, self._into_tree)
+        self._changes = ChangeLog(self._only)
+        self._wal_pages = 0
+        self._only.set_wal_hook(self._note_wal)
+
+    def number_changes(self, at: str) -> None:
+        """Begins the first epoch of a new registry, and numbers what an older release wrote."""
+        with storage_errors("the registry", self._path):
+            reconstruct.number_changes(self._only, self._changes, at)
+
+    @property
+    def connection(self) -> apsw.Connection:
+        return self._only
+
+    @_in_our_terms
+    def _all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
+        """Raises JournalError: an error that ends a transaction ends the whole batch."""
+        return self._only.execute(statement, bindings).fetchall()
+
+    @_in_our_terms
+    def begin_epoch(self, reason: str, at: str, actor: str) -> None:
+        """Numbers begin again at 1. Runs in the caller's transaction."""
+        head = self._changes.head
+        number = head.epoch + 1 if head else 1
+        epoch = Epoch(epoch=number, reason=reason, previous=head)
+        self._changes.begin_epoch(epoch, at, actor)
+
+    @_in_our_terms
+    def begin(self) -> None:
+        self._only.execute("BEGIN IMMEDIATE")
+
+    def prefetch(self, keys: Iterable[str]) -> None:
+        """Means nothing: records are read from memory or from a disk of this machine."""
+
+    @_in_our_terms
+    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+        """Durable when it returns, and not before `after` has made durable what it builds on."""
+        self._merging.step()
+        self._changes.write()
+        if after is not None:
+            after()
+        self._only.execute("COMMIT")
+        self._merging.committed()
+
+    @_in_our_terms
+    def rollback(self) -> None:
+        self._merging.undone()
+        if self._only.in_transaction:
+            self._only.execute("ROLLBACK")
+        self._changes.load()
+
+    @_in_our_terms
+    def add(self, rows: Sequence[Line], deed: Deed) -> None:
+        """New records, each with a change of its own: key and stored form."""
+        note = self._changes.note
+        placed = [(key, text, note(deed, ((key, text),))) for key, text in rows]
+        self._only.executemany(_ADD_ALONE, placed)
+
+    @_in_our_terms
+    def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
+        """New records that make one change together, in the order of their keys. No other record
+        lies between the first and the last of them."""
+        position = self._changes.note(deed, rows)
+        execute = self._only.execute
+        for at in range(0, len(rows), _TOGETHER):
+            some = rows[at : at + _TOGETHER]
+            execute(_ADD_RUN[len(some)], (position, *chain.from_iterable(some)))
+
+    @_in_our_terms
+    def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
+        """The same for records that have the same stored form."""
+        position = self._changes.note_alike(deed, keys, text)
+        execute = self._only.execute
+        for at in range(0, len(keys), _TOGETHER):
+            some = keys[at : at + _TOGETHER]
+            execute(_ADD_ALIKE[len(some)], (text, position, *some))
+
+    @_in_our_terms
+    def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
+        """A changed record in its stored form; the revision before it goes to the history."""
+        position = self._changes.note(deed, ((key, text),), revision)
+        self._only.execute(  # as it stands there: the trigger looks for the very same text
+            "INSERT INTO history SELECT key, ?, record, position FROM records WHERE key=?",
+            (revision - 1, key),
+        )
+        self._only.execute(
+            "UPDATE records SET record=?, position=? WHERE key=?", (text, position, key)
+        )
+
+    @_in_our_terms
+    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+        self._merging.write_down(list(rows))
+
+    def _into_tree(self, rows: Iterable[tuple[int, str]]) -> None:
+        _insert(self._only, "INSERT OR IGNORE INTO refers(hash, key)", rows)
+
+    @_in_our_terms
+    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+        """References of a bulk load, to be merged when it is over."""
+        self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
+
+    @_in_our_terms
+    def merge_staged(self) -> None:
+        """Runs in the caller's transaction. The way over a temporary table frees the pages of the
+        stage before they are needed, so that the file does not keep them empty."""
+        if self._only.execute("SELECT 1 FROM staged_refers LIMIT 1").get is None:
+            return
+        self._only.execute(
+            "CREATE TEMP TABLE sorted AS SELECT hash, key FROM staged_refers ORDER BY hash, key;"
+            "DELETE FROM staged_refers;"
+            "INSERT OR IGNORE INTO refers SELECT hash, key FROM sorted;"
+            "DROP TABLE sorted"
+        )
+
+    @_in_our_terms
+    def last_serial(self, day: str) -> int:
+        """The highest serial number under the key of a day; 0 where there is none yet.
+
+        Numbers from 10^18 on are names like any other: nothing is counted from them.
+        """
+        low, high = counted("1"), counted(str(SERIALS_END))
+        row = self._only.execute(
+            "SELECT key FROM records WHERE key>=? AND key<? ORDER BY key DESC LIMIT 1",
+            (f"{day}/{low}", f"{day}/{high}"),
+        ).fetchone()
+        return Pdi.from_key(row[0]).serial or 0 if row else 0
+
+    @_in_our_terms
+    def growing_segment(self) -> tuple[int, int, str] | None:
+        """Number, committed length and opening time of the last segment that is appended to."""
+        row = self._only.execute(
+            "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
+        ).fetchone()
+        return (row[0], row[1], row[2]) if row else None
+
+    @_in_our_terms
+    def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
+        """Remembers what is committed of a segment, and whether more can be appended to it."""
+        self._only.execute(
+            "INSERT INTO segments VALUES(?,?,?,?) "
+            "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
+            (number, length, opened, grows),
+        )
+
+    @_in_our_terms
+    def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
+        """Adds or replaces a token, and adds to the history of tokens, without their digests."""
+        text = msgspec.json.encode(token).decode()
+        self._only.execute(
+            "INSERT INTO tokens VALUES(?,?,?) "
+            "ON CONFLICT(name) DO UPDATE SET digest=excluded.digest, token=excluded.token",
+            (token.name, token.digest, text),
+        )
+        shown = _show_token(token)
+        (past,) = self._all("SELECT count(*) FROM token_changes WHERE name=?", (token.name,))[0]
+        position = self._changes.note(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
+        self._only.execute(
+            "INSERT INTO token_changes(name, at, actor, before, after, position) "
+            "VALUES(?,?,?,?,?,?)",
+            (token.name, deed.at, deed.actor, before and _show_token(before), shown, position),
+        )
+
+    @_in_our_terms
+    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+        """Fingerprint and receipt of the request answered under this idempotency key."""
+        row = self._only.execute(
+            "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
+        ).fetchone()
+        return (row[0], row[1]) if row else None
+
+    @_in_our_terms
+    def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
+        self._only.execute(
+            "INSERT INTO answered VALUES(?,?,?,?,?)", (actor, once, request, receipt, at)
+        )
+
+    @_in_our_terms
+    def forget_answers(self, before: str) -> None:
+        self._only.execute("DELETE FROM answered WHERE at<?", (before,))
+
+    def _note_wal(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
+
+    @_in_our_terms
+    def tidy(self) -> None:
+        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
+        if self._wal_pages > _WAL_PAGES:
+            self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

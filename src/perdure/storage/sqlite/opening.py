@@ -1,0 +1,159 @@
+"""The file of an embedded registry: its tables, its format number, how it is opened.
+
+How it works: `user_version` in the head of the file is the number of its format. Readers open every
+format from the first on, and change nothing. The writer takes the steps from the format that it
+finds to the newest, each in one transaction, and an older program refuses what it does not know.
+A new file is made by the same steps, so that it differs in nothing from one that came a long way.
+
+What must stay true: steps are only added, and none is changed after a release; a step that was
+interrupted is taken again from its beginning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from perdure.errors import StorageFailed, Unavailable
+from perdure.errors.processes import FileUnusable, OtherFormat
+from perdure.storage.sqlite import changelog, references
+
+FILE = "registry.sqlite"
+FIRST_FORMAT = 1
+_MAPPED = 16 << 30  # bytes; a mapped page costs no copy and is not counted as our memory
+_SCHEMA = """
+CREATE TABLE records (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE history (
+  key TEXT NOT NULL, revision INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (key, revision)
+) WITHOUT ROWID;
+CREATE TABLE refers (
+  hash INTEGER NOT NULL, key TEXT NOT NULL, PRIMARY KEY (hash, key)
+) WITHOUT ROWID;
+CREATE TABLE staged_refers (hash INTEGER NOT NULL, key TEXT NOT NULL);
+CREATE TABLE segments (
+  number INTEGER PRIMARY KEY, length INTEGER NOT NULL, opened TEXT NOT NULL, grows INTEGER NOT NULL
+);
+CREATE TABLE tokens (name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, token TEXT NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE answered (
+  actor TEXT NOT NULL, once TEXT NOT NULL, request TEXT NOT NULL, receipt TEXT NOT NULL,
+  at TEXT NOT NULL, PRIMARY KEY (actor, once)
+) WITHOUT ROWID;
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+# What came later than the first registries of format 1, and took nothing from its releases:
+# what was done with tokens, and a lock on all that is only ever added to.
+_ADDED = """
+CREATE TABLE IF NOT EXISTS token_changes (
+  number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, actor TEXT NOT NULL,
+  before TEXT, after TEXT NOT NULL
+);
+CREATE TRIGGER IF NOT EXISTS records_stay BEFORE DELETE ON records
+  BEGIN SELECT RAISE(ABORT, 'a record is never removed'); END;
+CREATE TRIGGER IF NOT EXISTS records_hold BEFORE UPDATE ON records
+  WHEN NEW.key IS NOT OLD.key OR typeof(NEW.record) <> 'text' OR NOT EXISTS
+    (SELECT 1 FROM history WHERE key = OLD.key AND record = OLD.record)
+  BEGIN SELECT RAISE(ABORT, 'a record is never changed without its history'); END;
+CREATE TRIGGER IF NOT EXISTS history_stays BEFORE DELETE ON history
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS history_holds BEFORE UPDATE ON history
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS token_changes_stay BEFORE DELETE ON token_changes
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+CREATE TRIGGER IF NOT EXISTS token_changes_hold BEFORE UPDATE ON token_changes
+  BEGIN SELECT RAISE(ABORT, 'the history is only added to'); END;
+"""
+
+
+def _complete_first(connection: apsw.Connection) -> None:
+    """What releases that wrote format 1 added when they opened a file of an earlier one."""
+    connection.execute(references.SCHEMA + _ADDED).fetchall()
+    references.take_over(connection)
+
+
+def _number_changes(connection: apsw.Connection) -> None:
+    """Format 2: changes are numbered. `perdure.storage.sqlite.reconstruct` does the rest."""
+    connection.execute(changelog.SCHEMA).fetchall()
+
+
+_STEPS = {2: _number_changes}
+"""From the number of a format to what makes it of the one before."""
+NEWEST_FORMAT = max(_STEPS)
+
+UNUSABLE = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.LockedError,
+    apsw.NotADBError,
+)
+
+_REBUILD = "with no server running, 'perdure rebuild' makes the file anew from the segments"
+
+
+def unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
+    """The error in our terms; a file that is damaged or, where it is named, missing must be made
+    anew."""
+    if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
+        return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
+    damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
+    return FileUnusable(file=what, fault=str(error), mend=_REBUILD if damaged else None)
+
+
+@contextmanager
+def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
+    """Says in our terms that the disk is full or failing, or the file is not a registry."""
+    try:
+        yield
+    except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+        raise StorageFailed(what=what, reason=str(error)) from error
+    except UNUSABLE as error:
+        raise unusable(what, error, file) from error
+
+
+def create(root: Path) -> None:
+    """Makes an empty registry. Raises StorageFailed; harmless if there is one already."""
+    with storage_errors("the registry"):
+        connection = apsw.Connection(str(root / FILE))
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            with connection:
+                if not connection.execute("PRAGMA user_version").get:
+                    connection.execute(_SCHEMA + references.SCHEMA + _ADDED)
+                    connection.execute(f"PRAGMA user_version={FIRST_FORMAT}")
+                    migrate(connection)
+        finally:
+            connection.close()
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Takes the steps that are left to the newest format. Raises apsw.Error."""
+    found: int = connection.execute("PRAGMA user_version").get
+    if found == FIRST_FORMAT:
+        _complete_first(connection)
+    for number in range(found + 1, NEWEST_FORMAT + 1):
+        with connection:
+            _STEPS[number](connection)
+            connection.execute(f"PRAGMA user_version={number}")
+
+
+def open_file(name: str, flags: int) -> apsw.Connection:
+    """A connection to a registry of a format that is known. Raises Unavailable if it is not."""
+    connection = apsw.Connection(name, flags=flags)
+    try:
+        connection.set_busy_timeout(5000)
+        connection.execute(f"PRAGMA mmap_size={_MAPPED}")
+        found = connection.execute("PRAGMA user_version").get
+        if not FIRST_FORMAT <= found <= NEWEST_FORMAT:
+            raise OtherFormat(
+                file="the registry", found=found, known=NEWEST_FORMAT, oldest=FIRST_FORMAT
+            )
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,69 @@
+"""The embedded store: what a registry is kept with unless its settings say otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from perdure.storage.segments.durable import replace_durably, sync_directory
+from perdure.storage.sqlite import copies, opening
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.opening import FILE, storage_errors
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.renewing import RenewedJournal, Salvage
+
+_LOGS = ("-wal", "-shm")
+
+
+class SqliteStore:
+    """One SQLite file in the directory of the registry."""
+
+    def create(self, root: Path) -> None:
+        opening.create(root)
+
+    def open_records(self, root: Path) -> SqliteRecords:
+        return SqliteRecords(root)
+
+    def open_journal(self, root: Path) -> SqliteJournal:
+        return SqliteJournal(root)
+
+    def open_renewal(self, root: Path) -> RenewedJournal:
+        return RenewedJournal(root)
+
+    def salvage(self, root: Path) -> Salvage:
+        return Salvage(root)
+
+    def back_up(self, root: Path, target: Path) -> Iterator[float]:
+        fresh = target / FILE
+        fresh.unlink(missing_ok=True)
+        yield from copies.backup(root, fresh)
+
+    def is_past(self, earlier: Path, later: Path) -> bool:
+        before = earlier / FILE
+        return not before.exists() or copies.is_past(before, later / FILE)
+
+    def drop(self, root: Path) -> None:
+        (root / FILE).unlink(missing_ok=True)
+
+    def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
+        fresh, old = work / FILE, root / FILE
+        if aside is not None:
+            for suffix in _LOGS:  # left only if the old file could not be opened
+                log = root / f"{FILE}{suffix}"
+                if log.exists():
+                    log.replace(aside.with_name(f"{aside.name}.sqlite{suffix}"))
+            if old.exists():
+                os.link(old, aside.with_name(f"{aside.name}.sqlite"))
+                sync_directory(aside.parent)
+        with storage_errors("the new registry"):
+            _sync(fresh)
+            replace_durably(fresh, old)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

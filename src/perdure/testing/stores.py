@@ -1,0 +1,439 @@
+"""A store that keeps registries in memory, for tests of what stands on the ports.
+
+How it works: a `MemoryStore` has a state for each directory. A journal works on a copy of it from
+`begin` on, which takes the place of the state with `commit`, so that readers never see half a
+batch. Nothing outlives the process, and only one process sees it.
+
+What must stay true: it keeps every promise of `perdure.storage.ports`; the tests of the contracts
+run on it and on the embedded store alike.
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import urandom
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from perdure.errors import Conflict
+from perdure.errors.processes import FileUnusable
+from perdure.ids.pdi import Pdi
+from perdure.ids.pdi_key import counted
+from perdure.model import stored
+from perdure.model.changes import (
+    BEGINNING,
+    SALT_BYTES,
+    TOKEN_KEY,
+    Change,
+    Deed,
+    Epoch,
+    Head,
+    Line,
+    Mark,
+    Numbering,
+    Scope,
+    digest_lines,
+)
+from perdure.model.records import Record, Token
+from perdure.storage.ports import SERIALS_END
+from perdure.storage.reference_hashes import reference_hash
+
+_UNNOTED = -1  # place of a record that no change wrote
+
+
+class _State:
+    """All that a registry is."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.records: dict[str, str] = {}
+        self.places: dict[str, int] = {}
+        self.history: dict[str, list[str]] = {}
+        self.refers: dict[int, set[str]] = {}
+        self.staged: list[tuple[int, str]] = []
+        self.tokens: dict[str, Token] = {}
+        self.token_changes: list[tuple[str, str, str, str | None, str]] = []
+        self.answered: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self.segments: dict[int, tuple[int, str, bool]] = {}
+        self.epochs: list[Epoch] = []
+        self.changes: list[Change] = []
+        self.lines: list[list[Line]] = []
+
+    def put(self, key: str, text: str, place: int) -> None:
+        if key not in self.records:
+            insort(self.keys, key)
+        self.records[key] = text
+        self.places[key] = place
+
+    def copied(self) -> _State:
+        made = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(made, name, copy.copy(value))
+        made.history = {key: list(past) for key, past in self.history.items()}
+        made.refers = {hash: set(keys) for hash, keys in self.refers.items()}
+        return made
+
+
+class MemoryRecords:
+    """Reads a registry that lies in memory."""
+
+    def __init__(self, states: dict[Path, _State], root: Path) -> None:
+        self._states = states
+        self._root = root
+
+    @property
+    def _state(self) -> _State:
+        try:
+            return self._states[self._root]
+        except KeyError:
+            raise FileUnusable(file="the registry", fault="there is none") from None
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        yield  # nothing else writes while a test reads
+
+    def raw(self, key: str) -> str | None:
+        return self._state.records.get(key)
+
+    def record(self, key: str) -> Record | None:
+        text = self.raw(key)
+        return None if text is None else stored.decode(text)
+
+    def lookup(self) -> MemoryLookUp:
+        return MemoryLookUp(lambda: self._state)
+
+    def _between(self, low: str, high: str) -> list[str]:
+        keys = self._state.keys
+        return keys[bisect_left(keys, low) : max(bisect_left(keys, high), bisect_left(keys, low))]
+
+    def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
+        texts = self._state.records
+        return [(key, stored.decode(texts[key])) for key in self._between(low, high)[:limit]]
+
+    def first_key(self, low: str, high: str) -> str | None:
+        return next(iter(self._between(low, high)), None)
+
+    def referring(self, reference: str) -> list[str]:
+        return sorted(self._state.refers.get(reference_hash(reference), ()))
+
+    def history(self, key: str) -> list[Record]:
+        past = [stored.decode(text) for text in self._state.history.get(key, [])]
+        current = self.record(key)
+        return [*past, current] if current else past
+
+    def token(self, digest: str) -> Token | None:
+        return next((one for one in self.tokens() if one.digest == digest), None)
+
+    def token_named(self, name: str) -> Token | None:
+        return self._state.tokens.get(name)
+
+    def tokens(self) -> list[Token]:
+        return [token for _, token in sorted(self._state.tokens.items())]
+
+    def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
+        return [row[1:] for row in self._state.token_changes if row[0] == name]
+
+    def count(self) -> int:
+        return len(self._state.keys)
+
+    def count_revisions(self) -> int:
+        return self.count() + sum(map(len, self._state.history.values()))
+
+    def segments(self) -> list[tuple[int, int, str]]:
+        rows = sorted(self._state.segments.items())
+        return [(number, length, opened) for number, (length, opened, _) in rows]
+
+    def head(self) -> Head | None:
+        changes = self._state.changes
+        return changes[-1].head if changes else None
+
+    def epochs(self) -> list[Epoch]:
+        return list(self._state.epochs)
+
+    def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
+        changes = self._state.changes
+        return changes[(after := self._index(since)) : after + limit]
+
+    def _index(self, mark: Mark | None) -> int:
+        """The index behind a mark."""
+        if mark is None or mark == BEGINNING or not (mark.number or self._state.changes):
+            return 0
+        for index, change in enumerate(self._state.changes):
+            if change.mark == mark:
+                return index + 1
+            if mark.number == 0 and change.mark == Mark(mark.epoch, 1):
+                return index
+        head = self.head()
+        known = f"the last change here is {head.mark}" if head else "there are none"
+        raise Conflict(
+            identifier=f"change {mark}", reason=f"it is not known: {known}", current=None
+        )
+
+    def lines_of(self, change: Change) -> list[Line]:
+        return list(self._state.lines[self._index(change.mark) - 1])
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+class MemoryLookUp:
+    """Looks up records. For one thread."""
+
+    def __init__(self, state: Callable[[], _State]) -> None:
+        self._current = state
+        self._held: _State | None = None
+
+    def __call__(self, key: str) -> str | None:
+        return (self._held or self._current()).records.get(key)
+
+    def hold(self) -> None:
+        self._held = self._current()
+
+    def release(self) -> None:
+        self._held = None
+
+
+class MemoryJournal(MemoryRecords):
+    """Writes a registry that lies in memory. `refuse` is raised by the next commit, if it is set:
+    a test sets it to a `JournalError`."""
+
+    def __init__(self, states: dict[Path, _State], root: Path) -> None:
+        super().__init__(states, root)
+        self.refuse: Exception | None = None
+        self._batch: _State | None = None
+        self._numbering = Numbering()
+        self._restart()
+
+    @property
+    def _state(self) -> _State:
+        return self._batch or super()._state
+
+    def _restart(self) -> None:
+        changes = self._state.changes
+        if changes:
+            last = changes[-1]
+            self._numbering.restart(last.epoch, last.number, last.chain)
+
+    def number_changes(self, at: str) -> None:
+        if not self._state.epochs:
+            self.begin()
+            self._begin_epoch(Epoch(epoch=1, reason="created"), at, "local")
+            self.commit()
+
+    def begin_epoch(self, reason: str, at: str, actor: str) -> None:
+        head = self.head()
+        number = head.epoch + 1 if head else 1
+        self._begin_epoch(Epoch(epoch=number, reason=reason, previous=head), at, actor)
+
+    def _begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:
+        self._state.epochs.append(epoch)
+        change = self._numbering.begin(epoch, at, actor, urandom(SALT_BYTES))
+        self._append(change, [("", epoch.line)])
+
+    def _append(self, change: Change, lines: list[Line]) -> int:
+        self._state.changes.append(change)
+        self._state.lines.append(lines)
+        return len(self._state.changes)
+
+    def _note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
+        salt = urandom(SALT_BYTES)
+        digest = digest_lines(salt, deed.actor, lines)
+        scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
+        return self._append(self._numbering.extend(deed, scope, digest, salt), list(lines))
+
+    def begin(self) -> None:
+        self._batch = super()._state.copied()
+
+    def prefetch(self, keys: Iterable[str]) -> None:
+        """Means nothing: all is in memory."""
+
+    def commit(self, *, after: Callable[[], None] | None = None) -> None:
+        if after is not None:
+            after()
+        if self.refuse is not None:
+            raise self.refuse
+        if self._batch is not None:
+            self._states[self._root] = self._batch
+        self._batch = None
+
+    def rollback(self) -> None:
+        self._batch = None
+        self._restart()
+
+    def _add(self, rows: Iterable[Line], place: int) -> None:
+        for key, text in rows:
+            if key in self._state.records:
+                raise KeyError(key)
+            self._state.put(key, text, place)
+
+    def add(self, rows: Sequence[Line], deed: Deed) -> None:
+        for row in rows:
+            self._add((row,), self._note(deed, (row,)))
+
+    def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
+        self._add(rows, self._note(deed, rows))
+
+    def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
+        self.add_run([(key, text) for key in keys], deed)
+
+    def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
+        self._state.history.setdefault(key, []).append(self._state.records[key])
+        self._state.put(key, text, self._note(deed, ((key, text),), revision))
+
+    def refer(self, rows: Iterable[tuple[int, str]]) -> None:
+        for hash, key in rows:
+            self._state.refers.setdefault(hash, set()).add(key)
+
+    def stage(self, rows: Iterable[tuple[int, str]]) -> None:
+        self._state.staged.extend(rows)
+
+    def merge_staged(self) -> None:
+        self.refer(self._state.staged)
+        self._state.staged.clear()
+
+    def last_serial(self, day: str) -> int:
+        low, high = counted("1"), counted(str(SERIALS_END))
+        keys = self._between(f"{day}/{low}", f"{day}/{high}")
+        return (Pdi.from_key(keys[-1]).serial or 0) if keys else 0
+
+    def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
+        self._state.tokens[token.name] = token
+        past = sum(name == token.name for name, *_ in self._state.token_changes)
+        shown = _show(token)
+        shown_before = _show(before) if before else None
+        row = (token.name, deed.at, deed.actor, shown_before, shown)
+        self._state.token_changes.append(row)
+        self._note(deed, ((TOKEN_KEY + token.name, shown),), past + 1)
+
+    def answered(self, actor: str, once: str) -> tuple[str, str] | None:
+        found = self._state.answered.get((actor, once))
+        return found[:2] if found else None
+
+    def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
+        self._state.answered[actor, once] = request, receipt, at
+
+    def forget_answers(self, before: str) -> None:
+        kept = {key: one for key, one in self._state.answered.items() if one[2] >= before}
+        self._state.answered = kept
+
+    def growing_segment(self) -> tuple[int, int, str] | None:
+        rows = sorted(self._state.segments.items())
+        growing = [(number, *row[:2]) for number, row in rows if row[2]]
+        return growing[-1] if growing else None
+
+    def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
+        known = self._state.segments.get(number)
+        row = (length, known[1], known[2]) if known else (length, opened, grows)
+        self._state.segments[number] = row
+
+    def tidy(self) -> None:
+        """There is nothing to be done later."""
+
+    # A registry that is made anew
+    # ----------------------------
+
+    def put(self, key: str, record: Record) -> None:
+        self._state.put(key, stored.encode(record).decode(), _UNNOTED)
+
+    def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
+        if past is not None:
+            self._state.history.setdefault(key, []).append(stored.encode(past).decode())
+        place = _UNNOTED if position is None or past is not None else position
+        self._state.put(key, stored.encode(record).decode(), place)
+
+    def take_over(self, old: MemorySalvage) -> None:
+        for name in (
+            "history",
+            "tokens",
+            "token_changes",
+            "answered",
+            "epochs",
+            "changes",
+            "lines",
+        ):
+            setattr(self._state, name, copy.copy(getattr(old.state, name)))
+        self._restart()
+
+    def note_renewed(self, at: str, actor: str) -> None:
+        self.begin()
+        self.begin_epoch("rebuild", at, actor)
+        for key in self._state.keys:
+            if self._state.places[key] == _UNNOTED:
+                text = self._state.records[key]
+                revision = stored.decode(text).revision
+                place = self._note(Deed("rebuild", at, actor), ((key, text),), revision)
+                self._state.places[key] = place
+        self.commit()
+
+
+def _show(token: Token) -> str:
+    fields = msgspec.to_builtins(token)
+    del fields["digest"]
+    return msgspec.json.encode(fields).decode()
+
+
+class MemorySalvage:
+    """What is left of a registry: all of it, for nothing in memory is ever damaged."""
+
+    def __init__(self, state: _State) -> None:
+        self.state = state
+        self.problems: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Holds nothing."""
+
+    def records(self) -> Iterator[tuple[str, Record, int | None]]:
+        for key in self.state.keys:
+            yield key, stored.decode(self.state.records[key]), self.state.places[key]
+
+
+class MemoryStore:
+    """Keeps registries in memory, each under the directory that it is opened with."""
+
+    def __init__(self) -> None:
+        self._states: dict[Path, _State] = {}
+
+    def create(self, root: Path) -> None:
+        self._states.setdefault(root, _State())
+
+    def open_records(self, root: Path) -> MemoryRecords:
+        return MemoryRecords(self._states, root)
+
+    def open_journal(self, root: Path) -> MemoryJournal:
+        return MemoryJournal(self._states, root)
+
+    def open_renewal(self, root: Path) -> MemoryJournal:
+        return MemoryJournal(self._states, root)
+
+    def salvage(self, root: Path) -> MemorySalvage:
+        return MemorySalvage(self._states[root])
+
+    def back_up(self, root: Path, target: Path) -> Iterator[float]:
+        self._states[target] = self._states[root].copied()
+        yield 1.0
+
+    def is_past(self, earlier: Path, later: Path) -> bool:
+        before = self._states.get(earlier)
+        return before is None or set(before.keys) <= set(self._states[later].keys)
+
+    def drop(self, root: Path) -> None:
+        self._states.pop(root, None)
+
+    def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
+        if aside is not None and root in self._states:
+            self._states[aside] = self._states[root]
+        self._states[root] = self._states.pop(work)

@@ -1,0 +1,1 @@
+"""Numbered changes: shown to those who follow them, checked, counted."""

@@ -1,0 +1,107 @@
+"""Counts by series and day: a follower of the changes.
+
+How it works: every change adds to the number of changes of its series on its day; one that brings
+new identifiers adds those. Identifiers that are no PDIs count for their authority (`hdl:4263537`).
+All of it lies in `followers/counts.json` together with the last change that is counted, and is
+replaced as a whole.
+
+What must stay true: the file can be deleted at any time; the next count is the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from perdure.model.changes import BEGIN, TOKEN, Change, Head
+from perdure.storage.ports import Records
+from perdure.storage.segments.durable import write_durably
+
+FILE = Path("followers", "counts.json")
+
+
+class Count(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done in a series on a day."""
+
+    day: str
+    series: str
+    names: int
+    """New identifiers."""
+    changes: int
+
+
+class _Kept(msgspec.Struct, kw_only=True):
+    state: Head | None = None
+    names: dict[str, dict[str, int]] = {}
+    """By day and series."""
+    changes: dict[str, dict[str, int]] = {}
+
+
+class Counts:
+    """Counts of a registry directory. Kept only in memory if nothing can be written there."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / FILE
+        self._writable = os.access(root, os.W_OK)
+        try:
+            self._kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
+        except (OSError, msgspec.MsgspecError):
+            self._kept = _Kept()
+
+    def state(self) -> Head | None:
+        return self._kept.state
+
+    def take(self, changes: Sequence[Change], records: Records) -> None:
+        for change in changes:
+            self._count(change, records)
+        self._kept.state = changes[-1].head
+        self._save()
+
+    def reset(self) -> None:
+        self._kept = _Kept()
+
+    def _count(self, change: Change, records: Records) -> None:
+        if change.act in (BEGIN, TOKEN):
+            return
+        day = change.at[:10]
+        changed = self._kept.changes.setdefault(day, {})
+        added = self._kept.names.setdefault(day, {})
+        for series, count in _series_of(change, records).items():
+            changed[series] = changed.get(series, 0) + 1
+            if change.revision == 1:
+                added[series] = added.get(series, 0) + count
+
+    def _save(self) -> None:
+        if self._writable:
+            self._path.parent.mkdir(exist_ok=True)
+            write_durably(self._path, msgspec.json.encode(self._kept))
+
+    def rows(self) -> Iterator[Count]:
+        """The counts by day, then series."""
+        for day, series in sorted(self._kept.changes.items()):
+            names = self._kept.names.get(day, {})
+            for one, changes in sorted(series.items()):
+                yield Count(day=day, series=one, names=names.get(one, 0), changes=changes)
+
+
+def _series_of(change: Change, records: Records) -> Counter[str]:
+    """The number of records of each series in a change."""
+    first = authority_of(change.first)
+    if change.count == 1 or first == authority_of(change.last):
+        return Counter({first: change.count})
+    return Counter(authority_of(key) for key, _ in records.lines_of(change))
+
+
+def authority_of(key: str) -> str:
+    """The series of a key, or what else stands before the first slash or the second colon.
+
+    >>> authority_of("oma.eop.gov.us/19970901/a1"), authority_of("hdl:4263537/4000")
+    ('oma.eop.gov.us', 'hdl:4263537')
+    >>> authority_of("urn:isbn:9780306406157")
+    'urn:isbn'
+    """
+    return ":".join(key.partition("/")[0].split(":", 2)[:2])

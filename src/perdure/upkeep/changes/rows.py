@@ -1,0 +1,95 @@
+"""Changes as lines of JSON: the public view, and the full view for mirrors.
+
+How it works: a public row has all that the chain is made from, and names for people. Of a change
+that is nobody's business it has only the leaf, so that the chain can be checked all the same. A
+full row adds the actor and the salt, and is followed by one line for each record that the change
+wrote: its key, its stored form as the digest covers it, and the line that `perdure import` reads.
+
+What must stay true: docs/reference/changes.md specifies these lines; members are only added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from perdure.model import stored
+from perdure.model.changes import (
+    BEGIN,
+    TOKEN,
+    Change,
+    Epoch,
+    attest_line,
+    hash_leaf,
+    row_of,
+)
+from perdure.policy.naming import identify
+from perdure.storage.ports import Records
+from perdure.upkeep.transfer.exporting import line_without_bytes
+
+_encode = msgspec.json.Encoder().encode
+
+
+def name_of(records: Records, key: str) -> str:
+    """The canonical text of the identifier with this key; the key, if that is not known here."""
+    record = records.record(key)
+    return str(identify(key, record)) if record else key
+
+
+def public_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+    """What everybody may see of a change."""
+    shown: dict[str, Any] = {"epoch": change.epoch, "number": change.number}
+    if change.is_public:
+        shown |= _described(records, change, epochs)
+    else:
+        shown["leaf"] = hash_leaf(row_of(change)).hex()
+    return shown | {"chain": change.chain.hex()}
+
+
+def _described(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"at": change.at, "act": change.act}
+    if change.act == BEGIN:
+        begun = next((one for one in epochs if one.epoch == change.epoch), None)
+        if begun is not None:
+            shown |= {"reason": begun.reason, "previous": msgspec.to_builtins(begun.previous)}
+    elif change.act == TOKEN:
+        shown["token"] = change.first
+    elif change.count == 1:
+        shown["name"] = name_of(records, change.first)
+    else:
+        shown |= {
+            "first": name_of(records, change.first),
+            "last": name_of(records, change.last),
+        }
+    return shown | {
+        "keys": [change.first, change.last],
+        "count": change.count,
+        "revision": change.revision,
+        "digest": change.digest.hex(),
+    }
+
+
+def full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
+    """What a mirror may see of a change."""
+    shown = {"epoch": change.epoch, "number": change.number}
+    shown |= _described(records, change, epochs)
+    salt = change.salt.hex() if change.salt else None
+    return shown | {"actor": change.actor, "salt": salt, "chain": change.chain.hex()}
+
+
+def full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterator[bytes]:
+    """The full row, then a line for each record that the change wrote."""
+    yield _encode(full_row(records, change, epochs)) + b"\n"
+    if change.act in (BEGIN, TOKEN):
+        return
+    for key, text in records.lines_of(change):
+        record = stored.decode(text)
+        line = line_without_bytes(identify(key, record), record)
+        yield _encode({"key": key, "stored": attest_line(text), "line": line}) + b"\n"
+
+
+def public_line(records: Records, change: Change, epochs: list[Epoch]) -> bytes:
+    """The public row as a line."""
+    return _encode(public_row(records, change, epochs)) + b"\n"

@@ -1,0 +1,170 @@
+"""Checking numbered changes: that none is missing or altered, nor any record behind them.
+
+How it works: all changes are read from the first on. Each must have the next number and continue
+the chain; what it wrote must have its digest; an epoch must begin where it says that the one before
+ended. A head that was saved earlier must lie on the chain. At the end, every revision that is
+stored must have been written by a change.
+
+What must stay true: every altered byte of a change or of a record is found. What only a saved head
+tells is a past that was rewritten as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from perdure.errors import Conflict, Corrupt
+from perdure.model.changes import (
+    BEGIN,
+    NO_CHAIN,
+    TOKEN,
+    Change,
+    Epoch,
+    Head,
+    Mark,
+    begin_chain,
+    digest_lines,
+    link_change,
+    parse_mark,
+)
+from perdure.storage.ports import Records
+
+_PAGE = 1000
+_FULL_READS = 64  # rows that are passed over at most to find one that can be read again
+_REBUILD = "rebuild"
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that was checked, or what is wrong there."""
+
+    mark: Mark | None
+    """None for what belongs to no single change."""
+    problem: str | None = None
+    lost: int = 0
+    """Number of revisions that were lost before a rebuild, which says so itself."""
+
+
+def check_changes(records: Records, *, against: Head | None = None) -> Iterator[Checked]:
+    """Checks all changes in order, and then that no revision was written without one."""
+    walk = _Walk(records, against)
+    yield from walk.run()
+
+
+class _Walk:
+    def __init__(self, records: Records, against: Head | None) -> None:
+        self._records = records
+        self._against = against
+        self._epochs = {one.epoch: one for one in records.epochs()}
+        rebuilt = (one.epoch for one in self._epochs.values() if one.reason == _REBUILD)
+        self._rebuilt = max(rebuilt, default=0)
+        self._last: Change | None = None
+        self._seen = 0  # revisions
+
+    def run(self) -> Iterator[Checked]:
+        lost = 0
+        for found in self._changes():
+            if isinstance(found, Checked):
+                yield found
+                self._last = None
+                continue
+            for problem in self._flaws(found):
+                yield Checked(mark=found.mark, problem=problem)
+            checked = self._check_lines(found)
+            lost += checked.lost
+            yield checked
+            self._last = found
+        if self._against is not None:
+            known = f"a head {self._against.mark} was saved, but that change is not here"
+            yield Checked(mark=self._against.mark, problem=known)
+        stored = self._records.count_revisions()
+        if self._seen != stored and self._epochs:
+            problem = f"{stored} revisions are stored, and changes wrote {self._seen} of them"
+            yield Checked(mark=None, problem=problem)
+
+    def _changes(self) -> Iterator[Change | Checked]:
+        """All changes that can be read, and a problem for each place where that ended."""
+        since: Mark | None = None
+        tries = 0
+        while True:
+            try:
+                page = self._records.changes(since, limit=_PAGE)
+            except Corrupt as error:
+                at = parse_mark(error.identifier.removeprefix("change "), current=0)
+                if not tries:
+                    yield Checked(mark=at, problem=str(error))
+                tries += 1
+                since = self._behind(since, at, tries)
+                if since is None:
+                    return
+                continue
+            except Conflict:  # the end was reached while rows were passed over
+                return
+            if not page:
+                return
+            tries = 0
+            yield from page
+            since = page[-1].mark
+
+    def _behind(self, since: Mark | None, at: Mark | None, tries: int) -> Mark | None:
+        """Where to try next."""
+        if at is None or tries > _FULL_READS:
+            return None
+        before = Mark(at.epoch, at.number - 1)
+        if tries == 1 and (since is None or since < before):
+            return before
+        return Mark(at.epoch, at.number + tries - 2)
+
+    def _flaws(self, change: Change) -> Iterator[str]:
+        last, epoch = self._last, self._epochs.get(change.epoch)
+        if epoch is None:
+            yield "its epoch never began"
+            return
+        if change.number == 1:
+            before = begin_chain(epoch)
+            yield from self._flaws_of_begin(change, epoch)
+        elif last is None:
+            before = None
+        else:
+            before = last.chain
+            if change.mark != Mark(last.epoch, last.number + 1):
+                yield f"it follows change {last.mark}: numbers are missing or out of order"
+        if before is not None and link_change(before, change) != change.chain:
+            yield "it does not continue the chain"
+        if self._against is not None and change.mark == self._against.mark:
+            if change.chain.hex() != self._against.chain:
+                yield (
+                    f"the past was rewritten: the chain is {change.chain.hex()} here, and was "
+                    f"{self._against.chain} when the head was saved"
+                )
+            self._against = None
+
+    def _flaws_of_begin(self, change: Change, epoch: Epoch) -> Iterator[str]:
+        if change.act != BEGIN:
+            yield f"an epoch begins with an act {change.act}"
+        last, named = self._last, epoch.previous
+        if last is not None and (named is None or named != last.head):
+            yield f"its epoch does not name change {last.mark} as the last one before it"
+        if named is None and begin_chain(epoch) != NO_CHAIN:
+            yield "its epoch names nothing before it, and continues a chain"
+
+    def _check_lines(self, change: Change) -> Checked:
+        try:
+            lines = self._records.lines_of(change)
+        except Corrupt as error:
+            return Checked(mark=change.mark, problem=str(error))
+        wanted = change.count or 1
+        if change.act not in (BEGIN, TOKEN):
+            self._seen += len(lines)
+        if len(lines) < wanted and change.epoch < self._rebuilt:
+            return Checked(mark=change.mark, lost=wanted - len(lines))
+        if len(lines) != wanted:
+            problem = f"it wrote {wanted} lines, and {len(lines)} are here"
+            return Checked(mark=change.mark, problem=problem)
+        if change.salt is not None:
+            found = digest_lines(change.salt, change.actor, lines)
+            if found != change.digest:
+                problem = f"what it wrote at {change.first} has another digest"
+                return Checked(mark=change.mark, problem=problem)
+        return Checked(mark=change.mark)

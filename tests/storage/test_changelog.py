@@ -1,0 +1,137 @@
+"""How a change lies in the file of the embedded store."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import TODAY, Desk, text
+
+from perdure.errors import Corrupt
+from perdure.model.changes import Mark
+from perdure.storage.sqlite.changelog import Row, pack_row, unpack_row
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.records import SqliteRecords
+
+times = st.one_of(
+    st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds") + "Z"),
+    st.text(max_size=30),
+)
+words = st.integers(0, 1 << 40)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+rows = st.builds(
+    Row,
+    act=words,
+    actor=words,
+    at=times,
+    first=texts,
+    last=texts,
+    records=st.integers(0, 10**9).filter(lambda count: count != 1),
+    revision=words,
+    digest=st.binary(min_size=32, max_size=32),
+    salt=st.one_of(st.none(), st.binary(min_size=16, max_size=16)),
+)
+
+
+@given(rows, st.tuples(times, texts), st.one_of(st.none(), st.binary(min_size=32, max_size=32)))
+def test_a_row_is_read_as_it_was_written(
+    row: Row, before: tuple[str, str], chain: bytes | None
+) -> None:
+    for one in (row, row._replace(records=1, last=row.first)):
+        assert unpack_row(pack_row(one, before, chain), before) == (one, chain)
+
+
+@given(rows, st.tuples(times, texts), st.data())
+def test_a_row_that_is_cut_off_or_goes_on_is_none(
+    row: Row, before: tuple[str, str], data: st.DataObject
+) -> None:
+    packed = pack_row(row, before, None)
+    cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
+    for broken in (cut, packed + b"\0"):
+        with pytest.raises((ValueError, IndexError)):
+            unpack_row(broken, before)
+
+
+def test_a_redirect_minted_alone_costs_at_most_80_bytes(desk: Desk) -> None:
+    """Its change and the number in its record, measured as the growth of full pages."""
+    for number in range(1500):
+        desk.clock.advance(seconds=1)
+        desk.bind(f"hdl:4263537/{number:06}", "https://a.example/", register=True)
+    desk.registry.close()
+    connection = apsw.Connection(str(desk.root / FILE))
+    (size,) = (connection.execute("SELECT sum(length(row)) FROM changes WHERE position>1").get,)
+    assert connection.execute("SELECT count(*) FROM changes").get == 1501
+    around = 2 + 3 + 2 + 3  # the cell, its position, the head of the row, its pointer in the page
+    column = 1 + 3  # the type of the number in the record, and the number
+    assert size / 1500 + around + column <= 80
+
+
+def test_only_the_salt_can_be_destroyed(desk: Desk) -> None:
+    for number in range(3):
+        desk.mint(text(f"document {number}"))
+    before = desk.registry.changes()
+    desk.registry.close()
+    connection = apsw.Connection(str(desk.root / FILE))
+    for statement in (
+        "DELETE FROM changes",
+        "DELETE FROM epochs",
+        "UPDATE epochs SET reason='rebuild'",
+        "UPDATE changes SET position=position+10",
+        "UPDATE changes SET row=zeroblob(length(row)) WHERE position=2",
+        "UPDATE changes SET row=substr(row, 1, length(row) - 1) WHERE position=2",
+    ):
+        with pytest.raises(apsw.ConstraintError):
+            connection.execute(statement)
+    (row,) = (connection.execute("SELECT row FROM changes WHERE position=2").get,)
+    bare = bytes((row[0] & ~32,)) + row[1:-16]
+    connection.execute("UPDATE changes SET row=? WHERE position=2", (bare,))
+    connection.close()
+    with closing(SqliteRecords(desk.root)) as reader:
+        found = reader.changes(limit=10)
+    assert found[1].salt is None
+    assert [one.chain for one in found] == [one.chain for one in before]
+    assert found[1].digest == before[1].digest
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM changes WHERE position=40", "row", "chain"])
+def test_a_damaged_row_is_told_with_its_mark(desk: Desk, damage: str) -> None:
+    for number in range(80):
+        desk.mint(text(f"document {number}"))
+    desk.registry.close()
+    unlock(desk.root)
+    connection = apsw.Connection(str(desk.root / FILE))
+    if damage == "row":
+        damage = "UPDATE changes SET row=substr(row, 1, 20) WHERE position=40"
+    if damage == "chain":
+        damage = (
+            "UPDATE changes SET row=(SELECT row FROM changes WHERE position=1) WHERE position=33"
+        )
+    connection.execute(damage)
+    connection.close()
+    with closing(SqliteRecords(desk.root)) as reader:
+        assert len(reader.changes(limit=30)) == 30
+        with pytest.raises(Corrupt, match=r"change 1\.(40|33)"):
+            reader.changes(Mark(1, 10), limit=50)
+        assert len(reader.changes(Mark(1, 64), limit=50)) == 17
+
+
+def test_a_minted_document_is_found_by_its_change(desk: Desk) -> None:
+    desk.mint(text("one"))
+    (change,) = desk.registry.changes("1.1")
+    assert (change.act, change.actor) == ("mint", "local")
+    ((key, line),) = desk.registry.records.lines_of(change)
+    assert (key, line) == (change.first, desk.registry.records.raw(key))
+    assert desk.record(f"{TODAY}/1").at == change.at
+
+
+def unlock(root: Path) -> None:
+    """Takes the locks off the tables, as somebody would who rewrites the past."""
+    connection = apsw.Connection(str(root / FILE))
+    names = "SELECT name FROM sqlite_master WHERE type='trigger'"
+    for (name,) in connection.execute(names).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    connection.close()

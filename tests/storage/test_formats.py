@@ -1,0 +1,231 @@
+"""Registries of earlier formats: read, migrated by the first writer, changed and rebuilt."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.conftest import SERIES, Clock, Desk, text
+from tests.storage.registries import unpack_registry
+
+from perdure.errors import Unavailable
+from perdure.ids import parse
+from perdure.model.changes import Mark, digest_lines
+from perdure.registry import Registry
+from perdure.storage.sqlite.journal import SqliteJournal
+from perdure.storage.sqlite.opening import FILE, FIRST_FORMAT, NEWEST_FORMAT, create
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.storage.sqlite.store import SqliteStore
+from perdure.upkeep import audit
+from perdure.upkeep.changes.walking import check_changes
+from perdure.upkeep.transfer.backup import back_up
+from perdure.upkeep.transfer.exporting import export_lines
+from perdure.upkeep.transfer.renewal import rebuild
+
+AT = "2026-11-22T12:00:00Z"
+DAY = f"pdi://{SERIES}/2026/11/21"
+
+
+@pytest.fixture
+def old(place: Path) -> Path:
+    """A registry of the first format."""
+    return unpack_registry(1, place)
+
+
+def promises(root: Path) -> list[bytes]:
+    with Registry(root, environment={}) as registry:
+        return list(export_lines(registry))
+
+
+def sound(root: Path) -> Registry:
+    """The registry, after everything in it was checked."""
+    registry = Registry(root, environment={})
+    assert all(one.problem is None for one in check_changes(registry.records))
+    found = list(audit.verify(registry.records, registry.segments))
+    assert (len(found), [one for one in found if one.problem]) == (15, [])
+    return registry
+
+
+def asked(root: Path, question: str) -> list[tuple[apsw.SQLiteValue, ...]]:
+    connection = apsw.Connection(str(root / FILE))
+    try:
+        return list(connection.execute(question))
+    finally:
+        connection.close()
+
+
+def format_of(root: Path) -> object:
+    return asked(root, "PRAGMA user_version")[0][0]
+
+
+def test_reading_an_older_registry_changes_nothing(old: Path) -> None:
+    before = (old / FILE).read_bytes()
+    with Registry(old, environment={}) as registry:
+        assert registry.records.count() == 320
+        assert registry.listings.record(parse(f"{DAY}/9")) is not None
+        assert registry.records.referring("location:https://a.example/handle")
+        assert registry.records.token_named("press") is not None
+        assert len(registry.records.history(parse(f"{DAY}/9").key)) == 3
+        assert (registry.head(), registry.changes(), registry.records.epochs()) == (None, [], [])
+    assert (old / FILE).read_bytes() == before
+    assert format_of(old) == FIRST_FORMAT
+
+
+def test_the_first_writer_migrates_and_numbers_all_there_is(old: Path) -> None:
+    before = promises(old)
+    desk = Desk(old, Clock())
+    desk.clock.set("2026-11-22T12:00:00")
+    assert desk.mint(text("new")).identifier == f"pdi://{SERIES}/2026/11/22/1.text.1"
+    desk.registry.close()
+    assert format_of(old) == NEWEST_FORMAT
+    assert promises(old)[: len(before)] != before  # the new name
+    assert set(before) < set(promises(old))
+    with Registry(old, environment={}) as registry:
+        changes = registry.changes(limit=1000)
+    past = [one for one in changes if one.epoch == 0]
+    assert [one.number for one in past] == list(range(1, len(past) + 1))
+    assert [(one.at, one.first, one.revision) for one in past[1:]] == sorted(
+        (one.at, one.first, one.revision) for one in past[1:]
+    )
+    assert sum(one.count for one in past if one.act == "reconstructed") == 320 + 12
+    assert sum(one.act == "token" for one in past) == 2
+    first, second = (one for one in changes if one.epoch == 1)
+    assert (first.act, second.act, second.count) == ("begin", "mint", 1)
+
+
+def test_a_migrated_file_is_like_a_new_one(old: Path, tmp_path: Path) -> None:
+    with closing(SqliteJournal(old)) as journal:
+        journal.number_changes(AT)
+    create(tmp_path)
+    tables = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+    assert asked(old, tables) == asked(tmp_path, tables)
+    for name in ("records", "history", "token_changes", "changes", "words", "epochs"):
+        columns = f"SELECT name, type, pk FROM pragma_table_info('{name}')"
+        assert asked(old, columns) == asked(tmp_path, columns)
+
+
+def test_a_migrated_registry_is_changed_verified_and_rebuilt(old: Path) -> None:
+    desk = Desk(old, Clock())
+    desk.clock.set("2026-11-22T12:00:00")
+    desk.bind(f"{DAY}/9", "https://c.example/9", by="press")
+    desk.break_("hdl:2000/0007", "https://i.example/7")
+    head = desk.registry.head()
+    assert head is not None
+    assert head.mark == Mark(1, 3)
+    desk.registry.close()
+    sound(old).close()
+    before = promises(old)
+    assert [step.problem for step in rebuild(old, SqliteStore(), now=AT)] == [None] * 3
+    assert promises(old) == before
+    with sound(old) as registry:
+        (begun,) = registry.changes("1.3")
+        assert (begun.mark, begun.act) == (Mark(2, 1), "begin")
+        assert registry.records.epochs()[2].previous == head
+        assert not [one for one in check_changes(registry.records, against=head) if one.problem]
+
+
+def test_an_older_registry_is_rebuilt_and_numbered(old: Path) -> None:
+    before = promises(old)
+    assert [step.problem for step in rebuild(old, SqliteStore(), now=AT)] == [None] * 3
+    assert promises(old) == before
+    with sound(old) as registry:
+        assert [one.reason for one in registry.records.epochs()] == ["reconstructed", "numbered"]
+
+
+def test_a_registry_whose_file_was_lost_gives_no_number_twice(old: Path) -> None:
+    with closing(SqliteJournal(old)) as journal:
+        journal.number_changes(AT)
+    (old / FILE).unlink()
+    assert list(rebuild(old, SqliteStore(), now=AT))
+    with Registry(old, environment={}) as registry:
+        (epoch,) = registry.records.epochs()
+        assert (epoch.epoch, epoch.reason, epoch.previous) == (29_922_480, "rebuild", None)
+        assert not [one for one in check_changes(registry.records) if one.problem]
+
+
+def test_a_backup_of_an_older_registry_grows_into_one_of_this(old: Path, place: Path) -> None:
+    target = place / "backup"
+    assert list(back_up(old, target, SqliteStore()))
+    assert format_of(target) == FIRST_FORMAT
+    with closing(SqliteJournal(old)) as journal:
+        journal.number_changes(AT)
+    assert list(back_up(old, target, SqliteStore()))
+    assert format_of(target) == NEWEST_FORMAT
+    sound(target).close()
+
+
+def test_a_newer_registry_is_refused_with_a_sentence(old: Path) -> None:
+    connection = apsw.Connection(str(old / FILE))
+    connection.execute(f"PRAGMA user_version={NEWEST_FORMAT + 1}")
+    connection.close()
+    with closing(SqliteRecords(old)) as reader, pytest.raises(Unavailable) as refused:
+        reader.count()
+    assert f"its format is {NEWEST_FORMAT + 1}" in str(refused.value)
+    assert "use the release that wrote it" in str(refused.value)
+
+
+# A step that is interrupted
+# --------------------------
+
+
+@pytest.fixture
+def many(old: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An older registry whose numbering takes many transactions."""
+    monkeypatch.setattr("perdure.storage.sqlite.reconstruct._SOME", 20)
+    return old
+
+
+def number(root: Path, *, commits: int | None) -> None:
+    """Numbers the changes of a registry, until so many transactions were committed."""
+    journal = SqliteJournal(root)
+    left = commits
+
+    def count() -> bool:
+        nonlocal left
+        if left is not None:
+            left -= 1
+        return left is not None and left < 0  # True takes the transaction back
+
+    journal.connection.set_commit_hook(count)
+    try:
+        journal.number_changes(AT)
+    finally:
+        journal.close()
+
+
+def test_numbering_goes_on_where_it_was_interrupted(many: Path, place: Path) -> None:
+    whole = shutil.copytree(many, place / "whole")
+    number(whole, commits=None)
+    with closing(SqliteRecords(whole)) as reader:
+        expected = [said(reader)]
+    commits = 0
+    while True:
+        root = shutil.copytree(many, place / f"after-{commits}")
+        try:
+            number(root, commits=commits)
+        except apsw.ConstraintError:
+            with closing(SqliteRecords(root)) as reader:
+                assert all(one.epoch == 0 for one in reader.changes(limit=10_000))
+            number(root, commits=None)
+            with closing(SqliteRecords(root)) as reader:
+                assert [said(reader)] == expected
+                assert not [one for one in check_changes(reader) if one.problem]
+        else:
+            break
+        shutil.rmtree(root)
+        commits += 1
+    assert commits > 20
+
+
+def said(reader: SqliteRecords) -> list[tuple[object, ...]]:
+    """All changes but for their salts, and what follows from those."""
+    found: list[tuple[object, ...]] = []
+    for one in reader.changes(limit=10_000):
+        assert one.salt is not None
+        assert digest_lines(one.salt, one.actor, reader.lines_of(one)) == one.digest
+        scope = (one.first, one.last, one.count, one.revision)
+        found.append((str(one.mark), one.at, one.act, one.actor, *scope))
+    return found

@@ -1,0 +1,363 @@
+"""What every journal promises (`perdure.storage.ports`), whatever it is kept with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.storage.stores import STORES
+
+from perdure.errors import Conflict
+from perdure.model import stored
+from perdure.model.changes import (
+    BEGIN,
+    NO_CHAIN,
+    TOKEN,
+    Deed,
+    Head,
+    Mark,
+    digest_lines,
+    link_change,
+)
+from perdure.model.records import Location, Record, Token
+from perdure.storage.ports import Journal, Records, Store
+from perdure.storage.reference_hashes import reference_hash
+
+AT = "2026-11-21T12:00:00Z"
+MINT, BIND = Deed("mint", AT, "press"), Deed("bind", AT, "local")
+TOKEN_OF_PRESS = Token(name="press", digest="d1", operations=("mint",), authorities=("*",))
+DAY = "oma.eop.gov.us/20261121"
+
+
+@pytest.fixture(params=STORES, ids=lambda make: make.__name__)
+def store(request: pytest.FixtureRequest) -> Store:
+    made: Store = request.param()
+    return made
+
+
+@pytest.fixture
+def journal(store: Store, place: Path) -> Iterator[Journal]:
+    store.create(place)
+    with closing(store.open_journal(place)) as opened:
+        opened.number_changes(AT)
+        yield opened
+
+
+@pytest.fixture
+def reader(store: Store, place: Path, journal: Journal) -> Iterator[Records]:
+    del journal  # the registry is there
+    with closing(store.open_records(place)) as opened:
+        yield opened
+
+
+def line(uri: str = "https://a.example/", revision: int = 1) -> str:
+    record = Record(at=AT, revision=revision, locations=(Location(uri=uri),))
+    return stored.encode(record).decode()
+
+
+def add(journal: Journal, *keys: str) -> None:
+    journal.begin()
+    journal.add([(key, line()) for key in keys], MINT)
+    journal.commit()
+
+
+def test_a_new_registry_begins_its_first_epoch(reader: Records) -> None:
+    (change,) = reader.changes(limit=10)
+    (epoch,) = reader.epochs()
+    assert (change.mark, change.act, change.count) == (Mark(1, 1), BEGIN, 0)
+    assert (epoch.epoch, epoch.reason, epoch.previous) == (1, "created", None)
+    assert link_change(NO_CHAIN, change) == change.chain
+    assert reader.head() == change.head
+
+
+def test_the_place_before_all_changes_is_always_known(store: Store, place: Path) -> None:
+    store.create(place)
+    with closing(store.open_records(place)) as empty:
+        for mark in (None, Mark(0, 0), Mark(1, 0)):
+            assert empty.changes(mark, limit=10) == []
+        assert (empty.head(), empty.epochs()) == (None, [])
+    with closing(store.open_journal(place)) as opened:
+        opened.number_changes(AT)
+        for mark in (None, Mark(0, 0), Mark(1, 0)):
+            assert [one.act for one in opened.changes(mark, limit=10)] == [BEGIN]
+
+
+def test_changes_are_numbered_once(journal: Journal) -> None:
+    journal.number_changes("2026-11-22T00:00:00Z")
+    assert [one.mark for one in journal.changes(limit=10)] == [Mark(1, 1)]
+
+
+def test_what_a_batch_brings_is_seen_in_it_and_by_others_when_it_is_durable(
+    journal: Journal, reader: Records
+) -> None:
+    journal.begin()
+    journal.add([("hdl:1/1", line())], MINT)
+    assert journal.raw("hdl:1/1") == line()
+    assert reader.raw("hdl:1/1") is None
+    seen: list[str | None] = []
+    journal.commit(after=lambda: seen.append(reader.raw("hdl:1/1")))
+    assert seen == [None]
+    assert reader.raw("hdl:1/1") == line()
+
+
+def test_each_record_alone_has_a_change_of_its_own(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/2", "hdl:1/1")
+    found = reader.changes(Mark(1, 1), limit=10)
+    assert [(one.first, one.last, one.count, one.revision) for one in found] == [
+        ("hdl:1/2", "hdl:1/2", 1, 1),
+        ("hdl:1/1", "hdl:1/1", 1, 1),
+    ]
+    assert {(one.act, one.actor, one.at) for one in found} == {("mint", "press", AT)}
+
+
+def test_a_run_is_one_change(journal: Journal, reader: Records) -> None:
+    rows = [(f"hdl:1/{number:03}", line(f"https://a.example/{number}")) for number in range(100)]
+    journal.begin()
+    journal.add_run(rows, MINT)
+    journal.commit()
+    (change,) = reader.changes(Mark(1, 1), limit=10)
+    assert (change.first, change.last, change.count) == ("hdl:1/000", "hdl:1/099", 100)
+    assert reader.lines_of(change) == rows
+    assert change.salt is not None
+    assert digest_lines(change.salt, "press", rows) == change.digest
+
+
+def test_lines_of_a_run_are_its_own_whatever_came_between_and_after(
+    journal: Journal, reader: Records
+) -> None:
+    rows = [(f"hdl:1/{number}", line()) for number in (1, 3, 5)]
+    journal.begin()
+    journal.add_alike([key for key, _ in rows], line(), MINT)
+    journal.commit()
+    add(journal, "hdl:1/2", "hdl:1/4")
+    journal.begin()
+    journal.revise("hdl:1/3", line("https://b.example/", 2), 2, BIND)
+    journal.commit()
+    _, run, two, four, revised = reader.changes(limit=10)
+    assert reader.lines_of(run) == rows
+    assert reader.lines_of(two) == [("hdl:1/2", line())]
+    assert reader.lines_of(four) == [("hdl:1/4", line())]
+    assert reader.lines_of(revised) == [("hdl:1/3", line("https://b.example/", 2))]
+    assert (revised.act, revised.actor, revised.revision) == ("bind", "local", 2)
+
+
+def test_numbers_are_gapless_and_the_chain_holds(journal: Journal, reader: Records) -> None:
+    for number in range(70):
+        add(journal, f"hdl:1/{number}")
+    found = reader.changes(limit=1000)
+    assert [one.mark for one in found] == [Mark(1, number) for number in range(1, 72)]
+    chain = NO_CHAIN
+    for change in found:
+        chain = link_change(chain, change)
+        assert change.chain == chain
+    for since in (0, 1, 31, 32, 33, 70):
+        assert reader.changes(Mark(1, since), limit=3) == found[since : since + 3]
+    assert reader.changes(Mark(1, 71), limit=3) == []
+
+
+def test_a_batch_that_is_taken_back_gives_no_number(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/1")
+    journal.begin()
+    journal.add([("hdl:1/2", line())], MINT)
+    journal.revise("hdl:1/1", line("https://b.example/", 2), 2, BIND)
+    journal.rollback()
+    assert reader.raw("hdl:1/2") is None
+    assert reader.raw("hdl:1/1") == line()
+    add(journal, "hdl:1/3")
+    found = reader.changes(limit=10)
+    assert [(one.mark, one.first) for one in found[1:]] == [
+        (Mark(1, 2), "hdl:1/1"),
+        (Mark(1, 3), "hdl:1/3"),
+    ]
+    assert link_change(found[1].chain, found[2]) == found[2].chain
+
+
+def test_numbers_go_on_in_the_next_journal(store: Store, place: Path, journal: Journal) -> None:
+    add(journal, *(f"hdl:1/{number}" for number in range(40)))
+    head = journal.head()
+    with closing(store.open_journal(place)) as following:
+        following.number_changes(AT)
+        assert following.head() == head
+        add(following, "hdl:2/1")
+        found = following.changes(Mark(1, 41), limit=10)
+        assert [one.mark for one in found] == [Mark(1, 42)]
+        assert head is not None
+        assert link_change(bytes.fromhex(head.chain), found[0]) == found[0].chain
+
+
+def test_a_new_epoch_names_the_last_change_before_it(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/1")
+    head = reader.head()
+    assert head is not None
+    journal.begin()
+    journal.begin_epoch("rebuild", AT, "local")
+    journal.commit()
+    add(journal, "hdl:1/2")
+    assert reader.epochs()[1].previous == head
+    begun, added = reader.changes(Mark(1, 2), limit=10)
+    assert (begun.mark, begun.act, added.mark) == (Mark(2, 1), BEGIN, Mark(2, 2))
+    assert link_change(bytes.fromhex(head.chain), begun) == begun.chain
+    assert reader.changes(Mark(2, 0), limit=10) == [begun, added]
+    assert reader.lines_of(begun) == [("", reader.epochs()[1].line)]
+
+
+@pytest.mark.parametrize("mark", [Mark(1, 3), Mark(2, 1), Mark(0, 1)])
+def test_changes_that_never_were_are_told(journal: Journal, mark: Mark) -> None:
+    add(journal, "hdl:1/1")
+    with pytest.raises(Conflict, match=r"the last change here is 1\.2"):
+        journal.changes(mark, limit=1)
+
+
+def test_a_name_is_added_once(journal: Journal) -> None:
+    add(journal, "hdl:1/1")
+    journal.begin()
+    with pytest.raises(Exception, match=r"records\.key|hdl:1/1"):
+        journal.add([("hdl:1/1", line())], MINT)
+    journal.rollback()
+
+
+def test_a_change_of_a_token_is_one_of_the_registry(journal: Journal, reader: Records) -> None:
+    deed = Deed(TOKEN, AT, "local")
+    journal.begin()
+    journal.save_token(TOKEN_OF_PRESS, None, deed)
+    journal.commit()
+    journal.begin()
+    journal.save_token(TOKEN_OF_PRESS, TOKEN_OF_PRESS, deed)
+    journal.commit()
+    first, second = reader.changes(Mark(1, 1), limit=10)
+    assert [(one.act, one.first, one.revision) for one in (first, second)] == [
+        (TOKEN, "token:press", 1),
+        (TOKEN, "token:press", 2),
+    ]
+    assert not first.is_public
+    assert first.salt is not None
+    assert digest_lines(first.salt, "local", reader.lines_of(first)) == first.digest
+    assert "d1" not in reader.lines_of(first)[0][1]
+    assert len(reader.token_history("press")) == 2
+    assert reader.token("d1") == reader.token_named("press") == TOKEN_OF_PRESS
+
+
+def test_references_are_found(journal: Journal, reader: Records) -> None:
+    journal.begin()
+    journal.refer([(reference_hash("alias:a"), "hdl:1/2"), (reference_hash("alias:a"), "hdl:1/1")])
+    journal.stage([(reference_hash("alias:b"), "hdl:1/3")])
+    journal.commit()
+    assert reader.referring("alias:a") == ["hdl:1/1", "hdl:1/2"]
+    journal.begin()
+    journal.merge_staged()
+    journal.merge_staged()
+    journal.commit()
+    assert reader.referring("alias:b") == ["hdl:1/3"]
+
+
+def test_the_last_serial_of_a_day(journal: Journal) -> None:
+    assert journal.last_serial(DAY) == 0
+    add(
+        journal,
+        f"{DAY}/a1",
+        f"{DAY}/a9",
+        f"{DAY}/b10",
+        f"{DAY}/~memo",
+        "oma.eop.gov.us/20261122/a1",
+    )
+    assert journal.last_serial(DAY) == 10
+    add(journal, f"{DAY}/s1000000000000000000")
+    assert journal.last_serial(DAY) == 10
+
+
+def test_answers_are_remembered_and_forgotten(journal: Journal) -> None:
+    journal.begin()
+    journal.save_answer("press", "k1", "request", "receipt", AT)
+    journal.commit()
+    assert journal.answered("press", "k1") == ("request", "receipt")
+    assert journal.answered("desk", "k1") is None
+    journal.begin()
+    journal.forget_answers("2026-11-21T12:00:01Z")
+    journal.commit()
+    assert journal.answered("press", "k1") is None
+
+
+def test_segments_grow_and_are_remembered(journal: Journal, reader: Records) -> None:
+    assert journal.growing_segment() is None
+    journal.begin()
+    journal.save_segment(1, 100, AT, grows=True)
+    journal.save_segment(2, 5, AT, grows=False)
+    journal.save_segment(1, 200, "later", grows=True)
+    journal.commit()
+    assert journal.growing_segment() == (1, 200, AT)
+    assert reader.segments() == [(1, 200, AT), (2, 5, AT)]
+
+
+def test_look_ups_that_are_held_see_one_state(journal: Journal, reader: Records) -> None:
+    lookup = reader.lookup()
+    lookup.hold()
+    assert lookup("hdl:1/1") is None
+    add(journal, "hdl:1/1")
+    assert lookup("hdl:1/1") is None
+    lookup.release()
+    assert lookup("hdl:1/1") == line()
+
+
+def test_revisions_are_counted(journal: Journal, reader: Records) -> None:
+    add(journal, "hdl:1/1", "hdl:1/2")
+    journal.begin()
+    journal.revise("hdl:1/1", line(revision=2), 2, BIND)
+    journal.commit()
+    assert (reader.count(), reader.count_revisions()) == (2, 3)
+    assert [one.revision for one in reader.history("hdl:1/1")] == [1, 2]
+
+
+# The store
+# ---------
+
+
+def test_a_copy_is_a_registry_of_its_own(store: Store, place: Path, journal: Journal) -> None:
+    add(journal, "hdl:1/1")
+    work, target = place / "work", place / "target"
+    for directory in (work, target):
+        directory.mkdir()
+    assert list(store.back_up(place, work))[-1] == 1.0
+    add(journal, "hdl:1/2")
+    assert store.is_past(target, work)
+    assert store.is_past(work, place)
+    assert not store.is_past(place, work)
+    store.install(work, target)
+    with closing(store.open_records(target)) as copied:
+        head = copied.head()
+        assert isinstance(head, Head)
+        assert (head.mark, copied.raw("hdl:1/2")) == (Mark(1, 2), None)
+
+
+def test_a_renewed_registry_begins_an_epoch(store: Store, place: Path, journal: Journal) -> None:
+    add(journal, "hdl:1/1", "hdl:1/2")
+    journal.close()
+    work = place / "work"
+    work.mkdir()
+    store.create(work)
+    with store.salvage(place) as old, closing(store.open_renewal(work)) as renewal:
+        renewal.begin()
+        renewal.take_over(old)
+        rows = {key: (record, position) for key, record, position in old.records()}
+        first, position = rows["hdl:1/1"]
+        renewal.keep("hdl:1/1", first, position, None)
+        second, position = rows["hdl:1/2"]
+        renewal.keep("hdl:1/2", stored.decode(line(revision=2)), position, second)
+        renewal.put("hdl:1/3", stored.decode(line()))
+        renewal.commit()
+        renewal.note_renewed(AT, "rebuild")
+    store.install(work, place)
+    with closing(store.open_records(place)) as renewed:
+        found = renewed.changes(Mark(1, 1), limit=10)
+        assert [(str(one.mark), one.act, one.first, one.revision) for one in found] == [
+            ("1.2", "mint", "hdl:1/1", 1),
+            ("1.3", "mint", "hdl:1/2", 1),
+            ("2.1", "begin", "", 0),
+            ("2.2", "rebuild", "hdl:1/2", 2),
+            ("2.3", "rebuild", "hdl:1/3", 1),
+        ]
+        for change in found:
+            assert change.salt is not None
+            lines = renewed.lines_of(change)
+            assert digest_lines(change.salt, change.actor, lines) == change.digest

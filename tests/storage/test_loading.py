@@ -1,0 +1,28 @@
+"""Stores are found by entry points and chosen by a setting."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from perdure.errors import BadSettings
+from perdure.registry import STORES, Registry, load_store
+from perdure.storage.sqlite.store import SqliteStore
+from perdure.testing.stores import MemoryStore
+
+
+def test_the_embedded_store_is_the_one_that_is_chosen_if_nothing_is_said(root: Path) -> None:
+    with Registry(root, environment={}) as registry:
+        assert isinstance(registry.store, SqliteStore)
+
+
+def test_a_store_of_another_package_is_chosen_by_its_name() -> None:
+    points = [EntryPoint("memory", "perdure.testing.stores:MemoryStore", STORES)]
+    assert isinstance(load_store("memory", points), MemoryStore)
+
+
+def test_a_store_that_is_not_installed_is_told(root: Path) -> None:
+    with pytest.raises(BadSettings, match=r"no store has this name; installed: sqlite"):
+        Registry(root, environment={"PERDURE_STORE": "postgresql"})

@@ -1,0 +1,167 @@
+"""What `verify` finds in numbered changes and in the records behind them."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import msgspec
+import pytest
+from tests.conftest import TODAY, Desk, text
+
+from perdure.model.changes import Head, Mark
+from perdure.model.commands import SaveToken
+from perdure.model.records import Location, Token
+from perdure.storage.sqlite.opening import FILE
+from perdure.storage.sqlite.records import SqliteRecords
+from perdure.upkeep.changes.walking import check_changes
+
+
+@pytest.fixture
+def full(desk: Desk) -> Desk:
+    """Documents, a run of names, revisions, a token; closed."""
+    for number in range(35):
+        desk.mint(text(f"document {number}"), by="press")
+        desk.clock.advance(seconds=number % 2)
+    desk.registry.door.execute(
+        SaveToken(token=Token(name="press", digest="d1", operations=("mint",), authorities=("*",)))
+    )
+    desk.bind(f"{TODAY}/3", Location(uri="https://a.example/3"))
+    desk.commit(f"{TODAY}/3", text("again"), by="press")
+    desk.bind("hdl:1/1", "https://a.example/", register=True)
+    desk.registry.close()
+    return desk
+
+
+def unlocked(root: Path) -> apsw.Connection:
+    """The file, without what keeps its past from being rewritten."""
+    connection = apsw.Connection(str(root / FILE))
+    names = "SELECT name FROM sqlite_master WHERE type='trigger'"
+    for (name,) in connection.execute(names).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+    return connection
+
+
+def problems(root: Path, against: Head | None = None) -> list[str]:
+    with closing(SqliteRecords(root)) as reader:
+        found = list(check_changes(reader, against=against))
+    return [f"{one.mark}: {one.problem}" for one in found if one.problem]
+
+
+def head(root: Path) -> Head:
+    with closing(SqliteRecords(root)) as reader:
+        found = reader.head()
+    assert found is not None
+    return found
+
+
+def test_nothing_is_wrong_with_what_was_written(full: Desk) -> None:
+    assert problems(full.root) == []
+    assert problems(full.root, head(full.root)) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("changes", "row"), ("records", "record"), ("history", "record"), ("token_changes", "after")],
+)
+def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> None:
+    chance = random.Random(19940120)
+    with closing(unlocked(full.root)) as connection:
+        select = f"SELECT rowid, {column} FROM {table} ORDER BY 1"
+        if table in ("records", "history"):
+            select = f"SELECT key, {column} FROM {table} ORDER BY 1"
+        for name, value in connection.execute(select).fetchall():
+            key = "key" if isinstance(name, str) else "rowid"
+            update = f"UPDATE {table} SET {column}=? WHERE {key}=? AND {column}=?"
+            data = value.encode() if isinstance(value, str) else value
+            assert isinstance(data, bytes)
+            at = chance.randrange(len(data))
+            if b'"segment"' in data or data[:1] == b"=":
+                at = chance.randrange(20)  # not where it lies: a rebuild may change that
+            altered = data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]
+            if altered == data:
+                continue
+            changed = altered.decode() if isinstance(value, str) else altered
+            connection.execute(update, (changed, name, value))
+            assert problems(full.root), (name, at)
+            connection.execute(update, (value, name, changed))
+    assert problems(full.root) == []
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        ("DELETE FROM records WHERE key='hdl:1/1'", "1.40: it wrote 1 lines, and 0 are here"),
+        ("DELETE FROM history", "it wrote 1 lines, and 0 are here"),
+        ("DELETE FROM changes WHERE position=20", "1.20: "),
+        ("UPDATE records SET position=5 WHERE key='hdl:1/1'", "it wrote 1 lines, and 0 are here"),
+        (
+            "INSERT INTO records SELECT 'hdl:1/2', record, 40 FROM records WHERE key='hdl:1/1'",
+            "None: 39 revisions are stored, and changes wrote 38 of them",
+        ),
+        ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote at  has another digest"),
+        ("DELETE FROM epochs", "no epoch begins before it"),
+        (
+            """
+            UPDATE changes SET position=position+1000 WHERE position=40;
+            UPDATE changes SET position=40 WHERE position=39;
+            UPDATE changes SET position=39 WHERE position=1040
+            """,
+            "1.39: ",
+        ),
+    ],
+)
+def test_what_was_taken_away_or_slipped_in_is_found(full: Desk, done: str, told: str) -> None:
+    with closing(unlocked(full.root)) as connection:
+        connection.execute(done).fetchall()
+    assert any(told in one for one in problems(full.root)), problems(full.root)
+
+
+def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: Path) -> None:
+    """Somebody makes a registry with another past, all of whose hashes are right."""
+    saved = head(full.root)
+    other = Desk(full.root, full.clock)
+    other.registry.close()
+    with closing(unlocked(full.root)) as connection:
+        connection.execute("DELETE FROM changes; DELETE FROM epochs; DELETE FROM words").fetchall()
+        for table in ("records", "history", "token_changes"):
+            connection.execute(f"UPDATE {table} SET position=NULL")
+        connection.execute(
+            "UPDATE records SET record=replace(record, 'a.example', 'b.example') "
+            "WHERE key='hdl:1/1'"
+        )
+    other.reopen()
+    other.mint(text("one more"))
+    other.registry.close()
+    assert problems(full.root) == []
+    (found,) = problems(full.root, saved)
+    assert found == "1.40: a head 1.40 was saved, but that change is not here"
+    rewritten = head(full.root)
+    forged = msgspec.structs.replace(rewritten, chain="00" * 32)
+    (found,) = problems(full.root, forged)
+    assert found.startswith("1.2: the past was rewritten: the chain is ")
+
+
+def test_a_head_that_lies_ahead_is_told(full: Desk) -> None:
+    ahead = Head(epoch=1, number=1000, chain="00" * 32)
+    assert problems(full.root, ahead) == [
+        "1.1000: a head 1.1000 was saved, but that change is not here"
+    ]
+
+
+def test_a_change_whose_salt_was_destroyed_is_no_problem(full: Desk) -> None:
+    """And what it wrote may be erased by law: only its own line is missed then."""
+    with closing(unlocked(full.root)) as connection:
+        row = connection.execute("SELECT row FROM changes WHERE position=40").get
+        connection.execute(
+            "UPDATE changes SET row=? WHERE position=40", (bytes((row[0] & ~32,)) + row[1:-16],)
+        )
+        connection.execute(
+            "UPDATE records SET record=replace(record, 'a.example', 'x.example') "
+            "WHERE key='hdl:1/1'"
+        )
+    assert problems(full.root) == []
+    with closing(SqliteRecords(full.root)) as reader:
+        assert reader.changes(Mark(1, 39), limit=1)[0].salt is None
