@@ -117,7 +117,3 @@ __all__ = [
     "UnknownScheme",
     "quote",
 ]
-
-for _name in __all__:
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = __name__  # tracebacks and pickles name the public place

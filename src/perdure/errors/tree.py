@@ -20,6 +20,7 @@ from perdure.errors.unavailable import Unavailable, UnavailableThere
 
 AREAS = (
     "captures",
+    "changes",
     "contents",
     "describing",
     "importing",

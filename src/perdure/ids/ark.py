@@ -9,7 +9,7 @@ it (`https://n2t.net/`) is no part of its identity. Specification: draft-kunze-a
 ('ark:12345/x6np1wh8k/c3/s5.v7.xsl', '12345', 'x6np1wh8k', '/c3/s5.v7.xsl')
 >>> parse("ark:12345/x6np1wh8k?info")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 19 found '?info'; expected ...
+perdure.errors.texts.MalformedIdentifier: ... at 19 found '?info'; expected ...
 
 How it works: one pattern checks the characters, then the steps of section 3.2 of the draft make
 the canonical form, which is also the key.

@@ -11,7 +11,7 @@ Specifications: RFC 3650 and 3651, ISO 26324 (DOI), RFC 4452 (`info:`).
 True
 >>> parse("doi:1839/A")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with ...
+perdure.errors.texts.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with ...
 
 How it works: what follows `hdl:` and `doi:` is the Handle itself, every character of it, `%` and
 `#` too. What follows a proxy's address or `info:` is a piece of a URI and is percent-decoded.

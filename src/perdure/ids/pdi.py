@@ -11,7 +11,7 @@ cites it. Specification: draft-mallery-urn-pdi-00, as the rulings named `pdi-*` 
 ('oma.eop.gov.us', '1997/09/01', '1', 'text', 1, (37, 51))
 >>> parse("pdi://oma.eop.gov/1997/09/01.html.1")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' and a unique-id ...
+perdure.errors.texts.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' ...
 
 How it works: nine in ten PDIs are written in canonical form, and one pattern reads those. A more
 general pattern reads the rest and each component is brought to its canonical form; fragment or

@@ -16,7 +16,7 @@ what IANA registered as `urn:pwid`.
 (False, True, True)
 >>> parse("pwid:archive.org:2016-02-30:page:http://a")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 25 found '30:page:http://a'; expected ...
+perdure.errors.texts.MalformedIdentifier: ... at 25 found '30:page:http://a'; expected ...
 
 How it works: one generous pattern reads every dialect that was ever published. A table of strict
 patterns, one for each set of drafts that agree, says afterwards which of them the text as written

@@ -10,7 +10,7 @@ for ever and wherever it lies. Specification: RFC 8141. No namespace gets rules 
 ('urn:example:a%2Cb', 'urn:example:a%2Cb?+here?=page=3')
 >>> parse("urn:example:a?b")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 13 found '?b'; expected ... (RFC 8141 section 2)
+perdure.errors.texts.MalformedIdentifier: ... at 13 found '?b'; expected ... (RFC 8141 section 2)
 
 How it works: one pattern reads the well-formed name. Only where it fails does `_fault` walk the
 text component by component to say where and why.

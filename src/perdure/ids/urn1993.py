@@ -11,7 +11,7 @@ and Deutsch, May 1993), sections 3 and 5.
 True
 >>> parse("URN:IANA:forty::x:::")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... at 9 found 'forty::x:::'; expected ...
+perdure.errors.texts.MalformedIdentifier: ... at 9 found 'forty::x:::'; expected ...
 
 How it works: a naming scheme is a name and a check of individual identifiers. `SCHEME` reads the
 two of the draft. A package that knows another one calls `register_scheme`, which changes nothing

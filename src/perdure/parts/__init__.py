@@ -15,7 +15,7 @@ TextRange(unit='line', start=10, end=20, checks=())
 "ffp(track_ID=101)*mp(/~time('npt','10','30'))"
 >>> parse("t=10", "text/plain")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.PartNotSupported: no part 't=10' can be cut from 'text/plain'; it has parts of ...
+perdure.errors.parts.PartNotSupported: no part 't=10' can be cut from 'text/plain'; ...
 
 What must stay true: pure; a `read` never raises anything but MalformedPart, or PartNotSupported for
 a text that keeps to the grammar and means nothing that is cut here, and takes time in proportion to

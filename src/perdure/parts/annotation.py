@@ -11,7 +11,7 @@ Within(outer=Css(selector='#a'), inner=XPath(expression='b', namespaces=()))
 {'type': 'XPathSelector', 'value': 'b'}
 >>> read({"type": "SvgSelector", "value": "<svg/>"})  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.PartNotSupported: ... it has parts of the kinds CssSelector, ...
+perdure.errors.parts.PartNotSupported: ... it has parts of the kinds CssSelector, ...
 
 How it works: both spellings are read into a mapping, and that into a selector. Those that Web
 Annotation has no type for are written as FragmentSelectors, whose `conformsTo` says which syntax

@@ -6,7 +6,7 @@ each with its own text; a part is one, and so the first that is well-formed is r
 
 >>> read(":~:text=an%20example,text-,-here")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 8; expected text=[prefix-,]start[,end][,-suffix] ...
+perdure.errors.texts.MalformedPart: ... at 8; expected text=[prefix-,]start[,end][,-suffix] ...
 >>> read("intro:~:unknown=1&text=This%20is-,an%20example,-text%2dbook")
 TextDirective(start='an example', end=None, prefix='This is', suffix='text-book')
 """

@@ -79,7 +79,7 @@ def read(text: str, version: int) -> Rendering | Information:
     'default'
     >>> read("full/full/0/default.jpg", version=3)
     Traceback (most recent call last):
-    perdure.errors.MalformedPart: malformed part 'full/full/0/default.jpg' at 5; \
+    perdure.errors.texts.MalformedPart: malformed part 'full/full/0/default.jpg' at 5; \
 expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image API 3 section 4.2)
     """
     written = decode(text, f"IIIF Image API {version} section 2.1")

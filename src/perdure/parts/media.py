@@ -9,7 +9,7 @@ two ways to say an interval outside of fragments.
 Time(start=Fraction(10, 1), end=Fraction(20, 1))
 >>> read("T=3,7")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 0; expected a valid t=, xywh=, track= or id= (...)
+perdure.errors.texts.MalformedPart: ... at 0; expected a valid t=, xywh=, track= or id= (...)
 >>> str(read_time_query("15.0/30.0")), str(read_time_call("@time(100s,200s)"))
 ('t=15,30', 't=100,200')
 """

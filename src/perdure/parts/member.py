@@ -7,7 +7,7 @@ with a part identifier in order to access the components of the collection").
 (Member(number=7, name=''), Member(number=0, name='front page'))
 >>> read("member=0")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... expected a number from 1 or a name (...)
+perdure.errors.texts.MalformedPart: ... expected a number from 1 or a name (...)
 """
 
 from __future__ import annotations

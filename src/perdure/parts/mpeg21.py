@@ -9,7 +9,7 @@ Within(outer=Track(kind='track_ID', value='101'), inner=Instant(at=Fraction(50, 
 't=10,30&xywh=10,10,20,10'
 >>> read("mp(/~time('utc','20261121T101500Z'))")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.PartNotSupported: ... it has parts of the kinds ffp(), offset(), ...
+perdure.errors.parts.PartNotSupported: ... it has parts of the kinds ffp(), offset(), ...
 
 What is well-formed and not served (other schemes, shapes, time schemes and paths) is passed over
 like a scheme that nobody knows; where nothing is left, there is no such part here. One time is a

@@ -8,7 +8,7 @@ something to serve beside them; alone they are no part that could be cut.
 'page=3&viewrect=0,0,100,50.5'
 >>> read("zoom=200")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.PartNotSupported: ... it has parts of the kinds page=, nameddest=, ef=, ...
+perdure.errors.parts.PartNotSupported: ... it has parts of the kinds page=, nameddest=, ef=, ...
 """
 
 from __future__ import annotations

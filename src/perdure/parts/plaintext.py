@@ -7,7 +7,7 @@ Specification: RFC 5147, on every identifier but a PDI, which has positions of i
 TextRange(unit='line', start=10, end=20, checks=())
 >>> str(read("char=,12;sha=00"))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 8; expected ';length=' or ';md5=', or the end (...)
+perdure.errors.texts.MalformedPart: ... at 8; expected ';length=' or ';md5=', or the end (...)
 >>> str(read("char=100;length=09876,UTF-8"))
 'char=100;length=9876,utf-8'
 

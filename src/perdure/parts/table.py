@@ -6,7 +6,7 @@ Specification: RFC 7111. Counting begins with 1, the header being row 1; `*` is 
 'cell=4,1-6,*;9,2'
 >>> read("row=3;0-2")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 6; expected a number from 1, or '*' (RFC 7111 section 2)
+perdure.errors.texts.MalformedPart: ... at 6; expected a number from 1, or '*' (RFC 7111 section 2)
 """
 
 from __future__ import annotations

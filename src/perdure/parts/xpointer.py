@@ -12,10 +12,10 @@ XPath(expression="//x:p[text()=')']", namespaces=(('x', 'urn:x'),))
 'element(/1/2)element(intro)'
 >>> read("element(/1")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... at 10; expected ')' (XPointer Framework section 3.1)
+perdure.errors.texts.MalformedPart: ... at 10; expected ')' (XPointer Framework section 3.1)
 >>> read("bogus(1)")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.PartNotSupported: ... it has parts of the kinds element(), xpath1(), xpointer()
+perdure.errors.parts.PartNotSupported: ... it has parts of the kinds element(), xpath1(), xpointer()
 
 How it works: `pieces` takes a pointer apart into schemes with their data, for ISO/IEC 21000-17 too,
 which is built on the same framework. Pieces stand side by side: the first that selects anything is

@@ -7,7 +7,7 @@ An LSID names a species name, a specimen or a sequence. Specification: OMG dtc/0
 ('urn:lsid:ubio.org:namebank:11815', None)
 >>> parse("urn:lsid:ubio.org:namebank")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedIdentifier: ... expected an authority, a namespace, an object, ...
+perdure.errors.texts.MalformedIdentifier: ... expected an authority, a namespace, an object, ...
 
 How it works: the prefix `urn:lsid:` is longer than `urn:`, so perdure gives these texts to this
 module. What must stay true: authority and prefix are compared without regard to case, the rest with

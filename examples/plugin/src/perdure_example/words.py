@@ -7,7 +7,7 @@ RFC 5147 lie between characters; a range that is empty or lies beyond the text i
 Words(start=3, end=7)
 >>> read("word=7,3")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
-perdure.errors.MalformedPart: ... expected an end that is not before its start ...
+perdure.errors.texts.MalformedPart: ... expected an end that is not before its start ...
 
 How it works: the syntax makes a `Words` of the text. The extractor counts words in the plain text
 of the document and maps the first and the last one to stored bytes.

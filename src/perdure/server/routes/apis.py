@@ -368,8 +368,8 @@ CHANGES = (
         pattern="/changes",
         handler=changes.answer,
         operation="listChanges",
-        text="[numbered changes](changes.md), one row a line. `full` asks for full rows and needs a "
-        "token with the right `mirror`; `Prefer: wait=30` waits for the next change",
+        text="[numbered changes](changes.md), one row a line. `full` asks for full rows and needs "
+        "a token with the right `mirror`; `Prefer: wait=30` waits for the next change",
         shown="/changes?since=<mark>&limit=<n>",
         section="pages",
         parameters=(
