@@ -159,5 +159,12 @@ def test_what_was_captured_here_says_what_it_is_called(shell: Shell, place: Path
         assert "Nyheder" not in line
 
 
+def test_a_pwid_needs_no_record_to_be_described(shell: Shell) -> None:
+    name = "pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk"
+    assert name in shell.lines("cite", name, "--url", PLAIN)[0]
+    assert name in shell.run("metadata", "get", name, "--url", PLAIN).stdout
+    assert shell.error("cite", "hdl:1839/unknown", code=10)["code"] == "not-found"
+
+
 def test_only_pwids_are_cited_as_archived_material(shell: Shell) -> None:
     shell.run("pwid", "cite", "hdl:1839/1", code=2)

@@ -10,10 +10,21 @@ from typing import Any
 import pytest
 from tests.conftest import Desk, text
 
-from perdure.errors import Forbidden, MalformedIdentifier, NotFound
+from perdure.errors import Forbidden, MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import Identifier, parse
-from perdure.model.queries import Choices, Fetch, Gone, Query, Reader, Redirect, Step, Want
-from perdure.model.records import Location, Record
+from perdure.model.commands import Assign
+from perdure.model.queries import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Query,
+    Reader,
+    Redirect,
+    Step,
+    Want,
+)
+from perdure.model.records import Location, Record, Value
 from perdure.policy.unfolding import split_part
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.server.application import Application
@@ -111,9 +122,61 @@ def test_a_qualifier_of_an_ark_lies_elsewhere(desk: Desk) -> None:
     assert found.record is None
     with pytest.raises(NotFound):
         _ = found.known
-    step = desk.registry.reading.locate_elsewhere(found)
-    assert step is not None
+    step = found.step
+    assert isinstance(step, Redirect)
     assert step.location.uri == "https://a.example/x/page2"
+
+
+def test_nothing_but_its_place_is_known_of_a_qualifier(desk: Desk) -> None:
+    desk.bind("ark:/99999/x", "https://a.example/x", register=True)
+    found = resolve(desk, "ark:/99999/x/page2")
+    places = found.choose(Want.LOCATIONS)
+    assert isinstance(places, Choices)
+    assert [one.uri for one in places.locations] == ["https://a.example/x/page2"]
+    for want in (Want.DESCRIPTION, Want.NAMES):
+        with pytest.raises(NotFound):
+            found.choose(want)
+    with pytest.raises(NotFound):
+        desk.registry.listings.names_of(found)
+
+
+def test_a_qualifier_of_what_lies_nowhere_else_is_not_found(desk: Desk) -> None:
+    desk.register("ark:/99999/y", text("held"))
+    for want in (Want.RESOURCE, Want.RESOURCES, Want.LOCATION, Want.LOCATIONS):
+        with pytest.raises(NotFound):
+            resolve(desk, "ark:/99999/y/page2").choose(want)
+
+
+def test_the_places_of_a_part_are_those_of_the_part(desk: Desk, letter: str) -> None:
+    desk.bind(letter, "https://a.example/letter")
+    found = resolve(desk, f"{letter}#char=0,4").choose(Want.LOCATIONS)
+    assert isinstance(found, Choices)
+    assert [str(one.identifier) for one in found.fetches] == [f"{letter}#char=0,4"]
+    assert found.locations == ()  # nothing says where the part lies of what lies there
+
+
+def test_a_part_is_cut_from_what_is_held_before_it_is_looked_for_elsewhere(desk: Desk) -> None:
+    name = "hdl:1839/both"
+    desk.register(name, text("held here, too"))
+    values = (
+        Value(index=1, type="URL", data="https://a.example/both"),
+        Value(index=2, type="TEMPLATE", data="# {location}/{part}"),
+    )
+    desk.registry.door.execute(Assign(identifier=parse(name), values=values))
+    found = resolve(desk, f"{name}#char=0,4")
+    assert isinstance(found.step, Fetch)
+    place = found.choose(Want.LOCATION)
+    assert isinstance(place, Redirect)
+    assert place.location.uri == "https://a.example/both/char%3D0,4"
+
+
+def test_a_part_of_what_lies_elsewhere_never_leads_to_the_whole(desk: Desk) -> None:
+    desk.bind("hdl:1839/book", "https://a.example/book", register=True)
+    found = resolve(desk, "hdl:1839/book#page=3")
+    with pytest.raises(PartNotSupported):
+        _ = found.step
+    assert isinstance(found.choose(Want.LOCATION), Description)
+    assert found.choose(Want.LOCATIONS) == Choices(identifier=parse("hdl:1839/book"))
 
 
 def test_what_no_name_can_be_is_malformed_unless_its_beginning_is_known(desk: Desk) -> None:

@@ -165,8 +165,7 @@ def from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> De
 
 
 def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
-    elsewhere = registry.reading.locate_elsewhere(resolved)
-    step = elsewhere or resolved.step
+    step = resolved.step
     match step:
         case Fetch(representation=held):
             source = registry.source(step.identifier, held)
@@ -179,7 +178,7 @@ def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
                 promises=False,
                 selector=found.selector,
             )
-        case Redirect(location=location) if elsewhere is not None:
+        case Redirect(location=location):
             name = str(resolved.asked)
             if follow:
                 return from_location(name, location.uri, None)

@@ -78,11 +78,11 @@ def _described(registry: Registry, resolved: Resolved, url: str | None) -> Descr
 
 
 def _resolve(registry: Registry, identifier: Identifier, part: str | None = None) -> Resolved:
-    """What an identifier resolves to, with a record of its own. Raises NotFound."""
+    """What an identifier resolves to, if it can be described. Raises NotFound."""
     from perdure.cli import fetching
 
     resolved = registry.reading.resolve(fetching.query(registry, identifier, part=part))
-    resolved.known  # noqa: B018  (raises NotFound)
+    resolved.citable  # noqa: B018  (raises NotFound)
     return resolved
 
 
@@ -131,7 +131,7 @@ def get(identifier: Identifier, form: str, output: str, url: str | None, part: s
 
     with here().registry() as registry:
         resolved = _resolve(registry, identifier, part)
-        known = resolved.known.attached
+        known = resolved.citable.attached
         attached = next((one for one in known if one.format == form.lower()), None)
         if attached is not None:
             data = attached.content

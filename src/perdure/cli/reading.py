@@ -156,8 +156,10 @@ def resolve(
     Of a PWID: a verdict and the capture that it is about; of a page all resources, of a site all
     captures in it, each with a verdict of its own.
     """
+    import msgspec
+
     from perdure.cli import archived, fetching, steps
-    from perdure.model.queries import Step, Want
+    from perdure.model.queries import Redirect, Step, Want
 
     with here().registry() as registry:
         resolved = registry.reading.resolve(
@@ -167,17 +169,14 @@ def resolve(
             here().answer(*archived.resolution(registry, resolved.pwid, nearest=nearest))
             return
         _check_single(resolved)
-        elsewhere = registry.reading.locate_elsewhere(resolved)
         for one in map(Want, want):
             if one is Want.NAMES:
                 names = [str(name) for name in registry.listings.names_of(resolved)]
                 here().answer({"want": one.value, "names": names}, "\n".join(names))
                 continue
-            step: Step
-            if elsewhere is not None and one in (Want.LOCATION, Want.RESOURCE):
-                step = elsewhere
-            else:
-                step = resolved.choose(one)
+            step: Step = resolved.choose(one)
+            if isinstance(step, Redirect) and resolved.inside is not None:
+                step = msgspec.structs.replace(step, identifier=resolved.asked)
             base = registry.settings.base_url
             fields = {"want": one.value} | steps.fields(step)
             here().answer(fields, steps.text(step, one, base=base))

@@ -40,7 +40,7 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
         step = resolved.choose(Want.LOCATION, whole=True)
         place = None
         if isinstance(step, Redirect):
-            place = door.locate_part(resolved, step.location.uri)
+            place = resolved.locate_part(step.location.uri)
     if place is None:
         raise PartNotSupported(media_type=f"what {found.whole} leads to", selector=found.part)
     fields = {"whole": str(found.whole), "delimiter": found.delimiter, "part": found.part}

@@ -9,7 +9,8 @@ How it works: `ReadDoor.resolve` takes these steps, in this order, on one state 
    longest beginning answers, and the rest of the name is the part.
 5. If nothing here knows the name, another resolver may: the hook `delegate`.
 6. The reader's right is asked for (`perdure.policy.access`).
-7. `Resolved.step` decides, and decides about the part (`perdure.policy.decide`).
+7. `Resolved.step` decides, and decides about the part (`perdure.policy.decide`). A part that lies
+   elsewhere is led to by itself (`perdure.policy.unfolding`).
 
 A face builds a `Query`, prints the `Resolved`, and asks nothing else. If it needs the answer to
 another question about the same name (all locations, another media type), `Resolved.choose` gives it
@@ -23,14 +24,25 @@ face gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from perdure.errors import Forbidden, NotFound
+from perdure.errors import Forbidden, NotFound, PartNotSupported
 from perdure.ids import Identifier, parse, scheme_of
 from perdure.ids.pwid import Pwid
-from perdure.model.queries import Preference, Query, Reader, Redirect, Step, Want
+from perdure.model.queries import (
+    Choices,
+    Description,
+    Fetch,
+    Gone,
+    Preference,
+    Query,
+    Reader,
+    Redirect,
+    Step,
+    Want,
+)
 from perdure.model.records import Entry, Location, Record, Value
 from perdure.policy.access import may_read
 from perdure.policy.decide import decide, decide_part
@@ -75,6 +87,8 @@ class Resolved:
     holder: Record | None = None
     """The record of the whole, also if the part lies elsewhere."""
     delegated: Step | None = None
+    unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
+    """Says where parts lie of what lies elsewhere."""
 
     @property
     def whole(self) -> Identifier:
@@ -145,7 +159,9 @@ class Resolved:
     ) -> Step:
         """The answer to another question about the same name, by the same record.
 
-        `whole` leaves a part out of account. Raises NotFound, NoSuchVersion or NotAcceptable.
+        The locations of a part are those of the part, never those of the whole. `whole` leaves the
+        part out of account. Raises NotFound, NoSuchVersion, NotAcceptable, or PartNotSupported if
+        nothing says where the part lies.
         """
         if self.delegated is not None:
             return self.delegated
@@ -155,10 +171,85 @@ class Resolved:
             want=self.query.want if want is None else want,
             accept=self.query.accept if accept is None else accept,
         )
-        of_part = self.inside is not None and not self.inside.is_elsewhere and not whole
-        if of_part and query.want is Want.RESOURCE:
-            return decide_part(query, self.holder)
-        return decide(query, self.holder)
+        if self.inside is None or whole:
+            return decide(query, self.holder)
+        if self.is_elsewhere:
+            return self._find_elsewhere(query)
+        step = decide_part(query, self.holder) if query.want is Want.RESOURCE else None
+        return self._place_part(step or decide(query, self.holder), query.want)
+
+    def _find_elsewhere(self, query: Query) -> Step:
+        """The answer about a part that has no record and lies elsewhere. Raises NotFound."""
+        want = _ELSEWHERE.get(query.want)
+        if want is not None:
+            step = decide(msgspec.structs.replace(query, want=want), self.holder)
+            placed = self._place_part(step, want)
+            if isinstance(placed, Redirect | Gone) or (
+                isinstance(placed, Choices) and placed.locations
+            ):
+                return placed
+        raise NotFound(identifier=str(self.asked))
+
+    def _place_part(self, step: Step, want: Want) -> Step:
+        """A step about the whole as one about the part."""
+        if isinstance(step, Redirect) and want is Want.RESOURCE:
+            there = self.locate_part(step.location.uri)
+            if there is None:
+                raise PartNotSupported(
+                    media_type=f"what lies at {step.location.uri}", selector=self.part or ""
+                )
+            return step.to(there)
+        if isinstance(step, Redirect):
+            places = self._locate_all((step.location, *step.others))
+            if not places:
+                return Description(identifier=step.identifier, record=self.holder or Record())
+            return step.to(places[0].uri)
+        if isinstance(step, Choices) and want is not Want.RESOURCE:
+            return Choices(
+                identifier=step.identifier,
+                fetches=() if self.is_elsewhere else tuple(map(self._name_part, step.fetches)),
+                locations=self._locate_all(step.locations),
+            )
+        return step
+
+    def _name_part(self, fetch: Fetch) -> Fetch:
+        """A document that is held, by the name of the part. If the query names no version, neither
+        does the part: the reader chooses.  # ruling: part-version"""
+        whole = fetch.identifier if fetch.pinned else self.whole
+        identifier, _ = join_part(whole, self.part)
+        return msgspec.structs.replace(fetch, identifier=identifier)
+
+    def _locate_all(self, locations: tuple[Location, ...]) -> tuple[Location, ...]:
+        places = (self.locate_part(one.uri) for one in locations)
+        return tuple(Location(uri=one) for one in dict.fromkeys(places) if one is not None)
+
+    def locate_part(self, location: str) -> str | None:
+        """Where the part lies of a whole that lies at a location; None if nothing says so.
+
+        Raises InvalidRequest if it would lie on another server, or at no valid location.
+        """
+        if self.inside is None or self.unfolding is None:
+            return None
+        inside, holder = self.inside, self.holder or Record()
+        return self.unfolding.locate_part(
+            inside.whole, holder, inside.delimiter, inside.part, location
+        )
+
+    def make_values(self) -> tuple[Value, ...] | None:
+        """The values that a template of the Handle System makes of a part of a handle."""
+        inside = self.inside
+        if inside is None or self.holder is None or self.unfolding is None:
+            return None
+        return self.unfolding.make_values(inside.whole, self.holder, inside.delimiter, inside.part)
+
+
+_ELSEWHERE = {
+    Want.RESOURCE: Want.LOCATION,
+    Want.LOCATION: Want.LOCATION,
+    Want.RESOURCES: Want.LOCATIONS,
+    Want.LOCATIONS: Want.LOCATIONS,
+}
+"""What is looked for if a part lies elsewhere; nothing else is known of such a part."""
 
 
 class ReadDoor:
@@ -191,7 +282,7 @@ class ReadDoor:
             query.reader, resolved.whole, resolved.holder
         ):
             raise Forbidden(who=query.reader.name or "anybody", needed=f"to read {resolved.whole}")
-        return resolved
+        return resolved if resolved.inside is None else replace(resolved, unfolding=self._unfolding)
 
     def _find(self, query: Query, asked: Identifier, part: str) -> Resolved:
         found = self._look_up(asked.whole)
@@ -229,37 +320,6 @@ class ReadDoor:
             if record and any(parse(one).key == alias.key for one in record.aliases):
                 found.append(Entry(identify(key, record), record))
         return found
-
-    def locate_part(self, resolved: Resolved, location: str) -> str | None:
-        """Where the part lies of a whole that lies at a location; None if nothing says so.
-
-        Raises InvalidRequest if it would lie on another server, or at no valid location.
-        """
-        if resolved.inside is None:
-            return None
-        inside, holder = resolved.inside, resolved.holder or Record()
-        return self._unfolding.locate_part(
-            inside.whole, holder, inside.delimiter, inside.part, location
-        )
-
-    def make_values(self, resolved: Resolved) -> tuple[Value, ...] | None:
-        """The values that a template of the Handle System makes of a part of a handle."""
-        inside = resolved.inside
-        if inside is None or resolved.holder is None:
-            return None
-        return self._unfolding.make_values(
-            inside.whole, resolved.holder, inside.delimiter, inside.part
-        )
-
-    def locate_elsewhere(self, resolved: Resolved) -> Redirect | None:
-        """The redirect to a part that lies elsewhere; None for anything else."""
-        step = resolved.choose(Want.LOCATION, whole=True) if resolved.inside is not None else None
-        if not isinstance(step, Redirect):
-            return None
-        there = self.locate_part(resolved, step.location.uri)
-        if there is None:
-            return None
-        return Redirect(identifier=resolved.asked, location=Location(uri=there))
 
 
 def _answer(

@@ -162,7 +162,7 @@ async def get(service: Service, request: Request, asked: Asked) -> Answer:
     record = resolved.holder if resolved is not None else None
     if resolved is None or record is None or record.tombstone:
         return _unknown(service, identifier, asked)
-    shown = _shown(service, resolved, record, request.base)
+    shown = _shown(resolved, record, request.base)
     if shown is None:
         return _unknown(service, identifier, asked)
     known = b"authorization" in request.fields
@@ -242,9 +242,7 @@ def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
         return None
 
 
-def _shown(
-    service: Service, resolved: Resolved, record: Record, base: str
-) -> tuple[Value, ...] | None:
+def _shown(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
     """The values of a handle, among them those that tell of bytes held here; or the values that a
     template makes of a part, None if it makes none.
 
@@ -252,7 +250,7 @@ def _shown(
     """
     identifier = resolved.identifier
     if resolved.inside is not None and names.home(resolved.asked):
-        return service.reading.make_values(resolved)
+        return resolved.make_values()
     own = values_of(record)
     if not record.versions and names.home(identifier):
         return own

@@ -84,7 +84,7 @@ async def _n2l(service: Service, request: Request, operand: str) -> Answer:
             return _listed(service, request, operand, [lists.Entry(there.url)], place)
         return pwids.redirect(service, resolved.pwid, there, _see_other(request))
     identifier = resolved.identifier
-    found = urls(service, request, resolved)
+    found = urls(request, resolved)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     if not found:
@@ -155,10 +155,8 @@ async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
     resolved = _resolve(service, request, operand)
     if resolved.pwid is not None:
         await pwids.located(service, request, resolved.pwid)  # raises if nothing is known of it
-    else:
-        resolved.known  # noqa: B018  (raises NotFound)
     identifier, part = resolved.identifier, resolved.part_beside
-    if part is None:
+    if part is None or resolved.is_elsewhere:
         return _names(service, request, (resolved,), operand)
     place = f"{request.base}/{part_path(identifier, part)}"
     return _listed(service, request, operand, [lists.Entry(part_uri(identifier, part), place)])
@@ -223,7 +221,7 @@ def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
     """The URLs of one name among others, which may be known by name only, or withdrawn."""
     try:
         resolved = service.reading.resolve(asking.query(service, request, name))
-        found = urls(service, request, resolved)
+        found = urls(request, resolved)
     except NotFound:
         return []
     return [] if isinstance(found, Gone) else found

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from perdure.errors import MalformedIdentifier, NotFound, UnknownScheme
+from perdure.errors import MalformedIdentifier, UnknownScheme
 from perdure.ids import Identifier
 from perdure.model.queries import Choices, Gone, Want
 from perdure.model.records import Record
-from perdure.policy.unfolding import Beginning
 from perdure.reading.resolve import Resolved
 from perdure.reading.targets import identify, part_path, path_of
 from perdure.server.common import asking, lists, problems
@@ -32,7 +31,7 @@ def locations(
     `about` is the name as it was spelled. Raises NotFound or NoSuchVersion.
     """
     record, identifier = resolved.record, resolved.identifier
-    found = urls(service, request, resolved)
+    found = urls(request, resolved)
     if isinstance(found, Gone):
         return problems.answer(problems.of_tombstone(found), request)
     inside = resolved.inside
@@ -94,36 +93,27 @@ def _linkset(
     return plain(HTTPStatus.OK, kind, body, *fields, (b"vary", b"accept"))
 
 
-def urls(service: Service, request: Request, resolved: Resolved) -> list[str] | Gone:
+def urls(request: Request, resolved: Resolved) -> list[str] | Gone:
     """The URLs of a resource, best first; its tombstone if it was withdrawn.
 
     Of a part, those of the part, and none if it has no URL of its own. Raises NotFound.
     """
-    step = resolved.choose(Want.LOCATIONS, whole=True)
+    step = resolved.choose(Want.LOCATIONS)
     if isinstance(step, Gone):
         return step
     if not isinstance(step, Choices):
         return []
-    if resolved.inside is not None:
-        return _urls_of_part(service, request, resolved, resolved.inside, step)
-    ours = [f"{request.base}/{path_of(fetch.identifier)}" for fetch in step.fetches]
-    return list(dict.fromkeys((*(one.uri for one in step.locations), *ours)))
+    paths = (_path_of_part(resolved, fetch.identifier) for fetch in step.fetches)
+    ours = [f"{request.base}/{path}" for path in paths]
+    elsewhere = [one.uri for one in step.locations]
+    return list(dict.fromkeys((*elsewhere, *ours)))
 
 
-def _urls_of_part(
-    service: Service, request: Request, resolved: Resolved, inside: Beginning, step: Choices
-) -> list[str]:
-    """Never those of the whole. If no version is named, our own says which there are to choose
-    from  # ruling: part-version"""
-    places = (service.reading.locate_part(resolved, one.uri) for one in step.locations)
-    found = [one for one in places if one is not None]
-    if inside.is_elsewhere:
-        if not found:
-            raise NotFound(identifier=str(resolved.asked))
-        return found
-    named = (fetch.identifier if fetch.pinned else inside.whole for fetch in step.fetches)
-    found += (f"{request.base}/{part_path(one, inside.part)}" for one in named)
-    return list(dict.fromkeys(found))
+def _path_of_part(resolved: Resolved, identifier: Identifier) -> str:
+    """The path of a document that is held, or of the part of it that is meant."""
+    if resolved.inside is None:
+        return path_of(identifier)
+    return part_path(identifier.whole, resolved.inside.part)
 
 
 def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:

@@ -22,10 +22,9 @@ import http_sf
 from http_sf.types import BareItemType
 from werkzeug.http import parse_etags
 
-from perdure.errors import NotFound, PartNotSupported
 from perdure.extractors.port import Part
 from perdure.formats import token
-from perdure.model.queries import Choices, Fetch, Gone, Redirect, Want
+from perdure.model.queries import Choices, Fetch, Gone, Redirect
 from perdure.model.records import Representation
 from perdure.parts import Member, Selector, pdi
 from perdure.reading.resolve import Resolved
@@ -50,33 +49,10 @@ async def part(service: Service, request: Request, resolved: Resolved) -> Answer
             return problems.answer(problems.of_tombstone(step), request)
         case Choices():
             return _choices(request, resolved, step)
-        case Redirect(location=location):
-            there = service.reading.locate_part(resolved, location.uri)
-            if there is not None:
-                return _redirect(service, step, there)
-            raise PartNotSupported(
-                media_type=f"what lies at {location.uri}", selector=resolved.part or ""
-            )
+        case Redirect():
+            fresh = service.settings.fresh_seconds
+            return redirect(step, fresh=fresh, vary=asking.varies(service))
     return problems.answer(problems.no_location(resolved.identifier), request)
-
-
-def part_elsewhere(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """The answer to a name that is a qualifier of one that is held elsewhere. Raises NotFound."""
-    step = resolved.choose(Want.LOCATION)
-    if isinstance(step, Gone):
-        return problems.answer(problems.of_tombstone(step), request)
-    there = None
-    if isinstance(step, Redirect):
-        there = service.reading.locate_part(resolved, step.location.uri)
-    if not isinstance(step, Redirect) or there is None:
-        raise NotFound(identifier=str(resolved.asked))
-    return _redirect(service, step, there)
-
-
-def _redirect(service: Service, step: Redirect, there: str) -> Answer:
-    """To where the part lies of what lies where the step leads."""
-    fresh = service.settings.fresh_seconds
-    return redirect(step.to(there), fresh=fresh, vary=asking.varies(service))
 
 
 def _choices(request: Request, resolved: Resolved, step: Choices) -> Answer:

@@ -112,8 +112,6 @@ async def resource(
         found = await metadata.negotiated(service, request, resolved)
         if found is not None:
             return found
-    if resolved.is_elsewhere:
-        return parts.part_elsewhere(service, request, resolved)
     if resolved.inside is not None:
         return await parts.part(service, request, resolved)
     if wanted(identifier)[1] is None and prefers(request.accept, signposting.TYPES):
