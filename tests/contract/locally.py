@@ -1,0 +1,282 @@
+"""Faces that are asked without a server: the command line, in this process, and Python.
+
+How it works: each reads its answer by the question, as `tests.contract.over_http` does. A command
+is told from its first word, for one question can be asked by several.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from click.testing import CliRunner, Result
+from tests.contract.fixture import BASE, ENVIRONMENT, LABELS
+from tests.contract.table import Cell, Outcome, fill_spelling
+from tests.contract.terms import make_list, name_record, read_name_at, read_picture
+
+from perdure import metadata
+from perdure.cli import exits, perdure
+from perdure.errors import PerdureError
+from perdure.extractors.port import body_chunks
+from perdure.ids import parse
+from perdure.ids.pdi import Pdi
+from perdure.metadata.citing import cite
+from perdure.model.queries import Choices, Description, Fetch, Gone, Query, Redirect, Step, Want
+from perdure.policy.unfolding import split_part
+from perdure.reading.resolve import Resolved
+from perdure.reading.targets import part_path, part_uri, path_of
+from perdure.registry import Registry
+
+# the command line
+# ----------------
+
+
+def run_command(root: Path, place: Path, cell: Cell, kind: dict[str, Any]) -> Outcome:
+    """The outcome of a cell on the command line."""
+    output, file = place / "output", place / "part"
+    output.unlink(missing_ok=True)
+    file.write_bytes(kind["answers"].get("part", {}).get("text", "").encode())
+    spelled = fill_spelling(cell.spelling, {**kind, "output": str(output), "file": str(file)})
+    words = shlex.split(spelled)
+    runner = CliRunner(env=ENVIRONMENT | {"PERDURE_REGISTRY": str(root)})
+    result = runner.invoke(perdure, [*words, "--json"])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    if result.exit_code not in (0, exits.FINDINGS):
+        return _read_failure(result)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    return COMMANDS[cell.question](rows, output)
+
+
+def _read_failure(result: Result) -> Outcome:
+    told = json.loads(result.stderr.splitlines()[-1])
+    if result.exit_code == exits.ELSEWHERE:
+        return {"is": "redirect", "to": told["uri"]}
+    return {"is": "gone" if result.exit_code == exits.GONE else told["code"]}
+
+
+def _read_delivery(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    """What `get --output` wrote, or the step that `resolve` tells."""
+    row = rows[0]
+    if "step" in row:
+        return _read_step(row)
+    data = output.read_bytes()
+    if "selector" in row:
+        return {"is": "part", "text": data.decode()}
+    assert hashlib.sha512(data).hexdigest() == row["sha512"]
+    return {"is": "bytes", "of": LABELS.get(row["sha512"], row["sha512"])}
+
+
+def _read_step(row: dict[str, Any]) -> Outcome:
+    match row["step"]:
+        case "fetch":
+            return {"is": "bytes", "of": LABELS[row["representation"]["sha512"]]}
+        case "redirect":
+            return {"is": "redirect", "to": read_name_at(row["location"]["uri"])}
+        case "choices":
+            found = [one["identifier"] for one in row["fetches"]]
+            return make_list([*found, *(one["uri"] for one in row["locations"])])
+        case "description":
+            return {"is": "described", "as": name_record(row["identifier"])}
+    return {"is": "gone"}
+
+
+def _read_part(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    data = output.read_bytes()
+    if data.startswith(b"\x89PNG"):
+        return read_picture(data)
+    if "selector" in rows[0]:
+        return {"is": "part", "text": data.decode()}
+    return _read_delivery(rows, output)
+
+
+def _read_verdict(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    """The digest that `get` has checked, or that of a file that `verify-part` has compared."""
+    row = rows[-1]
+    if "same" in row:
+        data = (output.parent / "part").read_bytes()
+        label = LABELS[hashlib.sha512(data).hexdigest()]
+        return {"is": "digest", "of": label if row["same"] else "other bytes"}
+    return {"is": "digest", "of": LABELS[row["sha512"]]}
+
+
+def _read_location(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    return _as_location(_read_step(rows[0]))
+
+
+def _as_location(step: Outcome) -> Outcome:
+    """One place: the first of several. A description says that there is none."""
+    if step["is"] == "described":
+        return {"is": "no-location"}
+    return {"is": "redirect", "to": step["of"][0]} if step["is"] == "list" else step
+
+
+def _read_described(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    row = rows[0]
+    return {"is": "described", "as": name_record(row.get("identifier") or row["pwid"])}
+
+
+def _read_cited(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    return {"is": "cited", "as": read_name_at(json.loads(rows[0]["citation"])["URL"])}
+
+
+def _read_record(rows: list[dict[str, Any]], output: Path) -> Outcome:
+    return _read_datacite(rows[0]["record"])
+
+
+def _read_datacite(text: str | bytes) -> Outcome:
+    found = ElementTree.fromstring(text).find("{http://datacite.org/schema/kernel-4}identifier")
+    assert found is not None
+    return {"is": "metadata", "about": found.text}
+
+
+COMMANDS: dict[str, Callable[[list[dict[str, Any]], Path], Outcome]] = {
+    "bytes": _read_delivery,
+    "part": _read_part,
+    "verify": _read_verdict,
+    "verify part": _read_verdict,
+    "location": _read_location,
+    "locations": _read_delivery,
+    "names": lambda rows, _: make_list(rows[0]["names"]),
+    "description": _read_described,
+    "citation": _read_cited,
+    "metadata": _read_record,
+    "history": lambda rows, _: {"is": "history", "revisions": len(rows)},
+    "listing": lambda rows, _: make_list(one for row in rows for one in row["identifiers"]),
+    "members": lambda rows, _: make_list(row["identifier"] for row in rows),
+}
+
+
+# Python
+# ------
+
+
+def call_python(registry: Registry, cell: Cell, kind: dict[str, Any]) -> Outcome:
+    """The outcome of a cell in Python. The spelling names the function that is called."""
+    try:
+        return CALLS[cell.spelling](registry, kind)
+    except PerdureError as error:
+        return {"is": error.code}
+
+
+def _resolve(registry: Registry, kind: dict[str, Any], part: str | None = None) -> Resolved:
+    name = split_part(kind["name"])
+    return registry.reading.resolve(
+        Query(identifier=name.identifier, part=part or name.part, doubt=name.doubt)
+    )
+
+
+def _tell_step(step: Step) -> Outcome:
+    match step:
+        case Fetch(representation=held):
+            return {"is": "bytes", "of": LABELS[held.sha512]}
+        case Redirect(location=location):
+            return {"is": "redirect", "to": location.uri}
+        case Gone():
+            return {"is": "gone"}
+        case Choices(fetches=fetches, locations=locations):
+            names = [str(one.identifier) for one in fetches]
+            return make_list([*names, *(one.uri for one in locations)])
+        case Description(identifier=identifier):
+            return {"is": "described", "as": name_record(str(identifier))}
+
+
+def _call_step(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    if resolved.part is not None:
+        return _cut_part(registry, resolved)
+    return _tell_step(resolved.step)
+
+
+def _call_part(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    return _cut_part(registry, _resolve(registry, kind, kind["part"]))
+
+
+def _cut_part(registry: Registry, resolved: Resolved) -> Outcome:
+    step = resolved.step
+    if isinstance(step, Choices):
+        named = (part_uri(one.identifier, resolved.part or "") for one in step.fetches)
+        return make_list(named) | {"is": "choices"}
+    if not isinstance(step, Fetch):
+        return _as_location(_tell_step(step))
+    source = registry.source(step.identifier, step.representation)
+    selector = registry.selector(resolved.identifier, source, resolved.part_beside)
+    found = registry.parts.extract(source, selector)
+    data = b"".join(body_chunks(found.body, source))
+    if found.media_type.startswith("image/"):
+        return read_picture(data)
+    return {"is": "part", "text": data.decode()}
+
+
+def _call_digest(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    step = _resolve(registry, kind).step
+    if not isinstance(step, Fetch):
+        return _tell_step(step)
+    data = registry.listings.read(step.representation)
+    assert hashlib.sha512(data).hexdigest() == step.representation.sha512
+    return {"is": "digest", "of": LABELS[step.representation.sha512]}
+
+
+def _call_location(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    return _as_location(_tell_step(resolved.choose(Want.LOCATION)))
+
+
+def _call_description(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    return _tell_step(_resolve(registry, kind).choose(Want.DESCRIPTION))
+
+
+def _address(resolved: Resolved) -> str:
+    part = resolved.part_beside
+    name = resolved.identifier
+    return f"{BASE}/{path_of(name) if part is None else part_path(name, part)}"
+
+
+def _call_citation(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    text = cite(registry.described(resolved, _address(resolved)), "csl", "en")
+    return {"is": "cited", "as": read_name_at(json.loads(text)["URL"])}
+
+
+def _call_metadata(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    return _read_datacite(
+        metadata.write(registry.described(resolved, _address(resolved)), "datacite")
+    )
+
+
+def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    resolved = _resolve(registry, kind)
+    resolved.known  # noqa: B018  (raises NotFound)
+    found = registry.records.history(resolved.identifier.key)
+    return {"is": "history", "revisions": len(found)}
+
+
+def _call_listing(registry: Registry, kind: dict[str, Any]) -> Outcome:
+    pattern = parse(kind["pattern"])
+    assert isinstance(pattern, Pdi)
+    return make_list(map(str, registry.listings.listing(pattern).identifiers))
+
+
+CALLS: dict[str, Callable[[Registry, dict[str, Any]], Outcome]] = {
+    "resolve().step": _call_step,
+    "resolve(part).step": _call_part,
+    "resolve().step.representation": _call_digest,
+    "resolve().choose(LOCATION)": _call_location,
+    "resolve().choose(LOCATIONS)": lambda registry, kind: _tell_step(
+        _resolve(registry, kind).choose(Want.LOCATIONS)
+    ),
+    "listings.names_of(resolve())": lambda registry, kind: make_list(
+        map(str, registry.listings.names_of(_resolve(registry, kind)))
+    ),
+    "resolve().choose(DESCRIPTION)": _call_description,
+    "described(resolve()), cite": _call_citation,
+    "described(resolve()), write": _call_metadata,
+    "records.history": _call_history,
+    "listings.listing": _call_listing,
+}

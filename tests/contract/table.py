@@ -1,0 +1,110 @@
+"""The contract table, `vectors/contract.json`: which face can ask what of which kind of name.
+
+How it works: the table says for each kind of name and each question one outcome, and for each face
+how it spells a question, or why it cannot ask it. `cells` multiplies them: each cell is one
+request to one face, with the outcome that it must have. docs/reference/contract.md explains the
+language of outcomes.
+
+What must stay true: a kind answers every question, or says why it cannot be asked; a face spells
+every question, or says why it cannot ask it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FILE = Path(__file__).parents[2] / "vectors" / "contract.json"
+TABLE: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+
+Outcome = dict[str, Any]
+
+
+class Cell(NamedTuple):
+    """One request to one face, and the outcome that it must have."""
+
+    face: str
+    kind: str
+    question: str
+    spelling: str
+    expected: Outcome
+
+    @property
+    def label(self) -> str:
+        return f"{self.face}-{self.kind}-{self.question}-{self.spelling}".replace(" ", "_")
+
+
+class Gap(NamedTuple):
+    """A cell that cannot be asked, and the reason."""
+
+    face: str
+    kind: str
+    question: str
+    reason: str
+
+
+def read_cells() -> Iterator[Cell | Gap]:
+    """Every cell of the table, in its order."""
+    differing = {
+        (one["face"], kind, one["spelling"]): one["outcome"]
+        for one in TABLE["differs"]
+        for kind in one["kinds"]
+    }
+    for face, has in TABLE["faces"].items():
+        for kind, name in TABLE["kinds"].items():
+            for question in TABLE["questions"]:
+                reason = _find_reason(has, name, face, question)
+                if reason is not None:
+                    yield Gap(face, kind, question, reason)
+                    continue
+                for spelling in has["asks"][question]:
+                    reason = name.get("cannot", {}).get(f"{face}: {spelling}")
+                    if reason is not None:
+                        yield Gap(face, kind, question, reason)
+                        continue
+                    expected = _say(has, name["answers"][question])
+                    expected = differing.get((face, kind, spelling), expected)
+                    yield Cell(face, kind, question, spelling, expected)
+
+
+def _find_reason(
+    face: dict[str, Any], kind: dict[str, Any], name: str, question: str
+) -> str | None:
+    """The reason why a face cannot ask a question about a kind of name; None if it can."""
+    of_kind: dict[str, str] = kind.get("cannot", {})
+    candidates = (
+        face["cannot"].get(question),
+        of_kind.get(question),
+        of_kind.get(name),
+        of_kind.get(f"{name}: {question}"),
+    )
+    return next((one for one in candidates if one is not None), None)
+
+
+def _say(face: dict[str, Any], outcome: Outcome) -> Outcome:
+    """An outcome in the words of a face, whose protocol may have one word for several."""
+    word = face.get("says", {}).get(outcome["is"])
+    return outcome if word is None else {"is": word}
+
+
+def cells() -> list[Cell]:
+    """The cells that are asked."""
+    return [one for one in read_cells() if isinstance(one, Cell)]
+
+
+def fill_spelling(spelling: str, kind: dict[str, Any]) -> str:
+    """A spelling with the name of a kind and its part put in."""
+    return spelling.format_map(_Fields(kind))
+
+
+class _Fields(dict[str, str]):
+    """The fields of a kind. A path is spelled like the name, unless the table says otherwise."""
+
+    def __missing__(self, field: str) -> str:
+        if field == "path":
+            return self["name"]
+        if field == "info":
+            return "info"
+        raise KeyError(field)
