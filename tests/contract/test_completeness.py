@@ -20,8 +20,9 @@ from tests.contract.terms import read_name_at
 from perdure.cli import options, perdure
 from perdure.model.queries import Want
 from perdure.reading import targets
-from perdure.server import routes
 from perdure.server.apis.thttp import SERVICES
+from perdure.server.routes.model import NAMES
+from perdure.server.routes.table import ROUTES
 
 
 def list_spellings(*ways: str) -> set[str]:
@@ -62,8 +63,10 @@ OUTCOMES = {
 
 def list_routes() -> set[str]:
     """What the server answers GET for: the beginning of each path, and `<identifier>`."""
-    pages = {*routes.PAGES, *routes.UNDER, *routes.APIS}
-    return pages | ({"<identifier>"} if "GET" in routes.METHODS else set())
+    patterns = {route.pattern for route in ROUTES if "GET" in route.methods}
+    return {
+        "<identifier>" if one == NAMES else one.partition("{")[0].strip("/") for one in patterns
+    }
 
 
 def list_words() -> set[str]:
