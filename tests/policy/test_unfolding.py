@@ -8,9 +8,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound
+from perdure.errors import InvalidRequest, MalformedIdentifier, NotFound, PartNotSupported
 from perdure.ids import parse
-from perdure.model.queries import Query
+from perdure.model.queries import Query, Redirect, Want
 from perdure.model.records import Location, Record, Tombstone, Value
 from perdure.policy.unfolding import Beginning, join_part, split_part
 from perdure.reading.resolve import ReadDoor, Resolved
@@ -55,8 +55,11 @@ def unfold(door: ReadDoor, name: str) -> Resolved | None:
 
 def location(door: ReadDoor, name: str) -> str | None:
     found = unfold(door, name)
-    step = None if found is None else door.locate_elsewhere(found)
-    return None if step is None else step.location.uri
+    try:
+        step = None if found is None else found.choose(Want.LOCATION)
+    except (NotFound, PartNotSupported):
+        return None
+    return step.location.uri if isinstance(step, Redirect) else None
 
 
 # A part in the text of a name
@@ -191,15 +194,15 @@ def test_a_location_that_nothing_can_follow_is_refused() -> None:
     found = unfold(known, "hdl:1/a@b")
     assert found is not None
     with pytest.raises(InvalidRequest):
-        known.locate_part(found, "javascript:alert(1)")
+        found.locate_part("javascript:alert(1)")
 
 
 def test_only_what_is_not_registered_is_sent_on_as_a_part() -> None:
     known = unfolding({"ark:/99999/a": HERE, "ark:/99999/a/c": HERE})
     found = unfold(known, "ark:/99999/a/b")
     assert found is not None
-    step = known.locate_elsewhere(found)
-    assert step is not None
+    step = found.choose(Want.LOCATION)
+    assert isinstance(step, Redirect)
     assert (step.identifier, step.location.uri) == (parse("ark:/99999/a/b"), f"{PLACE}/b")
     assert unfold(known, "ark:/99999/a/c") is None
     assert unfold(known, "ark:/99999/z/c") is None
