@@ -63,6 +63,19 @@ class MissingParameter(InvalidRequest):
         return f"the parameter {self.parameter}= is needed"
 
 
+class AuthorityNeeded(InvalidRequest):
+    """A name is to be minted, and this registry mints under several authorities, or none."""
+
+    known: tuple[str, ...]
+    what = "a name without an authority"
+
+    @property
+    def reason(self) -> str:
+        if not self.known:
+            return "this registry has no series yet; add one with 'perdure init --series NAME'"
+        return f"this registry mints under several: {', '.join(self.known)}"
+
+
 class MissingUri(InvalidRequest):
     """The path of a TimeGate or TimeMap lacks the URI."""
 

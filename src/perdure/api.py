@@ -1,0 +1,218 @@
+"""A registry as Python programs use it: what `perdure.open` gives.
+
+How it works: `OpenRegistry` is a `Registry` with one method for each thing that is done most. A
+name may be written as text or be an `Identifier` that was parsed. Bytes may be bytes, a path or an
+open file. What has no method here is a command (`perdure.model.commands`) for `execute`, or a
+`Query` for `reading.resolve`.
+
+What must stay true: these methods decide nothing. They build the same commands and queries as the
+command line and the server.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import BinaryIO
+
+from perdure.errors.naming import VersionNotSaid
+from perdure.errors.requests import AuthorityNeeded
+from perdure.errors.servers import BytesElsewhere
+from perdure.extractors.port import body_chunks
+from perdure.ids import Identifier, parse
+from perdure.model.commands import Alias, Bind, Command, Commit, Content, Mint, Receipt, Withdraw
+from perdure.model.queries import Choices, Fetch, Query, Reader, Want
+from perdure.model.records import LOCAL, Location
+from perdure.policy.unfolding import split_part
+from perdure.reading.resolve import Resolved
+from perdure.registry import Registry, initialise
+from perdure.upkeep.transfer.contents import Said, take_in
+
+Name = str | Identifier
+Source = bytes | str | PathLike[str] | BinaryIO
+"""Bytes to keep: as they are, in a file of this path, or in an open file."""
+
+
+class OpenRegistry(Registry):
+    """A registry directory, open for reading and writing. Use it as a context manager."""
+
+    # Writing
+    # -------
+
+    def execute(self, command: Command) -> Receipt:
+        """Carries out a command; returns once it is durable. Raises what the command raises."""
+        return self.door.execute(command)
+
+    def mint(
+        self,
+        *contents: Source,
+        authority: str | None = None,
+        uid: str | None = None,
+        media_type: str | None = None,
+        charset: str | None = None,
+        language: str | None = None,
+        locations: Sequence[str] = (),
+        metadata: Mapping[str, str] | None = None,
+    ) -> Receipt:
+        """Makes a new identifier; `Receipt.identifier` is its full name.
+
+        Several `contents` are formats of one document. Without any, the name is reserved.
+        `authority` is a series, a shoulder or a naming authority; it is needed if this registry has
+        more than one. Media type and charset are detected if they are not given.
+
+        Raises AuthorityNeeded, UnknownAuthority, InvalidRequest, Conflict, TooLarge or
+        StorageFailed.
+        """
+        said = Said(media_type=media_type, charset=charset, language=language)
+        with self._take_in(contents, said) as taken:
+            return self.execute(
+                Mint(
+                    authority=self._choose_authority(authority),
+                    uid=uid,
+                    contents=taken,
+                    locations=tuple(Location(uri=one) for one in locations),
+                    metadata=dict(metadata or {}),
+                )
+            )
+
+    def commit(
+        self,
+        name: Name,
+        *contents: Source,
+        version: int | None = None,
+        media_type: str | None = None,
+        charset: str | None = None,
+        language: str | None = None,
+        expect: int | None = None,
+    ) -> Receipt:
+        """Binds bytes to a name as its next version, or as further formats of `version`.
+
+        `expect` is the revision that the caller saw. Raises NotFound, Conflict, PreconditionFailed,
+        InvalidRequest, TooLarge or StorageFailed.
+        """
+        said = Said(media_type=media_type, charset=charset, language=language)
+        with self._take_in(contents, said) as taken:
+            return self.execute(
+                Commit(identifier=_read_name(name), contents=taken, version=version, expect=expect)
+            )
+
+    def bind(self, name: Name, *locations: str, register: bool = False) -> Receipt:
+        """Binds a name to locations. `register` takes a name that is not known yet.
+
+        Raises NotFound, InvalidRequest or Conflict.
+        """
+        places = tuple(Location(uri=one) for one in locations)
+        return self.execute(Bind(identifier=_read_name(name), locations=places, register=register))
+
+    def alias(self, name: Name, other: Name) -> Receipt:
+        """Says that two names name the same resource. Raises NotFound or Conflict."""
+        return self.execute(Alias(identifier=_read_name(name), other=_read_name(other)))
+
+    def withdraw(self, name: Name, reason: str, *, version: int | None = None) -> Receipt:
+        """Stops serving the bytes of a name for ever. Raises NotFound, Conflict or InvalidRequest.
+
+        If the registry needs two persons for it, the receipt says that it was proposed.
+        """
+        return self.execute(Withdraw(identifier=_read_name(name), reason=reason, version=version))
+
+    # Reading
+    # -------
+
+    def resolve(
+        self, name: Name, *, part: str | None = None, want: Want = Want.RESOURCE
+    ) -> Resolved:
+        """What a name resolves to; `Resolved.step` is the answer.
+
+        Raises NotFound, MalformedIdentifier or Forbidden.
+        """
+        if isinstance(name, str):
+            written = split_part(name)
+            identifier, behind, doubt = written.identifier, written.part, written.doubt
+        else:
+            identifier, behind, doubt = name, None, None
+        return self.reading.resolve(
+            Query(
+                identifier=identifier,
+                part=behind if part is None else part,
+                delimiter="?part=" if part is not None else "#",
+                doubt=doubt,
+                reader=Reader(name=LOCAL),
+                want=want,
+            )
+        )
+
+    def read(self, name: Name, *, part: str | None = None) -> bytes:
+        """The bytes that a name, or a part of it, stands for.
+
+        Raises NotFound, NoSuchVersion, NotAcceptable, BytesElsewhere if they are not held here or
+        were withdrawn, VersionNotSaid for a part of a document with several versions, and what
+        cutting a part raises (MalformedPart, PartNotFound, PartOutOfRange, PartNotSupported).
+        """
+        resolved = self.resolve(name, part=part)
+        step = resolved.step
+        if isinstance(step, Choices) and resolved.inside is not None:
+            versions = tuple(str(one.identifier) for one in step.fetches)
+            raise VersionNotSaid(identifier=str(resolved.whole), versions=versions)
+        if not isinstance(step, Fetch):
+            raise BytesElsewhere(identifier=str(resolved.asked))
+        if resolved.inside is None:
+            return self.listings.read(step.representation)
+        source = self.source(step.identifier, step.representation)
+        selector = self.selector(resolved.identifier, source, resolved.part_beside)
+        found = self.parts.extract(source, selector)
+        return b"".join(body_chunks(found.body, source))
+
+    # Inside
+    # ------
+
+    def _choose_authority(self, given: str | None) -> str:
+        owned = tuple(one.name for one in self.settings.owned)
+        if given is None and len(owned) != 1:
+            raise AuthorityNeeded(known=owned)
+        return owned[0] if given is None else given
+
+    @contextmanager
+    def _take_in(self, sources: tuple[Source, ...], said: Said) -> Iterator[tuple[Content, ...]]:
+        """Contents for a command; files in which they wait are removed if it was refused."""
+        taken: list[Content] = []
+        try:
+            for source in sources:
+                with _open_source(source) as (file, name), self.spool() as spool:
+                    taken.append(take_in(file, spool, name=name, said=said))
+            yield tuple(taken)
+        finally:
+            for content in taken:
+                if content.spooled:
+                    (self.root / "incoming" / content.spooled).unlink(missing_ok=True)
+
+
+def _read_name(name: Name) -> Identifier:
+    return parse(name) if isinstance(name, str) else name
+
+
+@contextmanager
+def _open_source(source: Source) -> Iterator[tuple[BinaryIO, str | None]]:
+    """An open file, and the name that its type may be detected by."""
+    if isinstance(source, bytes):
+        yield io.BytesIO(source), None
+    elif isinstance(source, str | PathLike):
+        with Path(source).open("rb") as file:
+            yield file, Path(source).name
+    else:
+        yield source, None
+
+
+def open_registry(
+    root: str | PathLike[str], *, create: bool = False, series: Sequence[str] = ()
+) -> OpenRegistry:
+    """Opens the registry in a directory.
+
+    `create` makes one if the directory has none, and adds `series` to those that are minted there.
+    Raises BadSettings or Unavailable if there is no registry that this release can open.
+    """
+    if create:
+        initialise(Path(root), series=tuple(series))
+    return OpenRegistry(Path(root))

@@ -1,0 +1,103 @@
+"""The library's face: `perdure.open`, and what the tutorial for Python programs says of it."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import SERIES, html
+
+import perdure
+from perdure import errors
+from perdure.model.queries import Gone, Redirect
+
+TUTORIAL = Path(__file__).parents[1] / "docs/tutorial/from-python.md"
+
+
+def test_the_tutorial_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = "\n".join(re.findall("```python\n(.*?)```", TUTORIAL.read_text("utf-8"), re.DOTALL))
+    assert program.count("assert") >= 5
+    exec(compile(program, str(TUTORIAL), "exec"), {})
+
+
+def test_all_that_is_offered_is_there() -> None:
+    for name in perdure.__all__:
+        assert getattr(perdure, name) is not None
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = perdure.nothing
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    code = "import sys, perdure; print([one for one in sys.modules if one.startswith('perdure.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.fixture
+def registry(root: Path) -> perdure.OpenRegistry:
+    return perdure.open(root)
+
+
+def test_contents_are_bytes_paths_or_open_files(
+    registry: perdure.OpenRegistry, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_bytes(b"<!doctype html><p>Dear")
+    with registry:
+        sources = (b"Dear", str(page), io.BytesIO(b"%PDF-1.4\n"))
+        name = registry.mint(*sources, authority=SERIES).identifier
+        generic = name.rsplit(".", 2)[0]
+        record = registry.resolve(generic).known
+        held = record.versions[0].representations
+        assert {one.format for one in held} == {"text", "html", "pdf"}
+        assert registry.read(f"{generic}.html.1") == page.read_bytes()
+
+
+def test_a_registry_with_several_authorities_asks_which(root: Path) -> None:
+    with perdure.open(root, create=True, series=["nara.gov.us"]) as registry:
+        with pytest.raises(errors.InvalidRequest, match=r"nara\.gov\.us"):
+            registry.mint(b"x")
+        assert registry.mint(b"x", authority="nara.gov.us").identifier.startswith("pdi://nara.")
+
+
+def test_a_refused_upload_leaves_no_file(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        large = bytes(1 << 20) * 9
+        with pytest.raises(errors.NotFound):
+            registry.commit(f"pdi://{SERIES}/1997/09/01/1", large, media_type="image/png")
+        assert not list((registry.root / "incoming").iterdir())
+
+
+def test_what_is_withdrawn_or_elsewhere_is_not_read(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        name = registry.mint(b"Dear", authority=SERIES).identifier
+        registry.withdraw(name.rsplit(".", 2)[0], "a court said so")
+        assert isinstance(registry.resolve(name).step, Gone)
+        registry.bind("hdl:1839/x", "https://a.example/", register=True)
+        assert isinstance(registry.resolve("hdl:1839/x").step, Redirect)
+        for one in (name, "hdl:1839/x"):
+            with pytest.raises(errors.Unavailable):
+                registry.read(one)
+
+
+def test_a_part_of_several_versions_needs_a_version(registry: perdure.OpenRegistry) -> None:
+    with registry:
+        name = registry.mint(b"Dear", authority=SERIES, media_type="text/plain").identifier
+        generic = name.rsplit(".", 2)[0]
+        registry.commit(generic, b"Dearest", media_type="text/plain")
+        with pytest.raises(errors.InvalidRequest, match="which of its versions"):
+            registry.read(generic, part="char=0,4")
+        assert registry.read(name, part="char=0,4") == b"Dear"
+
+
+def test_commands_without_a_method_are_executed(registry: perdure.OpenRegistry) -> None:
+    from perdure.model.commands import Mint
+
+    with registry:
+        receipt = registry.execute(Mint(authority=SERIES, contents=(html(b"<p>x"),)))
+        assert registry.read(receipt.identifier) == b"<p>x"
