@@ -92,7 +92,8 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
     Raises BadSettings for an authority that cannot be, InvalidRequest for a series that nothing
     could be minted in, StorageFailed where the disk refuses.
     """
-    current = setting.load(root, {}) if (root / setting.FILE).exists() else Settings()
+    is_new = not (root / setting.FILE).exists()
+    current = Settings() if is_new else setting.load(root, {})
     grown = setting.added(current, **authorities)
     for series in grown.series[len(current.series) :]:
         check_series(series, grown.series)
@@ -100,8 +101,12 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
         for name in DIRECTORIES:
             (root / name).mkdir(parents=True, exist_ok=True)
         ocfl.make_storage_root(root)
-        load_store(grown.store).create(root)
-        if grown != current or not (root / setting.FILE).exists():
+        store = load_store(grown.store)
+        store.create(root)
+        if is_new:
+            with contextlib.closing(store.open_journal(root)) as journal:
+                journal.number_changes(timestamp(utc_now()))
+        if grown != current or is_new:
             write_durably(root / setting.FILE, setting.write_toml(grown).encode())
     return grown
 

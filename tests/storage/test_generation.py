@@ -51,3 +51,12 @@ def test_the_count_wraps_instead_of_failing(tmp_path: Path) -> None:
     with Generation(tmp_path) as generation:
         generation.grow()
         assert generation.count == 0
+
+
+def test_the_counters_of_an_earlier_release_grow(tmp_path: Path) -> None:
+    """Its file had room for one."""
+    (tmp_path / FILE).write_bytes((7).to_bytes(8, sys.byteorder))
+    with Generation(tmp_path) as generation, Generation(tmp_path) as other:
+        assert (generation.count, generation.changes) == (7, 0)
+        generation.wake()
+        assert (other.count, other.changes) == (7, 1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -130,6 +130,7 @@ class Registrar:
         self._spooled.clear()
         try:
             ledger.begin(now)
+            ledger.journal.prefetch(_keys(commands))
             answers = self._answers(commands)
             ledger.write()
         except Exception as error:  # whatever it is: everybody who waits gets an answer
@@ -529,6 +530,14 @@ class Registrar:
             command.by, once, request, _encode(receipt).decode(), self._ledger.now
         )
         return receipt
+
+
+def _keys(commands: Sequence[Command]) -> Iterator[str]:
+    """The keys of records that are asked for whatever comes of the commands."""
+    for command in commands:
+        identifier = getattr(command, "identifier", None)
+        if identifier is not None:
+            yield identifier.key
 
 
 def _contents(command: Command) -> tuple[Content, ...]:

@@ -266,9 +266,9 @@ def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) 
     Raises Corrupt, with the mark of a change in `identifier`, if a row is damaged or missing, or
     the chain before it is not the one that was written down there.
     """
-    epochs = Epochs.load(ask)
     start = after // _FULL_EVERY * _FULL_EVERY + 1
     rows = ask(_ROWS, (start, after + limit - start + 1))
+    epochs = Epochs.load(ask)  # behind the rows: an epoch is there as soon as its first row is
     before, numbering, is_begun = ("", ""), Numbering(), False
     for expected, (position, data) in enumerate(rows, start):
         mark = epochs.mark(position)

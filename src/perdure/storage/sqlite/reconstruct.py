@@ -60,9 +60,7 @@ def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None
     if newest:
         return
     if newest is None and _is_empty(connection):
-        with connection:
-            log.begin_epoch(Epoch(epoch=1, reason="created"), at, LOCAL)
-            log.write()
+        _begin_first(connection, log, at)
         return
     _log.info("the changes of this registry are numbered once; this can take a while")
     with connection:
@@ -78,6 +76,21 @@ def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None
         log.begin_epoch(Epoch(epoch=1, reason="numbered", previous=log.head), at, LOCAL)
         log.write()
         connection.execute("DROP TABLE reconstructing; DELETE FROM meta WHERE name='reconstructed'")
+
+
+def _begin_first(connection: apsw.Connection, log: ChangeLog, at: str) -> None:
+    """Begins the first epoch, unless somebody else who made this registry did so just now."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.execute("SELECT 1 FROM epochs").get is None:
+            log.begin_epoch(Epoch(epoch=1, reason="created"), at, LOCAL)
+            log.write()
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    log.load()
 
 
 def _is_empty(connection: apsw.Connection) -> bool:
