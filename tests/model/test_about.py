@@ -21,6 +21,9 @@ from perdure.model.about import (
     Agent,
     Attachment,
     Code,
+    Place,
+    Point,
+    Polygon,
     Relation,
     Rights,
     Text,
@@ -176,3 +179,71 @@ def test_a_description_is_exported_and_imported(desk: Desk, tmp_path: Path) -> N
         record = registry.listings.record(name)
     assert record is not None
     assert (record.about, record.attached) == (NAMED, (CMDI,))
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        About(titles=(Text(value=" "),)),
+        About(places=(Place(point=Point(longitude="181", latitude="0")),)),
+        About(places=(Place(point=Point(longitude="0", latitude="91")),)),
+        About(places=(Place(polygons=(Polygon(points=()),)),)),
+        About(relations=(Relation(value="hdl:1/a", scheme="Handle", relation="Likes"),)),
+        About(rights=(Rights(uri="https://a.example/a b"),)),
+        About(titles=(Text(value="a", language="en<b>"),)),
+    ],
+    ids=[
+        "no title",
+        "too far east",
+        "too far north",
+        "no polygon",
+        "a relation that nobody knows",
+        "no URI",
+        "no language",
+    ],
+)
+def test_words_and_links_are_judged(about: About) -> None:
+    with pytest.raises(InvalidRequest):
+        checked(about)
+
+
+def test_every_plain_name_has_its_place() -> None:
+    about = of_pairs(
+        {
+            "what": "A title",
+            "title": "A second title",
+            "abstract": "What it is about",
+            "contributor": "Doe, Jane",
+            "publisher": "A press",
+            "keywords": "names",
+            "rights": "All rights reserved",
+            "dc.date": "1997",
+            "dc.language": "en",
+            "version": "2",
+            "type": "",
+        }
+    )
+    assert about.title == "A title"
+    assert [(one.value, one.kind) for one in about.descriptions] == [
+        ("What it is about", "Abstract")
+    ]
+    assert [(one.family, one.role) for one in about.contributors] == [("Doe", "Other")]
+    assert about.publisher is not None
+    assert about.publisher.name == "A press"
+    assert [one.value for one in about.subjects] == ["names"]
+    assert [one.value for one in about.rights] == ["All rights reserved"]
+    assert (about.year, about.language, about.version) == ("1997", "en", "2")
+    assert about.resource_kind == ""
+
+
+def test_a_language_in_plain_words_is_no_tag() -> None:
+    assert of_pairs({"language": "the English language"}).language == ""
+
+
+def test_the_main_title_is_the_one_without_a_kind() -> None:
+    sub, main = Text(value="sub", kind="Subtitle"), Text(value="main")
+    assert About(titles=(sub, main)).title == "main"
+    assert About(titles=(sub,)).title == "sub"
+    assert About().title == ""
+    assert About().container is None
+    assert About().date("Issued") == ""

@@ -107,3 +107,101 @@ def test_what_no_collection_can_be_is_refused(rows: list[object], reason: str) -
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(InvalidMetadata):
         members.read(data)
+
+
+# by example
+# ----------
+
+PLAIN = Collection(
+    title="Fronts",
+    members=(
+        Member(identifier=PDI, name="a page"),
+        Member(identifier="hdl:1839/b", length=0, media_type="text/html"),
+    ),
+)
+
+
+def test_members_are_numbered_from_one() -> None:
+    assert PLAIN.number(PDI) == 1
+    assert PLAIN.number("hdl:1839/b") == 2
+    assert PLAIN.number("hdl:1839/c") is None
+
+
+def test_one_entry_is_found_by_number_or_name() -> None:
+    data = members.write(PLAIN)
+    for wanted, number in ((1, 1), (2, 2), ("a page", 1), (0, 0), (3, 0), ("b page", 0)):
+        count, found, entry = members.entry(data, wanted)
+        assert (count, found) == (2, number)
+        assert (entry and members.read_entry(entry)) == (
+            PLAIN.members[number - 1] if number else None
+        )
+
+
+def test_a_document_is_taken_apart_into_its_entries() -> None:
+    about, rows = members.entries(members.write(PLAIN))
+    assert about == Collection(title="Fronts")
+    assert tuple(map(members.read_entry, rows)) == PLAIN.members
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b'{"collection": 2, "members": []}',
+        b'{"collection": 1, "members": [7]}',
+        b'{"collection": 1, "members": 7}',
+    ],
+)
+def test_what_is_no_collection(data: bytes) -> None:
+    with pytest.raises(InvalidMetadata):
+        members.read(data)
+    with pytest.raises(InvalidMetadata):
+        members.entries(data)
+
+
+def test_what_is_no_entry() -> None:
+    for data in (b"", b"7", b"{}", b"\xff"):
+        with pytest.raises(InvalidMetadata):
+            members.read_entry(data)
+    for wanted in (1, "a"):
+        with pytest.raises(InvalidMetadata):
+            members.entry(b"[", wanted)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Collection(title="a\x07"),
+        Collection(purpose="x" * (members.LONGEST_TEXT + 1)),
+        Collection(creators=("",)),
+        Collection(creators=(" Ada",)),
+        Collection(creators=("Ada\nLovelace",)),
+        Collection(date="yesterday"),
+        Collection(members=(Member(identifier="nothing"),)),
+        Collection(members=(Member(identifier=PDI, name="7"),)),
+        Collection(members=(Member(identifier=PDI, name="a\n"),)),
+        Collection(members=(Member(identifier=PDI, name="n" * 1000),)),
+        Collection(members=(Member(identifier=PDI, digest="sha512"),)),
+        Collection(members=(Member(identifier=PDI, length=-1),)),
+        Collection(members=(Member(identifier=PDI, media_type="text"),)),
+        Collection(members=(Member(identifier=PDI, title="a\x00"),)),
+        Collection(members=(Member(identifier=PDI, note="a\x00"),)),
+        Collection(members=(Member(identifier=PDI), Member(identifier=PDI))),
+        Collection(
+            members=(Member(identifier=PDI, name="a"), Member(identifier="hdl:1/a", name="a"))
+        ),
+    ],
+    ids=lambda one: str(one)[:60],
+)
+def test_what_no_collection_can_be(one: Collection) -> None:
+    with pytest.raises(InvalidMetadata):
+        members.check(one)
+
+
+def test_the_line_of_a_bad_member_is_told() -> None:
+    one = Collection(members=(Member(identifier=PDI), Member(identifier="nothing")))
+    with pytest.raises(InvalidMetadata) as refused:
+        members.check(one, lines=(4, 9))
+    assert refused.value.line == 9

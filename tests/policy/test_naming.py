@@ -78,3 +78,21 @@ def test_the_full_name_is_told_from_the_key(name: Identifier, version: int, form
     record = Record(name=naming.spelled(identifier), at=NOW)
     expected = str(naming.qualified(identifier, version, format))
     assert naming.full_name(identifier.key, record, version, format) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "format"),
+    [
+        ("pdi://a.example.us/2026/11/21/7", 1, "text"),
+        ("pdi://a.example.us/2026/11/21/1234567", 12, "html"),
+        ("pdi://a.example.us/2026/11/21/report", 1, "text"),
+        ("pdi://a.example.us/2026/11/21/a%2fb", 1, "text"),
+        ("ark:/99999/x", 1, "text"),
+        ("hdl:1/a", 2, "text"),
+    ],
+)
+def test_the_full_name_by_example(name: str, version: int, format: str) -> None:
+    identifier = parse(name)
+    record = Record(name="" if isinstance(identifier, Pdi) else name)
+    full = naming.full_name(identifier.key, record, version, format)
+    assert full == str(naming.qualified(identifier, version, format))

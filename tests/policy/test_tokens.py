@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 
-from perdure.policy.tokens import digest, digest_of_key, is_token, new_token
+import pytest
+
+from perdure.errors import InvalidRequest
+from perdure.policy.tokens import digest, digest_of_key, is_token, new_token, read_key
 
 
 def test_new_tokens_differ_and_are_recognised() -> None:
@@ -25,3 +29,11 @@ def test_one_key_has_another_digest_under_another_name() -> None:
     key = bytes(range(32))
     assert digest_of_key("a", key) == hashlib.sha256(b"a\0" + key).hexdigest()
     assert digest_of_key("a", key) != digest_of_key("b", key)
+
+
+def test_a_public_key_has_32_bytes_in_base64() -> None:
+    key = bytes(range(32))
+    assert read_key(base64.b64encode(key).decode()) == key
+    for text in ("", "AAAA", "*", base64.b64encode(key[1:]).decode(), "A" * 45):
+        with pytest.raises(InvalidRequest):
+            read_key(text)

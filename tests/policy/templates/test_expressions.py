@@ -101,3 +101,25 @@ def test_a_long_text_matches_nothing() -> None:
 def test_what_is_not_followed_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidRequest):
         Expression.read(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"[\d]+", "12"),
+        (r"[\w-]+", "a-b"),
+        (r"[^\s]", "a"),
+        (r"[^\s]", " "),
+        (r"[\t\]]", "\t"),
+        (r"[\t\]]", "]"),
+        (r"[a\-z]", "-"),
+        (r"[a-c-]", "-"),
+        (r"[\[]", "["),
+        (r"\t\n\r", "\t\n\r"),
+        (r"\D\S\W", "a-."),
+        (r"\(\)\[\]\{\}\*\+\?\.\|\^\$\\", "()[]{}*+?.|^$\\"),
+    ],
+)
+def test_classes_and_escapes_are_those_of_python(pattern: str, text: str) -> None:
+    expected = re.compile(pattern, re.ASCII).fullmatch(text)
+    assert (Expression.read(pattern).match(text) is None) == (expected is None)

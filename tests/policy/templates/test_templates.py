@@ -131,3 +131,28 @@ def test_a_name_is_taken_apart_in_few_ways(text: str) -> None:
     assert [len(whole) for whole, _, _ in found] == sorted(
         (len(whole) for whole, _, _ in found), reverse=True
     )
+
+
+def test_what_an_expression_matched_can_be_named() -> None:
+    template = templates.read(r"hdl:1/ @ /box\((\d+),(\d+)\)/ {location}?x={1}&y={2}")
+    assert template.fill("hdl:1/a", "box(3,4)", "http://a.example/") == "http://a.example/?x=3&y=4"
+    assert template.fill("hdl:1/a", "page=3", "http://a.example/") is None
+
+
+@pytest.mark.parametrize(
+    ("location", "more", "expected"),
+    [
+        ("http://a.example/x", "", "http://a.example/x"),
+        ("http://a.example/x#y", "/z", "http://a.example/x/z"),
+        ("http://a.example/x?a", "?b", "http://a.example/x?a&b"),
+        ("http://a.example/x", "?b", "http://a.example/x?b"),
+    ],
+)
+def test_what_is_appended_to_a_location(location: str, more: str, expected: str) -> None:
+    assert templates.appended(location, more) == expected
+
+
+@pytest.mark.parametrize("more", [".evil.example", "@evil.example", ":81", "]"])
+def test_nothing_appended_leads_to_another_server(more: str) -> None:
+    with pytest.raises(InvalidRequest):
+        templates.appended("http://a.example", more)

@@ -1,0 +1,196 @@
+"""Handle values as clients send them, as they are kept, and as they are shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from perdure.errors import InvalidRequest, TooLarge
+from perdure.model.records import Location, Record, Value
+from perdure.policy.handles import sealing, values
+
+AT = "2026-11-21T01:02:03Z"
+URL = {"index": 1, "type": "URL", "data": "https://a.example/"}
+
+
+def sent(*ones: object) -> bytes:
+    return json.dumps(list(ones)).encode()
+
+
+def test_values_come_as_a_list_or_in_an_object() -> None:
+    expected = (Value(index=1, type="URL", data="https://a.example/"),)
+    assert values.read(sent(URL)) == expected
+    assert values.read(b" " + sent(URL)) == expected
+    assert values.read(json.dumps({"values": [URL]}).encode()) == expected
+
+
+def test_values_are_sorted_by_index_which_may_be_text() -> None:
+    found = values.read(sent(URL | {"index": "12"}, URL | {"index": 3}))
+    assert [one.index for one in found] == [3, 12]
+
+
+@pytest.mark.parametrize(
+    ("data", "kept"),
+    [
+        ("plain", ("string", "plain")),
+        ({"format": "string", "value": "plain"}, ("string", "plain")),
+        ({"format": "base64", "value": "AAAA"}, ("base64", "AAAA")),
+        (
+            {"format": "admin", "value": {"index": 3, "handle": "1/a"}},
+            ("admin", '{"index":3,"handle":"1/a"}'),
+        ),
+    ],
+)
+def test_data_is_text_or_has_a_format(data: object, kept: tuple[str, str]) -> None:
+    (one,) = values.read(sent(URL | {"type": "X", "data": data}))
+    assert (one.format, one.data) == kept
+
+
+def nested(depth: int) -> Any:
+    return [] if depth == 0 else [nested(depth - 1)]
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        7,
+        URL | {"index": 0},
+        URL | {"index": "one"},
+        URL | {"index": values.COMPUTED},
+        URL | {"type": ""},
+        URL | {"type": "a b"},
+        URL | {"type": "x" * 256},
+        URL | {"ttl": -1},
+        URL | {"ttl": "soon"},
+        URL | {"permissions": "111"},
+        URL | {"permissions": "1112"},
+        URL | {"data": 7},
+        URL | {"data": {"format": "X Y", "value": ""}},
+        URL | {"data": {"format": "string", "value": 7}},
+        URL | {"data": {"format": "admin", "value": nested(100)}},
+        URL | {"data": {"format": sealing.FORMAT, "value": "x"}},
+        {"index": 300, "type": "HS_SECKEY", "data": ""},
+        {"index": 300, "type": "HS_SECKEY", "data": {"format": "admin", "value": {}}},
+    ],
+    ids=lambda one: str(one)[:70],
+)
+def test_what_is_no_value(one: object) -> None:
+    with pytest.raises(InvalidRequest):
+        values.read(sent(one))
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"7", b"[" * 10_000])
+def test_what_is_no_json_with_values(body: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        values.read(body)
+
+
+def test_an_index_has_one_value_and_a_handle_not_too_many() -> None:
+    with pytest.raises(InvalidRequest):
+        values.read(sent(URL, URL))
+    many = [URL | {"index": number} for number in range(1, values.MOST_VALUES + 2)]
+    with pytest.raises(TooLarge):
+        values.read(sent(*many))
+    with pytest.raises(TooLarge):
+        values.read(sent(URL | {"type": "X", "data": "x" * (values.LARGEST + 1)}))
+    secrets = [
+        {"index": number, "type": "HS_SECKEY", "data": "x"}
+        for number in range(1, values.MOST_SECRETS + 2)
+    ]
+    with pytest.raises(TooLarge):
+        values.read(sent(*secrets))
+
+
+def test_a_secret_is_sealed_and_never_shown() -> None:
+    (one,) = values.read(sent({"index": 300, "type": "hs_seckey", "data": "s3cret"}))
+    assert one.format == sealing.FORMAT
+    assert "s3cret" not in one.data
+    assert values.is_secret(one)
+    assert not values.is_shown(one, to_admin=False)
+    (shown,) = values.written([one], to_admin=True)
+    assert shown["data"] == {"format": sealing.FORMAT, "value": ""}
+    back = {"format": sealing.FORMAT, "value": ""}
+    (again,) = values.read(sent({"index": 300, "type": "HS_SECKEY", "data": back}))
+    assert again.data == ""
+
+
+@pytest.mark.parametrize(
+    ("permissions", "to_all", "to_admin"),
+    [("1110", True, True), ("1100", False, True), ("0010", True, False), ("0000", False, False)],
+)
+def test_who_reads_a_value(permissions: str, *, to_all: bool, to_admin: bool) -> None:
+    """RFC 3651 section 3.1."""
+    one = Value(index=1, type="X", data="y", permissions=permissions, at=AT)
+    assert values.is_shown(one, to_admin=False) is to_all
+    assert values.is_shown(one, to_admin=True) is to_admin
+    for shown in values.written([one], to_admin=True):
+        assert shown.get("permissions", "1110") == permissions
+        assert (shown["index"], shown["ttl"], shown["timestamp"]) == (1, 86400, AT)
+
+
+def test_data_that_is_no_text_is_shown_as_it_came() -> None:
+    admin = {"format": "admin", "value": {"index": 3}}
+    found = values.read(sent(URL | {"type": "HS_ADMIN", "data": admin}))
+    (shown,) = values.written(found, to_admin=False)
+    assert shown["data"]["format"] == "admin"
+    assert bytes(shown["data"]["value"]) == b'{"index":3}'
+
+
+# from a file of an operator
+# --------------------------
+
+
+def test_values_of_a_file_are_kept_with_their_time() -> None:
+    old, new = (Value(index=at, type="X", data="y", at=time) for at, time in ((2, AT), (1, "")))
+    later = "2026-11-22T00:00:00Z"
+    assert [(one.index, one.at) for one in values.kept((old, new), later)] == [(1, later), (2, AT)]
+
+
+def test_a_secret_of_a_file_is_sealed_once() -> None:
+    plain = Value(index=300, type="HS_SECKEY", data="s3cret")
+    (one,) = values.kept((plain,), AT)
+    assert one.format == sealing.FORMAT
+    assert values.kept((one,), AT) == (one,)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Value(index=0, type="X", data="y"),
+        Value(index=1, type="", data="y"),
+        Value(index=1, type="X", data="y", format="A B"),
+        Value(index=1, type="X", data="{", format="admin"),
+        Value(index=1, type="X", data="[" * 100_000, format="admin"),
+        Value(index=300, type="HS_SECKEY", data=""),
+    ],
+    ids=lambda one: str(one)[:60],
+)
+def test_a_file_has_no_worse_values_than_a_client(one: Value) -> None:
+    with pytest.raises(InvalidRequest):
+        values.kept((one,), AT)
+
+
+# from a record
+# -------------
+
+
+def test_only_places_where_the_thing_still_lies_are_values() -> None:
+    place, gone, bound = (f"https://{name}.example/" for name in "abc")
+    listed = f'<locations><location href="{place}"/><location href="{gone}"/></locations>'
+    record = Record(
+        at=AT,
+        locations=(Location(uri=place), Location(uri=bound)),
+        values=(
+            Value(index=1, type="URL", data=place),
+            Value(index=2, type="URL", data=gone),
+            Value(index=3, type="10320/loc", data=listed),
+        ),
+    )
+    found = {one.index: one for one in values.values_of(record)}
+    assert sorted(found) == [1, 2, 3]
+    assert found[1].data == place
+    assert (found[2].data, found[2].at) == (bound, AT)  # the free index, for what was bound since
+    assert gone not in found[3].data
+    assert place in found[3].data
