@@ -41,7 +41,8 @@ def test_an_identifier_equals_nothing_of_another_kind(text: str) -> None:
     one = parse(text)
     other = next(parse(first) for first, _ in PAIRS if type(parse(first)) is not type(one))
     assert one != other
-    assert one != text
+    as_text: object = text
+    assert one != as_text
     for compare in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__"):
         assert getattr(one, compare)(text) is NotImplemented
 
