@@ -184,6 +184,8 @@ def list_places(tree: ast.Module) -> list[ast.expr | ast.stmt]:
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "bases"):
                 continue
+            if name == "keywords" and isinstance(node, ast.ClassDef):
+                continue  # how a value is made, not what it does
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.AST):
                     visit(child)

@@ -421,14 +421,17 @@ def part_of(name: str, what: Record | None) -> object:
     return decide_part(Query(identifier=parse(name)), what)
 
 
+@pytest.mark.parametrize("numbers", [(1, 2), (1, 2, 3)])
 @pytest.mark.parametrize("name", [f"{DOCUMENT}.text", DOCUMENT])
-def test_a_part_of_several_versions_is_the_readers_choice(name: str) -> None:
+def test_a_part_of_several_versions_is_the_readers_choice(
+    name: str, numbers: tuple[int, ...]
+) -> None:
     """Ruling part-version."""
-    step = part_of(name, record(version(1, "text"), version(2, "text"), version(3, "text")))
+    step = part_of(name, record(*(version(one, "text") for one in numbers)))
     assert isinstance(step, Choices)
     assert step.identifier == parse(name)
     assert [str(one.identifier) for one in step.fetches] == [
-        f"{DOCUMENT}.text.{number}" for number in (1, 2, 3)
+        f"{DOCUMENT}.text.{number}" for number in numbers
     ]
     assert all(one.pinned for one in step.fetches)
 

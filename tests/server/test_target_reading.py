@@ -212,3 +212,23 @@ def test_a_number_sign_that_came_escaped_begins_a_part(text: str, meant: str) ->
 def test_a_part_has_one_number_sign_and_something_behind_it(text: str) -> None:
     with pytest.raises(MalformedIdentifier):
         identify(text)
+
+
+def test_a_question_mark_of_a_pdi_is_escaped_in_a_path() -> None:
+    one = parse("pdi://a.us/2026/11/20/1.pdf.1#x-mine=(a,B),C/d?*+")
+    assert path_of(one).count("%3f") == str(one).count("?") == 1
+    assert identify(path_of(one)) == one
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("urlappend=%2Fx", Question(append="/x")),
+        ("nearest", Question(nearest=True)),
+        ("limit=3", Question(limit=3)),
+        ("cursor=a%20b", Question(cursor="a b")),
+        ("part=page%3D2", Question(part="page=2")),
+    ],
+)
+def test_what_stands_beside_a_question(query: str, expected: Question) -> None:
+    assert read_question(query) == expected
