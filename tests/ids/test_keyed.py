@@ -50,6 +50,6 @@ def test_an_identifier_equals_nothing_of_another_kind(text: str) -> None:
 )
 def test_an_identifier_is_made_again_of_its_key(text: str) -> None:
     one = parse(text)
-    assert type(one).from_key(one.key) == one  # type: ignore[attr-defined]
+    assert type(one).from_key(one.key) == one
     assert one.whole == one
     assert one.urn

@@ -203,6 +203,6 @@ def test_only_what_is_not_registered_is_sent_on_as_a_part() -> None:
     assert found is not None
     step = found.choose(Want.LOCATION)
     assert isinstance(step, Redirect)
-    assert (step.identifier, step.location.uri) == (parse("ark:/99999/a/b"), f"{PLACE}/b")
+    assert (step.identifier, step.location.uri) == (parse("ark:/99999/a"), f"{PLACE}/b")
     assert unfold(known, "ark:/99999/a/c") is None
     assert unfold(known, "ark:/99999/z/c") is None

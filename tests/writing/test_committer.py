@@ -60,7 +60,13 @@ def test_each_command_of_a_batch_has_its_own_answer(committer: Committer) -> Non
     broken = Mint(authority=SERIES, metadata={"title": "\ud800"})
     answers = enqueue_all(committer, [mint(1), mint(2, "nobody.us"), broken, mint(3), broken])
     kinds = [type(answer).__name__ for answer in answers]
-    assert kinds == ["Receipt", "UnknownAuthority", "InvalidRequest", "Receipt", "InvalidRequest"]
+    assert kinds == [
+        "Receipt",
+        "UnknownAuthority",
+        "UnspeakableValue",
+        "Receipt",
+        "UnspeakableValue",
+    ]
 
 
 def test_a_mistake_of_ours_is_answered_too(

@@ -373,7 +373,11 @@ CHANGES = (
         shown="/changes?since=<mark>&limit=<n>",
         section="pages",
         parameters=(
-            Parameter(name="since", text="the change before the first row: `1042`, `3.1042`"),
+            Parameter(
+                name="since",
+                text="the change before the first row: `1042`, `3.1042`",
+                schema={"type": "string", "pattern": "^([0-9]{1,9}[.])?[0-9]{1,18}$"},
+            ),
             Parameter(
                 name="limit",
                 text="how many rows at most",
