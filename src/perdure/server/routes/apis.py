@@ -383,7 +383,7 @@ CHANGES = (
                 text="how many rows at most",
                 schema={"type": "integer", "minimum": 1, "maximum": changes.MOST},
             ),
-            Parameter(name="full", text="full rows", schema=BARE),
+            Parameter(name="full", text="full rows; the value does not matter"),
             Parameter(
                 name="Prefer",
                 place="header",
