@@ -141,6 +141,21 @@ def test_the_text_of_a_handle_stands_escaped_in_a_target() -> None:
         identify("doi:10.1000/%ff")
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("pdi:%2f%2fa.us%2f1997%2f09%2f01%2f1.text.1", "pdi://a.us/1997/09/01/1.text.1"),
+        ("URN:PDI:%2F%2Fa.us%2F1997%2F09%2F01%2F1", "pdi://a.us/1997/09/01/1"),
+        ("ark:%2f99999%2fx%2fy", "ark:99999/x/y"),
+        ("hdl:1839%2fa%2fb", "hdl:1839/a/b"),
+    ],
+)
+def test_a_name_is_one_escaped_segment_of_a_path(written: str, name: str) -> None:
+    """A path parameter as clients write it (RFC 6570 section 3.2.2): they may leave `:` as it is."""
+    assert identify(read_target(f"/{written}?info".encode()).text) == parse(name)
+    assert read_target(f"/{written}?info".encode()).question == "info"
+
+
 def test_an_identifier_may_be_escaped_as_a_whole() -> None:
     assert str(identify("urn%3Apdi%3A%2F%2Fa.us%2F1997%2F09%2F01%2F1.text.1")) == (
         "pdi://a.us/1997/09/01/1.text.1"

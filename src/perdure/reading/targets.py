@@ -3,8 +3,8 @@
 How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
 or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). Which
 targets are pages of the server, `perdure.server.routes.dispatch` decides. An identifier that was
-escaped as a whole, its first colon included, is decoded here; its query begins at the first `?`. A
-query of any other target is split off by the rule of the scheme:
+escaped as a whole, with or without its first colon, is decoded here; its query begins at the first
+`?`. A query of any other target is split off by the rule of the scheme:
 
 - PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
   item is written `%3F`, another word that asks, or says what a POST does: `?nearest`, `?info`,
@@ -48,7 +48,9 @@ _OF_PWID_URN = re.compile(
     r"|(?:cursor|limit|metadata|cite|locale|region)=[^&?#]*+)(?:&(?!\Z)|\Z))+\Z"
 )
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
-_ESCAPED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*%3[Aa]", re.ASCII)
+_ESCAPED = re.compile(
+    r"[a-z][a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
+)  # what no name begins with; clients leave a colon as it is, or escape it
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
 _MOST_HASHES = 4  # escaped ones, that a part may stand behind
@@ -227,7 +229,7 @@ def read_name(text: str, part: str | None = None) -> Name:
 
 
 def is_escaped(text: str) -> bool:
-    """Whether a URI was escaped as a whole, its first colon included."""
+    """Whether a URI was escaped as a whole, with or without its first colon."""
     return _ESCAPED.match(text) is not None
 
 
