@@ -10,7 +10,7 @@ ORACLES := .oracles
 BIN    := $(VENV)/bin
 MINUTES ?= 20
 CORE   := ids parts formats model policy
-CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors.py tests/upkeep/collection \
+CORE_TESTS := $(CORE:%=tests/%) $(CORE:%=src/perdure/%) src/perdure/errors tests/errors tests/upkeep/collection \
   tests/metadata/test_bad_records.py tests/metadata/test_derived.py tests/cli/test_exits.py \
   tests/server/test_problems.py tests/writing/test_registrar.py
 

@@ -151,7 +151,7 @@ def test_the_text_of_a_handle_stands_escaped_in_a_target() -> None:
     ],
 )
 def test_a_name_is_one_escaped_segment_of_a_path(written: str, name: str) -> None:
-    """A path parameter as clients write it (RFC 6570 section 3.2.2): they may leave `:` as it is."""
+    """A path parameter as clients write it (RFC 6570, 3.2.2): they may leave `:` as it is."""
     assert identify(read_target(f"/{written}?info".encode()).text) == parse(name)
     assert read_target(f"/{written}?info".encode()).question == "info"
 
