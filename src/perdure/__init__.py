@@ -12,10 +12,10 @@ are values; `errors` holds every error. Everything is loaded when it is first us
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from perdure import errors
     from perdure.api import OpenRegistry, open_registry
     from perdure.ids import Identifier, parse
@@ -45,6 +45,8 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name == "open":
         return import_module("perdure.api").open_registry
     if name in _PLACES:
