@@ -24,8 +24,8 @@ from tests.server.deployment import Deployment, deployed, text
 
 from perdure.reading import targets
 from perdure.server.common import problems
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import operating
-from perdure.server.routes.model import TargetKind
 from perdure.server.routes.openapi import describe_interface
 from perdure.server.routes.questions import QUESTIONS
 from perdure.server.routes.table import ROUTES

@@ -13,11 +13,12 @@ import pytest
 from tests.server.deployment import AUTHORITY, SERIES, SHOULDER, Deployment, deployed, text, today
 
 from perdure.reading.targets import read_target
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.fast import path as fast_path
 from perdure.server.resource import methods, reading
 from perdure.server.routes.dispatch import find_handler, is_page
 from perdure.server.routes.listing import replace_sections, write_tables
-from perdure.server.routes.model import Route, TargetKind
+from perdure.server.routes.model import Route
 from perdure.server.routes.table import ROUTES, find_route
 
 PROJECT = Path(__file__).parents[2]

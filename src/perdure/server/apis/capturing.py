@@ -28,7 +28,7 @@ from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.request import Request
 from perdure.server.common.service import AT_ONCE, Service
-from perdure.server.routes.model import TargetKind
+from perdure.server.common.target_kinds import TargetKind
 
 _BOUNDS = capturing.Bounds(requests=300, wire=128 << 20, seconds=60)
 _LIMITS = Limits(body=16 << 20, seconds=30)

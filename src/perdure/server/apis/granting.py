@@ -31,8 +31,8 @@ from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.operating import whole_body
-from perdure.server.routes.model import TargetKind
 
 _JSON = "application/json"
 _PRIVATE = (b"cache-control", b"no-store")

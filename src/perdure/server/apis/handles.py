@@ -45,9 +45,9 @@ from perdure.server.apis.handle_codes import Code, Form
 from perdure.server.common.answers import Answer, empty
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import methods
 from perdure.server.resource.operating import whole_body
-from perdure.server.routes.model import TargetKind
 
 PATH = "api/handles"
 _LONGEST_BODY = 1 << 20  # bytes

@@ -42,7 +42,7 @@ from perdure.server.common.payloads import Archived
 from perdure.server.common.problems import Problem
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.routes.model import TargetKind
+from perdure.server.common.target_kinds import TargetKind
 
 _DIGEST = r"[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128}"
 _PATH = re.compile(rf"replay/([0-9]{{4,14}})(id_(?:~({_DIGEST}))?)?/")

@@ -13,17 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perdure.model.queries import Preference
 from perdure.model.records import Token
 from perdure.reading.targets import Target, read_target
 from perdure.server.common.negotiate import preferences
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.protocol.head import joined
 from perdure.server.protocol.http import raw_target
-
-if TYPE_CHECKING:
-    from perdure.server.routes.model import TargetKind
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -16,8 +16,8 @@ from perdure.server.common import problems
 from perdure.server.common.answers import Answer, empty, plain
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import minting_authority
-from perdure.server.routes.model import TargetKind
 
 _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 

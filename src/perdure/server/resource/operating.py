@@ -33,6 +33,7 @@ from perdure.server.common import auth, problems
 from perdure.server.common.answers import Answer
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource.writing import (
     announced_length,
     check_new,
@@ -44,7 +45,6 @@ from perdure.server.resource.writing import (
     receipt_answer,
     unless_repeated,
 )
-from perdure.server.routes.model import TargetKind
 from perdure.upkeep.transfer.lines import Place, in_words
 
 _T = TypeVar("_T")

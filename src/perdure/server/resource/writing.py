@@ -45,7 +45,7 @@ from perdure.server.common.answers import Answer, plain, uri
 from perdure.server.common.conditions import etag
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
-from perdure.server.routes.model import TargetKind
+from perdure.server.common.target_kinds import TargetKind
 from perdure.settings import Settings
 from perdure.storage.segments.spool import Spool
 

@@ -15,8 +15,9 @@ from types import MappingProxyType
 import msgspec
 
 from perdure.reading.targets import Target, is_escaped
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import methods
-from perdure.server.routes.model import Handler, Route, Security, TargetKind
+from perdure.server.routes.model import Handler, Route, Security
 from perdure.server.routes.table import ROUTES
 
 Allow = Mapping[TargetKind, bytes]

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from perdure.server.common.target_kinds import TargetKind
+
 if TYPE_CHECKING:
     from perdure.errors import PerdureError
     from perdure.server.common.answers import Answer
@@ -46,18 +48,6 @@ class Security(enum.StrEnum):
     BEARER = "bearer"
     SIGNATURE = "signature"
     BASIC = "basic"
-
-
-class TargetKind(enum.Enum):
-    """What a request target names, as far as the allowed methods depend on it."""
-
-    PAGE = "page"
-    IDENTIFIER = "identifier"
-    PART = "part"
-    PATTERN = "pattern"
-    SERIES = "series"
-    AUTHORITY = "authority"
-    """An ARK shoulder: names are minted on it, and nothing is listed."""
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

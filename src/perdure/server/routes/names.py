@@ -11,6 +11,7 @@ What must stay true: `Allow` comes from `kinds`  # rulings: http-405, http-put
 from __future__ import annotations
 
 from perdure import errors
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.resource import metadata, methods, operating, reading
 from perdure.server.routes.model import (
     ANYTHING,
@@ -23,7 +24,6 @@ from perdure.server.routes.model import (
     Parameter,
     Route,
     Security,
-    TargetKind,
 )
 from perdure.server.routes.questions import CHOICE, NAME, QUESTIONS
 

@@ -13,8 +13,9 @@ from perdure.server.common.answers import Answer, empty, plain
 from perdure.server.common.conditions import has_already
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
+from perdure.server.common.target_kinds import TargetKind
 from perdure.server.routes.apis import APIS
-from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route, TargetKind
+from perdure.server.routes.model import JSON, TEXT, AnswerShape, Route
 from perdure.server.routes.names import NAME_ROUTES, SHARED
 from perdure.server.routes.openapi import describe_interface
 from perdure.server.routes.pages import PAGES
