@@ -1,0 +1,167 @@
+"""Check the names and the English of this project, as far as a program can.
+
+Names: a function is a verb with its object, so at most 40 % of all function names and 25 % of those
+at module level may be a single word (dunder methods aside); a public class name stands once.
+
+English: the patterns below stay out of docstrings, comments, messages and documentation. Each is a
+habit that makes a sentence hard to read: a clause used as a noun, "where" for "if", persons for
+programs, words that say only that something "lies" or "stands" somewhere.
+
+    python tools/check_style.py            everything; exits with 1 if anything is found
+    python tools/check_style.py PATH …     the English of these files or directories only
+"""
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "src/perdure"
+PROSE = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "docs")
+
+MOST_ONE_WORD = {"all functions": 0.40, "functions at module level": 0.25}
+
+PATTERNS = {
+    "begin with the subject or the verb, not with a clause": re.compile(
+        r"\A(What|Whether|Where|Who|Whoever|Whom|Whose|How|Which|Those|That which)\b"
+    ),
+    "write 'no one', 'anyone', or the program that does it": re.compile(
+        r"\b(nobody|somebody|whoever|whomever|whosoever)\b", re.IGNORECASE
+    ),
+    "write 'if' or 'when'": re.compile(
+        r"\bwhere (there (is|are|was|were)|nothing|none|no|not|it (is|has|was|does|can)|"
+        r"that (is|was|has)|they (are|have))\b",
+        re.IGNORECASE,
+    ),
+    "write 'that is not', or name the thing": re.compile(
+        r"\b(what|who|that which) (is|are|was|were|has|have) (no|none|not)\b", re.IGNORECASE
+    ),
+    "name the person or the program": re.compile(
+        r"\b(for|of|to|by|from) who\b|\b(for|of|to|by|from) (him|them) (that|who)\b", re.IGNORECASE
+    ),
+    "write 'reports', 'says', 'is available', 'is'": re.compile(
+        r"\b(is|are|was|were|be|been|not) told\b|\b(can|could|may) be had\b|"
+        r"\b(is|are|was|were) to be had\b",
+        re.IGNORECASE,
+    ),
+    "write 'n' or the number": re.compile(r"\b(so|that) many (bytes|characters|lines|seconds)\b"),
+    "write 'is'": re.compile(
+        r"\b(lies|lie|lay|stands|stand|stood) (in|on|at|beside|behind|before|there|here|alone)\b",
+        re.IGNORECASE,
+    ),
+    "write a word of today": re.compile(
+        r"\b(of old|anew|thereof|therein|whence|wherein|whereof|hitherto|yonder)\b", re.IGNORECASE
+    ),
+}
+
+
+class Finding(NamedTuple):
+    """One place where the text is against the style."""
+
+    path: Path
+    line: int
+    advice: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.advice}: {self.text}"
+
+
+def main(arguments: list[str]) -> int:
+    """Print all findings; 1 if there are any."""
+    roots = [Path(argument) for argument in arguments]
+    findings = list(find_in_prose(roots or [SOURCES, *(ROOT / path for path in PROSE)]))
+    complaints = [str(finding) for finding in findings]
+    if not roots:
+        complaints += check_names(SOURCES)
+    sys.stdout.writelines(f"{complaint}\n" for complaint in complaints)
+    return 1 if complaints else 0
+
+
+def check_names(root: Path) -> list[str]:
+    """The rules of names that the package breaks."""
+    every: list[str] = []
+    at_module_level: list[str] = []
+    classes: Counter[str] = Counter()
+    for path in sorted(root.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name] += 1
+            elif isinstance(node, _FUNCTIONS) and not node.name.startswith("__"):
+                every.append(node.name.strip("_"))
+        at_module_level += [n.name.strip("_") for n in tree.body if isinstance(n, _FUNCTIONS)]
+    complaints = []
+    for what, names in zip(MOST_ONE_WORD, (every, at_module_level), strict=True):
+        share = sum("_" not in name for name in names) / len(names)
+        if share > MOST_ONE_WORD[what]:
+            complaints.append(
+                f"{share:.1%} of {what} have a name of one word; "
+                f"at most {MOST_ONE_WORD[what]:.0%} may: write a verb with its object"
+            )
+    for name, count in sorted(classes.items()):
+        if count > 1:
+            complaints.append(f"{count} public classes are called {name}: a class name stands once")
+    return complaints
+
+
+def find_in_prose(roots: list[Path]) -> Iterator[Finding]:
+    """Every place in these files and directories where a pattern stands."""
+    for root in roots:
+        paths = [root] if root.is_file() else sorted(root.rglob("*"))
+        for path in paths:
+            if path.suffix not in {".py", ".md"}:
+                continue
+            read = _find_sentences if path.suffix == ".py" else _find_paragraphs
+            for line, text in read(path.read_text()):
+                for advice, pattern in PATTERNS.items():
+                    if match := pattern.search(text):
+                        at = line + text.count("\n", 0, match.start())
+                        shown = path.relative_to(ROOT) if path.is_absolute() else path
+                        yield Finding(shown, at, advice, match[0])
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_DOCUMENTED = (ast.Module, ast.ClassDef, *_FUNCTIONS)
+
+
+def _find_sentences(source: str) -> Iterator[tuple[int, str]]:
+    """Docstrings, messages and comments with the line at which each begins.
+
+    A message is a string with a space in it, without the fields of an f-string. That a docstring
+    begins with a clause is looked for in docstrings only: the others begin with a line feed here.
+    """
+    tree = ast.parse(source)
+    docstrings = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr):
+            docstrings.add(id(node.body[0].value))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            if id(node) in docstrings:
+                yield node.lineno, node.value
+            else:
+                yield node.lineno - 1, "\n" + node.value
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0] - 1, "\n" + token.string
+
+
+def _find_paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """The lines of a page outside its blocks of code and quotations, each with its number."""
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code and not line.startswith((">", "    ")):
+            yield number - 1, "\n" + line
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
