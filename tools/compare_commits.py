@@ -63,7 +63,7 @@ def prepare_checkout(commit: str) -> Path:
             _run("git", "clone", "-q", "--shared", "--no-checkout", str(ROOT), str(tree))
             _run("git", "-C", str(tree), "checkout", "-q", name)
         _run(sys.executable, "-m", "venv", str(tree / ".venv"))
-        pip = [str(tree / ".venv/bin/pip"), "install", "-q", "--disable-pip-version-check"]
+        pip = [str(tree / ".venv/bin/pip"), "install", "-qq", "--disable-pip-version-check"]
         _run(*pip, "--require-hashes", "-r", str(tree / "requirements-dev.lock"))
         _run(*pip, "--no-deps", "--no-build-isolation", "-e", str(tree))
         (tree / ".venv/.ready").touch()

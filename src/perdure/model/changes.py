@@ -170,9 +170,8 @@ def attest_line(line: str) -> str:
     '=2026-11-21T05:13:46Z local text - - 5 9b71d 0 0 text/plain'
     """
     if line[:1] == "=":
-        fields = line.split(" ", 9)
-        fields[7] = fields[8] = "0"
-        return " ".join(fields)
+        at, by, form, language, charset, size, digest, _, _, kind = line.split(" ", 9)
+        return f"{at} {by} {form} {language} {charset} {size} {digest} 0 0 {kind}"
     return _PLACE.sub(_PLACELESS, line) if '"segment":' in line else line
 
 

@@ -107,8 +107,12 @@ def _varint(value: int) -> bytes:
 
 def _text(text: str, before: str) -> bytes:
     """A text without the beginning that it shares with another one."""
-    shared = len(before) - 1
-    if shared < 1 or not text.startswith(before[:shared]):  # it is no number behind that one
+    shared = len(before) - 1  # most often it is a number, and one of the numbers just after
+    for _ in range(4):
+        if shared > 0 and text.startswith(before[:shared]):
+            break
+        shared -= 1
+    else:
         shared = 0
         for one, other in zip(text, before, strict=False):
             if one != other:
