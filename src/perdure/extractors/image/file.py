@@ -233,7 +233,7 @@ def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Fr
 
 def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
     read = getattr(pyvips.Image, loader)
-    # for libvips, a TIFF tile that cannot be inflated is a warning, and it leaves the tile as it was
+    # if a TIFF tile cannot be inflated, libvips only warns and leaves the tile as it was
     fail_on = "warning" if loader == "tiffload_source" else "error"
 
     def load(access: str) -> Any:
