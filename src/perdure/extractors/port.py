@@ -228,7 +228,7 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
     syntax: str
     """An example of such a part: `char=0,14`."""
     what: str
-    """The unit in words: `characters, a line break being two`."""
+    """The unit in words: `characters, with a line break as two (PDI)`."""
     size: int | None = None
     """The number of units."""
     items: tuple[str, ...] = ()
