@@ -86,7 +86,7 @@ class Extents(msgspec.Struct, frozen=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """An error of Perdure: the names of its classes, the most derived first, and its fields."""
+    """An error of perdure: the names of its classes, the most derived first, and its fields."""
 
     kinds: tuple[str, ...]
     fields: dict[str, str | int | tuple[str, ...] | None]

@@ -258,7 +258,7 @@ class Indexes(Protocol):
         The file is written at the second request, because an index that is used once is not worth
         its cost; the caller must be able to work without it. It is not written if there is too
         little room, if indexes are not kept, or if an earlier attempt to write it failed. `write`
-        may raise any error of Perdure.
+        may raise any error of perdure.
         """
 
     def make_large(

@@ -1,6 +1,6 @@
 """The worker process that runs third-party decoders; `perdure.extractors.confined` starts it.
 
-How it works: jobs arrive over the socket that is the standard input; parts, chunks and Perdure's
+How it works: jobs arrive over the socket that is the standard input; parts, chunks and perdure's
 errors go back over it. Any other error ends the process with a traceback on stderr, and the parent
 reports it.
 

@@ -3,8 +3,8 @@
 How it works: the media type names the only loader of libvips that may read the file, over the
 mapped bytes of the source. Nothing is guessed from the content, and loaders that were not written
 for hostile input are blocked. The header gives the size; the cost of decoding is computed from it
-and refused above a budget. Tiles of a TIFF are read as needed. All else is decoded from
-the top down to the last row needed or, if that is much, is cut from a copy
+and refused above a budget. Tiles of a TIFF are read as needed. All else is decoded from the top
+down to the last row needed or, once an earlier request has decoded much, is cut from a copy
 (`perdure.extractors.image.copy`).
 
 Frames are counted from 0: the pages of a TIFF, and the frames of an animated GIF, WebP or PNG as

@@ -117,8 +117,8 @@ def _replaced(found: re.Match[str]) -> str:
     return found[0] if text is None or (found[1] and reference[-1] != ";") else text + found[1]
 
 
-# which end tag
-# -------------
+# end tags
+# --------
 
 
 def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int]:

@@ -35,7 +35,7 @@ from perdure.parts import Selector
 
 LARGEST = 20 << 20  # bytes of a document
 _MOST = 500_000  # elements and texts of a tree
-_DEEPEST = 512  # as deep as browsers build
+_DEEPEST = 512  # the depth limit of browsers
 _NAME_END = re.compile(rb"<[^\t\n\f\r />]++")
 _SLASH = 0x2F
 _NO_TAG = -1
@@ -155,7 +155,7 @@ class HtmlTree:
             attributes = dict(node.attributes)
             tag = int(attributes.pop(mark, None) or _NO_TAG)
             element = self._element(node.tag, attributes)
-            self._tags[element] = _NO_TAG if tag in seen else tag  # else it is a clone
+            self._tags[element] = _NO_TAG if tag in seen else tag  # a number seen before: a clone
             seen.add(tag)
             if around:
                 around[-1].add(element)

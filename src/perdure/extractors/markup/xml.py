@@ -241,7 +241,7 @@ class _Reading:
             self._declared.add((element, name))
 
     def _entity(self, name: str, *_: object) -> None:
-        raise self._damaged(f"it declares entities ({name}), which Perdure does not expand")
+        raise self._damaged(f"it declares entities ({name}), which perdure does not expand")
 
     def _mark(self, kind: int, *_: object) -> None:
         if not self._in_doctype:

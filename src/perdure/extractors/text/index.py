@@ -252,7 +252,7 @@ def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
         counting.finish()
     except UnicodeError as error:  # after an error the decoder does not report its position
         at = mark.byte + getattr(error, "start", 0)
-        if not isinstance(error, UnicodeDecodeError):  # an escape sequence without end
+        if not isinstance(error, UnicodeDecodeError):  # an unterminated escape sequence
             at = _first_bad(source, coding, mark)
         raise Undecodable(
             identifier=source.name,
