@@ -68,8 +68,8 @@ def test_elements(shell: Shell, page: str) -> None:
 
 def test_what_can_be_addressed(shell: Shell, letter: str, page: str) -> None:
     sizes = {one["what"]: one["size"] for one in shell.json("parts", "--of", letter)["extents"]}
-    assert sizes["characters, a line break being one (RFC 5147)"] == len(LETTER)
-    assert sizes["characters, a line break being two (of a PDI)"] == len(LETTER) + 2
+    assert sizes["characters, with a line break as one (RFC 5147)"] == len(LETTER)
+    assert sizes["characters, with a line break as two (PDI)"] == len(LETTER) + 2
     assert "elt=" in shell.run("parts", "--of", page).stdout
 
 

@@ -287,12 +287,12 @@ FINE = apng(every_way()[:4])
         (_without(FINE, b"fcTL", 2), "of the animation is missing"),
         (_without(FINE, b"IEND", 0), "ends before its end chunk"),
         (FINE[: len(FINE) - 300], "ends within a chunk"),
-        (apng(every_way()[:3], counted=4), "3 frames of 4 are there"),
-        (apng(every_way()[:3], counted=0), "3 frames of 0 are there"),
-        (apng([Drawn(1, (0, 0, WIDTH - 1, HEIGHT), 0, 0)]), "frame 0 is no whole image"),
+        (apng(every_way()[:3], counted=4), "it declares 4 frames, but has 3"),
+        (apng(every_way()[:3], counted=0), "it declares 0 frames, but has 3"),
+        (apng([Drawn(1, (0, 0, WIDTH - 1, HEIGHT), 0, 0)]), "frame 0 does not cover the image"),
         (apng([*every_way()[:1], Drawn(1, (40, 0, WIDTH + 1, 9), 0, 0)]), "outside the image"),
-        (apng([*every_way()[:1], Drawn(1, (0, 0, 9, 9), 3, 0)]), "in an unknown way"),
-        (apng([*every_way()[:1], Drawn(1, (0, 0, 9, 9), 0, 2)]), "in an unknown way"),
+        (apng([*every_way()[:1], Drawn(1, (0, 0, 9, 9), 3, 0)]), "unknown disposal or blending"),
+        (apng([*every_way()[:1], Drawn(1, (0, 0, 9, 9), 0, 2)]), "unknown disposal or blending"),
     ],
 )
 def test_damaged(extraction: Extraction, tmp_path: Path, data: bytes, why: str) -> None:

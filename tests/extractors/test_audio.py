@@ -211,7 +211,7 @@ def test_samples_of_an_unknown_kind(extraction: Extraction, place: Path) -> None
     data = bytearray(path.read_bytes())
     data[20] &= 0xFE
     data[21] = data[21] & 0x0F | 2 << 4
-    with pytest.raises(Undecodable, match="does not say what its samples are"):
+    with pytest.raises(Undecodable, match="does not state the format of its samples"):
         extraction.extract(
             of_bytes(place, bytes(data), "audio/flac"), Interval(Fraction(0), Fraction(1))
         )

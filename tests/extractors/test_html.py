@@ -178,9 +178,9 @@ def test_what_refines(extraction: Extraction, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "selector", "why"),
     [
-        ("<table><tr><td>1</table>", "tbody", "no tag is written"),
-        ("<p>text", "html", "no tag is written"),
-        ("<p>a<b>c<p>d</b>e", "p + p > b", "no tag is written"),  # a clone of the first
+        ("<table><tr><td>1</table>", "tbody", "no tag of its own"),
+        ("<p>text", "html", "no tag of its own"),
+        ("<p>a<b>c<p>d</b>e", "p + p > b", "no tag of its own"),  # a clone of the first
         ("<table><b>x</b><tr><td>1</table>", "table", "not written in one piece"),
         ("<table>x<tr><td>1</table>", "table", "not written in one piece"),
         ("<div><iframe><p>raw</p></iframe></div>", "div", "not written in one piece"),

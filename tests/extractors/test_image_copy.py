@@ -226,6 +226,6 @@ def test_what_cannot_be_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         EXTRACTOR.prepare(it, DirectoryIndexes(place))
     nearly_full = shutil.disk_usage(tmp_path)._replace(free=SIDE * SIDE)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: nearly_full)
-    with pytest.raises(OverBudget, match="free on the disk"):
+    with pytest.raises(OverBudget, match="free disk space"):
         EXTRACTOR.prepare(it, DirectoryIndexes(tmp_path / "indexes"))
     assert not list(tmp_path.glob("indexes/**/*.making"))

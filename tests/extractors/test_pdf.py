@@ -87,7 +87,7 @@ def test_pages_are_counted_from_one(extraction: Extraction, tmp_path: Path) -> N
     source = written(three_pages(), tmp_path / "three.pdf")
     with pytest.raises(PartNotFound) as caught:
         got(extraction, source, "page=4")
-    assert "page 1 through 3" in str(caught.value)
+    assert "page 1 to 3" in str(caught.value)
 
 
 def test_a_rectangle_of_a_page(extraction: Extraction, tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_what_has_no_text_that_can_be_mapped_has_none(
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(Undecodable, match="no text at byte 1"):
+    with pytest.raises(Undecodable, match="invalid text at byte 1"):
         Extraction().read_text(source(tmp_path, b"a\xff", "text/plain", "utf-8"))
 
 

@@ -1,5 +1,5 @@
-"""Cutting parts out of documents: one module for each kind of medium, behind one port.
+"""Extractors: one module for each kind of medium, behind one port.
 
-`perdure.extractors.port` says what an extractor is, `perdure.reading.extraction` which one is
-asked.
+`perdure.extractors.port` defines an extractor. `perdure.reading.extraction` chooses the extractor
+for a part.
 """

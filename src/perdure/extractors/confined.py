@@ -1,19 +1,19 @@
-"""A process with bounds, in which decoders that others wrote meet bytes that others deposited.
+"""Confined processes, which run third-party decoders over deposited bytes within bounds.
 
 How it works: `Confined` has worker processes (`perdure.extractors.worker`), at most a few for each
-extractor at a time, so that what one kind of part takes is taken from no other kind. Any of them
-can do any job, and a few are kept while there is none. Each gets one job at a time over a socket:
-the name of an extractor's entry point, a source and a selector. It sends back the part, then the
-chunks of its body where that is a stream. Before each job the worker lowers its own limits: seconds
-of CPU from now (RLIMIT_CPU), bytes of private memory (RLIMIT_DATA; mapped files do not count). The
-parent waits a bounded time for each message, while it reads at all: a slow reader keeps a worker
-busy, and is not cut off.
+extractor at a time, so that one kind of part cannot starve the others. Any worker can do any job,
+and a few idle workers are kept. Each worker gets one job at a time over a socket: the name of an
+extractor's entry point, a source and a selector. The worker sends back the part, and then the
+chunks of its body if the body is a stream. Before each job the worker lowers its own limits:
+seconds of CPU from now (RLIMIT_CPU) and bytes of private memory (RLIMIT_DATA; mapped files do not
+count). The parent waits a bounded time for each message, but only while it reads: a slow reader
+keeps a worker busy and is not cut off.
 
-A worker that dies, hangs or meets a bound is replaced, and whoever asked gets OverBudget or
-Undecodable. So is one whose stream nobody reads to its end.
+A worker that dies, hangs or reaches a limit is replaced, and the caller gets OverBudget or
+Undecodable. A worker is also replaced if its stream is not read to the end.
 
-What must stay true: nothing that happens in a worker harms the process that serves; a worker never
-carries anything from one job into the next but imported modules.
+What must stay true: nothing that happens in a worker harms the serving process. A worker carries
+nothing from one job to the next except imported modules.
 """
 
 from __future__ import annotations
@@ -57,20 +57,23 @@ __all__ = ["AT_ONCE", "Budget", "Confined"]
 
 AT_ONCE = 2
 """Jobs of one extractor that run at the same time."""
-_PATIENCE = 4  # how many wall-clock seconds one of CPU may take, on a machine that is busy
-_GRACE = 2  # and seconds beside those
+_PATIENCE = 4  # wall-clock seconds that a second of CPU may take on a busy machine
+_GRACE = 2  # wall-clock seconds in addition to those
 _TO_PREPARE = 600  # seconds of CPU for one document
-_UNREADABLE = (OSError, EOFError, ValueError)  # what reading from a worker that broke down raises
+_UNREADABLE = (OSError, EOFError, ValueError)  # errors of reading from a crashed worker
 
 
 class Confined:
-    """Runs jobs in worker processes, of each extractor at most `most` at a time. Safe to use from
-    several threads."""
+    """Runs jobs in worker processes, at most `most` at a time for each extractor. Safe to use from
+    several threads.
+    """
 
     def __init__(self, *, most: int = AT_ONCE, budget: Budget | None = None) -> None:
         self.budget = budget or Budget()
         self._most = most
-        self._lock = threading.RLock()  # of all of these; a stream may be let go of within
+        self._lock = (
+            threading.RLock()
+        )  # for all of the below; a stream may be released while it is held
         self._turns: dict[str, threading.Semaphore] = {}
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -86,10 +89,10 @@ class Confined:
         outline: bool = False,
         seconds: int | None = None,
     ) -> Part:
-        """The part that an extractor gives; where an outline will do, perhaps without its body.
-        `seconds` of CPU, where that is less than any part may take, are all that it gets.
+        """Return the part that an extractor cuts. If an outline is enough, the part may have no
+        body. `seconds` lowers the CPU time below the general limit.
 
-        Raises what the extractor raises, OverBudget, or Undecodable where the decoder breaks down.
+        Raises what the extractor raises, OverBudget, or Undecodable if the decoder crashes.
         """
         most = self.budget.seconds
         budget = Budget(min(most if seconds is None else seconds, most), self.budget.memory)
@@ -101,7 +104,7 @@ class Confined:
                 raise worker.broken_down(source)
             try:
                 found = read_selector(cut.selector)
-            except ValueError:  # no part in its own syntax, MalformedPart being one
+            except ValueError:  # not a part in its own syntax; MalformedPart is a ValueError
                 raise worker.broken_down(source) from None
         if cut.pieces is not None:
             self._back(worker)
@@ -117,13 +120,14 @@ class Confined:
         )
 
     def extents(self, extractor: str, source: Source, indexes: Path | None) -> tuple[Extent, ...]:
-        """What an extractor says can be addressed. Raises what `extract` does."""
+        """Return the extents that an extractor reports. Raises what `extract` raises."""
         return self._extents(Job(extractor, source, None, indexes, self.budget))
 
     def prepare(self, extractor: str, source: Source, indexes: Path | None) -> None:
-        """Have an extractor that is `Preparing` do so; nobody is waiting, so it may take longer.
+        """Let an extractor that is `Preparing` prepare a source. No request waits for it, so it may
+        take longer.
 
-        Raises what the extractor raises, OverBudget, or Undecodable where it breaks down.
+        Raises what the extractor raises, OverBudget, or Undecodable if the decoder crashes.
         """
         budget = Budget(seconds=_TO_PREPARE, memory=self.budget.memory)
         self._extents(Job(extractor, source, None, indexes, budget, prepare=True))
@@ -138,17 +142,19 @@ class Confined:
         return extents.found
 
     def close(self) -> None:
-        """End all workers, whatever they are doing, and start no more."""
+        """End all workers, even busy ones, and start no more."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
             for worker in self._busy:
-                worker.stop()  # whoever waits for its answer is told that it broke down
+                worker.stop()  # a caller that waits for its answer gets an error
         for worker in idle:
             worker.kill()
 
     def _worker(self, extractor: str) -> _Worker:
-        """One to do a job of this extractor, when it is its turn. Raises Unavailable at the end."""
+        """Wait for a turn and return a worker for a job of this extractor. Raises Stopping after
+        `close`.
+        """
         with self._lock:
             turn = self._turns.setdefault(extractor, threading.Semaphore(self._most))
         turn.acquire()
@@ -169,7 +175,7 @@ class Confined:
 
     @contextlib.contextmanager
     def _held(self, worker: _Worker) -> Iterator[None]:
-        """Gives the worker's place back where its answer is an error."""
+        """Release the worker if the block raises an error."""
         try:
             yield
         except BaseException:
@@ -190,7 +196,7 @@ class Confined:
 
 
 class _Worker:
-    """One process, as its parent sees it."""
+    """A worker process as its parent sees it."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
@@ -204,12 +210,12 @@ class _Worker:
         self._socket = ours
         self._budget = Budget()
         self.ready = True
-        """It waits for a job."""
+        """Whether it waits for a job."""
         self.turn: threading.Semaphore | None = None
-        """What is to be released when its job is done."""
+        """The semaphore to release when its job is done."""
 
     def ask(self, job: Job) -> Reply:
-        """The answer to a job. Raises the error that it is."""
+        """Return the answer to a job. Raises the error that the worker reports."""
         self.ready = False
         self._budget = job.budget
         self._socket.settimeout(_PATIENCE * job.budget.seconds + _GRACE)
@@ -228,7 +234,9 @@ class _Worker:
         return reply
 
     def chunk(self, source: Source) -> bytes | None:
-        """The next chunk of a stream; None at its end. Raises the error that comes instead."""
+        """Return the next chunk of a stream, or None at its end. Raises the error that the worker
+        reports instead.
+        """
         try:
             kind, data = receive(self._socket)
             reply = read_reply(data) if kind == REPLY else None
@@ -250,22 +258,24 @@ class _Worker:
         return self.broken_down(source)
 
     def broken_down(self, source: Source) -> Undecodable:
-        return source.undecodable("the decoder broke down")
+        return source.undecodable("the decoder crashed")
 
     def stop(self) -> None:
-        """Ends the process, so that whoever waits for it need not wait any longer."""
+        """End the process, so that a waiting caller can go on."""
         self._process.kill()
 
     def kill(self) -> None:
         self._socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.05)  # one that ended by itself says why
+            self._process.wait(0.05)  # if it ended by itself, its exit code gives the cause
         self._process.kill()
         self._process.wait()
 
 
 class _Chunks(Iterator[bytes]):
-    """The chunks of a stream; the worker is given back at its end, or when nobody wants more."""
+    """The chunks of a stream. The worker is released at the end of the stream, or when the reader
+    stops early.
+    """
 
     def __init__(
         self, worker: _Worker, source: Source, give_back: Callable[[_Worker], None]

@@ -1,9 +1,10 @@
-"""A file of sound or video, opened with PyAV (FFmpeg's libraries), and nothing but that file.
+"""Containers of sound or video, opened with PyAV (FFmpeg's libraries) and restricted to one file.
 
-How it works: the demuxer is given by whoever knows the media type; no other is tried, and none may
-open another file or connection. So a playlist that calls itself a film is only a damaged film.
+How it works: the caller knows the media type and names the demuxer. No other demuxer is tried, and
+none may open another file or connection. So a playlist that is labelled as a film is only a damaged
+film.
 
-What must stay true: it runs confined; the library gets the bytes of the source, never a path.
+What must stay true: the code runs confined. The library gets the bytes of the source, never a path.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _LONGEST_PROBE = str(5 << 20)  # bytes that a demuxer may look at to find the st
 
 @contextmanager
 def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[InputContainer]:
-    """The container. What FFmpeg finds wrong in it while it is open is raised as Undecodable.
+    """Open a container. If FFmpeg finds a fault in it while it is open, Undecodable is raised.
 
-    Raises PartNotSupported where PyAV or numpy is not installed.
+    Raises PartNotSupported if PyAV or numpy is not installed.
     """
     av = library("av", EXTRA, source, selector)
     library("numpy", EXTRA, source, selector)
@@ -41,7 +42,7 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
         "probesize": _LONGEST_PROBE,
     }
     if demuxer == "mov":
-        options["enable_drefs"] = "0"  # media that lie in other files
+        options["enable_drefs"] = "0"  # media in other files
     try:
         with (
             source.open() as file,
@@ -52,8 +53,10 @@ def opened(source: Source, demuxer: str, selector: Selector | str) -> Iterator[I
         raise
     except av.FFmpegError as error:
         count, last = av.logging.get_last_error()
-        told = last[2] if last and count > count_before else ""  # of this file, and no other
+        told = (
+            last[2] if last and count > count_before else ""
+        )  # about this file, not an earlier one
         reason = ": ".join(filter(None, (error.strerror, told.strip())))
-        raise source.undecodable(reason or "FFmpeg gives no reason") from None
+        raise source.undecodable(reason or "FFmpeg gave no reason") from None
     except (ValueError, OverflowError) as error:
         raise source.undecodable(str(error)) from None

@@ -1,16 +1,17 @@
-"""What was computed about sources, kept in files beside the registry, or in memory for plain files.
+"""Indexes that extractors compute, kept as files beside the registry; plain files have no indexes.
 
 How it works: an index is a function of the bytes alone, so it is named by their SHA-512 and by its
-kind, and lies at `<kind>/<first two digits>/<digest>`. It is written to a temporary file and
-renamed. Nothing here is a promise: the directory can be deleted at any time and fills again.
+kind, at `<kind>/<first two digits>/<digest>`. It is written to a temporary file and renamed. The
+directory is only a cache: you can delete it at any time, and it fills again.
 
-Large ones are written by whoever comes second. The first leaves an empty file, `<digest>.asked`;
-the second renames it to `<digest>.making`, which only one can, and fills it. Where that process is
-killed for what it takes, `.making` stays and nobody tries again, but for who wants it made anyway.
+A large index is written at the second request for it. The first request leaves an empty file,
+`<digest>.asked`. The second renames it to `<digest>.making`, which only one process can do, and
+fills it. If that process is killed because the index takes too much, `.making` stays and no later
+request tries again, except for `make_large`.
 
-What must stay true: an index that is half-written is never seen; one that cannot be written (a
-full disk, a directory that is not ours) is used from memory or not at all, and the part is served;
-large ones leave most of the room on the disk to others.
+What must stay true: a half-written index is never visible. If an index cannot be written (a full
+disk, a directory without write permission), the part is still served, from an index in memory or
+without one. Large indexes leave most of the free disk space to others.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from pathlib import Path
 from perdure.errors import OverBudget, PerdureError, StorageFailed
 from perdure.extractors.port import Source
 
-_SHARE = 20  # a large index takes at most one part in so many of what is free
-_GIVEN_UP = 3600  # seconds after which nobody is still writing
-_LEFT = 60  # seconds without a change after which that can be taken for granted
+_SHARE = 20  # a large index takes at most this fraction (1/20) of the free space
+_GIVEN_UP = 3600  # seconds after which no process is still writing
+_LEFT = 60  # seconds without a change after which `make_large` assumes the same
 
 
 class DirectoryIndexes:
-    """Indexes in a directory, which need not exist yet."""
+    """Indexes in a directory, which is created when it is needed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -48,7 +49,7 @@ class DirectoryIndexes:
         if kept is not None:
             return kept
         made = build(source)
-        with contextlib.suppress(OSError):  # then it is built again the next time
+        with contextlib.suppress(OSError):  # if it fails, the next request builds it again
             _write(path, made)
         return made
 
@@ -80,7 +81,7 @@ class DirectoryIndexes:
                 return
             if not _has_room(path, size):
                 making.unlink()
-                limit = f"one part in {_SHARE} of what is free on the disk"
+                limit = f"1/{_SHARE} of the free disk space"
                 raise OverBudget(what=f"an index of {size} bytes for {source.name}", limit=limit)
             _fill(making, path, write)
         except OSError as error:
@@ -91,7 +92,7 @@ class DirectoryIndexes:
 
 
 class NoIndexes:
-    """Nothing is kept: for files that belong to nobody here."""
+    """Indexes that are never kept, for files outside a registry."""
 
     def get(
         self,
@@ -113,7 +114,9 @@ class NoIndexes:
 
 
 def _turn(path: Path, size: int) -> Path | None:
-    """The file to write a large index to, where it is this caller's turn. Raises OSError."""
+    """Return the file to write a large index to, or None if it is not this caller's turn. Raises
+    OSError.
+    """
     asked, making = path.with_suffix(".asked"), path.with_suffix(".making")
     if making.exists():
         if time.time() - making.stat().st_mtime > _GIVEN_UP:
@@ -131,7 +134,9 @@ def _turn(path: Path, size: int) -> Path | None:
 
 
 def _turn_now(path: Path) -> Path | None:
-    """The same for who does not want to wait; None where it is there, or another writes it."""
+    """Return the file to write to without waiting for a second request. None if the index exists,
+    or if another process is writing it.
+    """
     making = path.with_suffix(".making")
     if path.exists():
         return None
@@ -151,11 +156,13 @@ def _has_room(path: Path, size: int) -> bool:
 
 
 def _fill(making: Path, path: Path, write: Callable[[Path], None]) -> None:
-    """Raises what `write` does; what it has written until then is no more."""
+    """Write an index and rename it. Raises what `write` raises, after it has discarded the written
+    bytes.
+    """
     try:
         write(making)
         with making.open("rb") as file:
-            os.fsync(file.fileno())  # that no power cut leaves it named and empty
+            os.fsync(file.fileno())  # or a power cut could leave a named but empty file
     except BaseException:
         os.truncate(making, 0)
         raise

@@ -1,6 +1,6 @@
-"""How long something lasts, as it is offered and as it is told.
+"""Extents in time, for sound and video.
 
-What must stay true: no time is offered that is not there.
+What must stay true: no extent offers a time beyond the end.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from perdure.parts import Interval
 
 
 def first_second(duration: Fraction) -> Interval:
-    """The first second of what lasts so many, or its milliseconds where it is shorter."""
+    """Return the first second, or the first milliseconds of something shorter than a second."""
     return Interval(Fraction(0), min(Fraction(math.floor(duration * 1000), 1000), Fraction(1)))
 
 
 def extents(duration: Fraction | None, about: str = "") -> tuple[Extent, ...]:
-    """The time of something; None where nobody knows how long it lasts."""
+    """Return the extents of a duration in seconds, or an open one if the duration is unknown
+    (None).
+    """
     if duration is None:
         return (Extent(syntax="sec=0,1", what=f"seconds{about}"),)
     first, milliseconds = first_second(duration), math.floor(duration * 1000)

@@ -1,4 +1,6 @@
-"""Heavy libraries, imported when first needed; one that is missing names the extra to install."""
+"""Heavy libraries, imported when first needed. If one is missing, the error names the extra to
+install.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from perdure.parts import Selector
 
 
 def library(name: str, extra: str, source: Source, selector: Selector | str = "") -> Any:
-    """The module of this name. Raises PartNotSupported where it is not installed."""
+    """Import and return the module of this name. Raises PartNotSupported if it is not installed."""
     try:
         return import_module(name)
     except ImportError:

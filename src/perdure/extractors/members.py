@@ -1,7 +1,7 @@
-"""Members of a collection: `#member=7` cuts the entry that says what the member is.
+"""Members of a collection: `#member=7` cuts the entry that describes the member.
 
-How it works: the entry is given as it stands in the document, so it can be proved against it. What
-the member itself is, a resolver knows: the server leads there instead
+How it works: the part is the entry exactly as the document has it, so you can check it against the
+document. A resolver knows the member itself: the server redirects there instead
 (`perdure.server.resource.members`).
 """
 
@@ -61,7 +61,7 @@ def _entry(source: Source, selector: Member) -> tuple[int, int, bytes | None]:
 
 
 def read(source: Source) -> bytes:
-    """A document that may be a collection. Raises OverBudget."""
+    """Read a document that may be a collection. Raises OverBudget."""
     if source.length > members.LARGEST:
         raise OverBudget(what=f"reading {source.name}", limit=f"{members.LARGEST} bytes")
     return source.read()

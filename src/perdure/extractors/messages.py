@@ -1,12 +1,12 @@
-"""What is said between the server and its decoding workers, as values and as bytes.
+"""Messages between the server and its decoding workers, as values and as bytes.
 
-How it works: MessagePack with a schema. A `Job` goes to the worker; a `Cut`, `Extents` or `Failed`
-comes back, and after a `Cut` without pieces the chunks of its body, then the end. In front of each
-message stand its length and what it is.
+How it works: messages are MessagePack with a schema. The server sends a `Job`; the worker answers
+with a `Cut`, `Extents` or `Failed`. After a `Cut` without pieces come the chunks of its body, then
+the end. The length and the kind precede each message.
 
-What must stay true: a worker may have fallen to what it decodes, so nothing that comes from one can
-be more than a value of these types: what does not fit the schema, or is longer than it may be, is
-refused, and no code is ever read from it.
+What must stay true: the bytes that a worker decodes may have taken it over, so a message from a
+worker can only be a value of these types. A message that does not fit the schema, or that is too
+long, is refused. No code is ever read from a message.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ _FRACTION = re.compile("(-?[0-9]{1,40})/([0-9]{1,40})", re.ASCII)
 
 
 class Budget(msgspec.Struct, frozen=True):
-    """What one part may take."""
+    """Limits for one part."""
 
     seconds: int = 20
-    """Of CPU; and of waiting for each piece of it."""
+    """Seconds of CPU; also the base for the waiting time for each message."""
     memory: int = 1 << 30
     """Bytes of private memory of the process."""
 
 
 class WrittenSelector(msgspec.Struct, frozen=True, tag=True):
-    """A selector of a plug-in: the two processes share its syntax, and not its type."""
+    """A selector of a plug-in: the two processes share its syntax, but not its type."""
 
     specification: str
     text: str
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What a worker is asked to do."""
+    """A job for a worker."""
 
     extractor: str
     """`module:attribute` of its entry point."""
     source: Source
     selector: Selector | WrittenSelector | None
-    """None: say what can be addressed."""
+    """None asks for the extents."""
     indexes: Path | None
     budget: Budget
     outline: bool = False
-    """Whether what is known of the part without decoding will do."""
+    """Whether an outline of the part, known without decoding, is enough."""
     prepare: bool = False
-    """Whether to make what parts are cut from, and to say nothing."""
+    """Whether to prepare the source, with no part as the answer."""
 
 
 class Cut(msgspec.Struct, frozen=True, tag=True):
-    """A part; where it has no pieces its chunks follow."""
+    """A part. If it has no pieces, its chunks follow."""
 
     selector: Selector | WrittenSelector
     media_type: str
@@ -80,13 +80,13 @@ class Cut(msgspec.Struct, frozen=True, tag=True):
 
 
 class Extents(msgspec.Struct, frozen=True, tag=True):
-    """What can be addressed."""
+    """The extents of a source."""
 
     found: tuple[Extent, ...]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """An error of our tree, by the names of its classes, the nearest first, and its fields."""
+    """An error of perdure: the names of its classes, the most derived first, and its fields."""
 
     kinds: tuple[str, ...]
     fields: dict[str, str | int | tuple[str, ...] | None]
@@ -96,7 +96,7 @@ Reply = Cut | Extents | Failed
 
 
 def reply_of(part: Part, *, outline: bool = False) -> Cut:
-    """A part as a message."""
+    """Return a part as a message."""
     streams = isinstance(part.body, Stream)
     pieces = None if isinstance(part.body, Stream) else part.body
     return Cut(
@@ -113,14 +113,14 @@ def reply_of(part: Part, *, outline: bool = False) -> Cut:
 
 
 def write_selector(selector: Selector) -> Selector | WrittenSelector:
-    """A selector as it stands in a message."""
+    """Return a selector in the form that a message carries."""
     if isinstance(selector, PluginSelector):
         return WrittenSelector(selector.conforms_to, str(selector))
     return selector
 
 
 def read_selector(given: Selector | WrittenSelector) -> Selector:
-    """The selector that stands in a message. Raises ValueError if no installed syntax reads it."""
+    """Return the selector of a message. Raises ValueError if no installed syntax reads it."""
     if not isinstance(given, WrittenSelector):
         return given
     read = find_reader(given.specification)
@@ -130,7 +130,7 @@ def read_selector(given: Selector | WrittenSelector) -> Selector:
 
 
 def failure_of(error: PerdureError) -> Failed:
-    """An error as a message; what is neither text nor number in it becomes text."""
+    """Return an error as a message; fields that are neither text nor numbers become text."""
     kinds, members = pack(error)
     fields: dict[str, str | int | tuple[str, ...] | None] = {}
     for name, value in members.items():
@@ -142,7 +142,7 @@ def failure_of(error: PerdureError) -> Failed:
 
 
 def error_of(failed: Failed) -> PerdureError:
-    """The error that a message tells of. Raises ValueError for one that we do not have."""
+    """Return the error that a message describes. Raises ValueError if its class is unknown."""
     return unpack(failed.kinds, failed.fields)
 
 
@@ -179,7 +179,7 @@ def send(to: socket.socket, kind: int, data: bytes) -> None:
 
 
 def receive(wire: socket.socket) -> tuple[int, bytes]:
-    """The next message. Raises OSError, EOFError, or ValueError for one that is too long."""
+    """Receive the next message. Raises OSError, EOFError, or ValueError if it is too long."""
     length, kind = _HEAD.unpack(_exactly(wire, _HEAD.size))
     if length > (CHUNK if kind == CHUNKS else _LONGEST):
         raise ValueError("a message is too long")

@@ -1,4 +1,4 @@
-"""Octets of anything: `#byte=0,100` of a PDI (section 3.4.6), `offset(0,100)` elsewhere."""
+"""Octets of any document: `#byte=0,100` of a PDI (section 3.4.6), `offset(0,100)` elsewhere."""
 
 from __future__ import annotations
 

@@ -1,17 +1,18 @@
-"""The plain text of a source, with the map back to its bytes and its parts: the port `Text`.
+"""The plain text of a source, mapped back to its bytes and its parts: the port `Text`.
 
-How it works: an extractor that also is a `TextReader` gives a `PlainText`, or None if the document
-has no text that it can map. `perdure.reading.extraction.Extraction.read_text` asks the extractors
-of the media type, the most specific first.
+How it works: an extractor that is also a `TextReader` returns a `PlainText`, or None if the
+document has no text that it can map. `perdure.reading.extraction.Extraction.read_text` asks the
+extractors of the media type, the most specific first.
 
     text = extraction.read_text(source)
     at = text.text.index("fox")
     extraction.extract(source, text.select(at, at + 3))
 
-What must stay true: a line break is one line feed. The part that `select` gives has the stretch in
-its own plain text, and nothing else unless the format cuts only larger units (a table: cells). It
-comes from the bytes that `span` gives. A part of a CDATA section, or of an element such as `title`
-whose text has other rules, is the right bytes, and only its context tells how they read.
+What must stay true: a line break is one line feed. The part that `select` returns has the passage
+in its own plain text, and nothing else unless the format cuts only larger units (a table: cells).
+It comes from the bytes that `span` returns. If the passage is in a CDATA section, or in an element
+such as `title` whose text follows other rules, the part has the right bytes, but only its context
+shows how to read them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from perdure.extractors.port import Indexes, Source, Span
 from perdure.parts import Selector
 
 LARGEST = 20 << 20
-"""Bytes of a document whose plain text is made."""
+"""The largest document, in bytes, whose plain text is made."""
 
 
 class PlainText(Protocol):
@@ -31,21 +32,21 @@ class PlainText(Protocol):
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The complete text."""
 
     def span(self, start: int, stop: int) -> Span:
-        """The stored bytes in which [start, stop) is written; start < stop."""
+        """Return the stored bytes of [start, stop); start < stop."""
 
     def select(self, start: int, stop: int) -> Selector:
-        """The smallest part that has [start, stop); start < stop."""
+        """Return the smallest part that contains [start, stop); start < stop."""
 
 
 @runtime_checkable
 class TextReader(Protocol):
-    """An extractor that knows the plain text of its documents."""
+    """An extractor that can read the plain text of its documents."""
 
     def read_text(self, source: Source, indexes: Indexes) -> PlainText | None:
-        """The plain text, or None if this document has none that can be mapped.
+        """Return the plain text, or None if this document has none that can be mapped.
 
         Raises Undecodable; OverBudget if the document has more than `LARGEST` bytes.
         """

@@ -1,18 +1,18 @@
-"""What an extractor is: the port between a selector and the bytes that it selects.
+"""The port of extractors: an extractor turns a selector into the bytes that it selects.
 
 How it works: an `Extractor` gets a `Source` (immutable bytes, a window of a file) and a `Selector`
-and gives a `Part`. The body of a part is a row of pieces, each of them bytes made here or a span of
-the source, so that nothing is copied that lies there already and the length is known ahead; where
-neither holds, it is a `Stream`. An extractor that runs foreign decoders says `confined`, and is run
-in a process of its own with bounds on its memory and time (`perdure.extractors.confined`).
+and returns a `Part`. The body of a part is a sequence of pieces, each either new bytes or a span of
+the source, so that stored bytes are not copied and the length is known in advance. If neither is
+possible, the body is a `Stream`. An extractor that runs third-party decoders sets `confined` and
+runs in a separate process with bounds on its memory and time (`perdure.extractors.confined`).
 
-An extractor is found by entry point, in the group `perdure.extractors`:
+An extractor is found by its entry point in the group `perdure.extractors`:
 
     image = "perdure.extractors.image.rectangle:EXTRACTOR"
 
-What must stay true: importing the module of an extractor imports no heavy library; extracting the
-same selector from the same bytes gives the same bytes, always; a part that cannot be given is an
-error, never the whole resource and never less than was asked for.
+What must stay true: importing the module of an extractor imports no heavy library. The same
+selector applied to the same bytes always yields the same bytes. A part that cannot be cut is an
+error, never the whole resource and never less than the selector asks for.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     media_type: str
     charset: str | None = None
     sha512: str | None = None
-    """Of these bytes, in lower-case hexadecimal; None where nobody has computed it yet."""
+    """The digest of these bytes, in lower-case hexadecimal, or None if it is not computed yet."""
     name: str = ""
     """The identifier or file name, for messages."""
 
@@ -63,24 +63,24 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return strip_parameters(self.media_type)
 
     def undecodable(self, reason: str) -> Undecodable:
-        """The error that these bytes are not what their media type says."""
+        """Return the error that these bytes are not what their media type says."""
         return Undecodable(identifier=self.name, media_type=self.media_type, reason=reason)
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
-        """The bytes [start, stop) as far as they exist."""
+        """Return the bytes [start, stop), as far as they exist."""
         stop = self.length if stop is None else min(stop, self.length)
         with self.path.open("rb") as file:
             return os.pread(file.fileno(), max(stop - start, 0), self.offset + start)
 
     def chunks(self, span: Span, most: int = CHUNK) -> Iterator[bytes]:
-        """A span in pieces of at most so many bytes."""
+        """Yield a span in pieces of at most `most` bytes."""
         with self.path.open("rb") as file:
             for at in range(span.start, span.stop, most):
                 length = min(most, span.stop - at)
                 yield os.pread(file.fileno(), length, self.offset + at)
 
     def map(self) -> memoryview:
-        """All of it, mapped: it takes address space, not memory."""
+        """Map all bytes: this takes address space, not memory."""
         if not self.length:
             return memoryview(b"")
         start = self.offset - self.offset % mmap.ALLOCATIONGRANULARITY
@@ -90,7 +90,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         return memoryview(mapped)[self.offset - start :]
 
     def open(self) -> io.BufferedReader:
-        """It as a seekable binary file, for libraries that want one."""
+        """Open the bytes as a seekable binary file, for libraries that need one."""
         return io.BufferedReader(_Window(self), CHUNK)
 
 
@@ -129,12 +129,12 @@ class _Window(io.RawIOBase):
         super().close()
 
 
-# what comes out
-# --------------
+# the result
+# ----------
 
 
 class Stream:
-    """A body of unknown length, or one that is made while it is sent. It is read once."""
+    """A body of unknown length, or one that is generated while it is sent. It can be read once."""
 
     def __init__(self, chunks: Iterator[bytes], length: int | None = None) -> None:
         self.chunks = chunks
@@ -146,12 +146,13 @@ Body = Pieces | Stream
 
 
 class Decoded(msgspec.Struct, frozen=True, kw_only=True):
-    """The canonical decoded form of a part that is no slice of stored bytes.
+    """The canonical decoded form of a part that is not a slice of stored bytes.
     # ruling: part-digest
     """
 
     form: str
-    """What is digested: `rgb8 20x15` (pixels row by row), `s16le 8000 Hz 1 ch` (samples) …"""
+    """The form that is digested: `rgb8 20x15` (pixels row by row), `s16le 8000 Hz 1 ch` (samples) …
+    """
     sha512: str
 
 
@@ -159,26 +160,26 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a source."""
 
     selector: Selector
-    """What was selected, after clipping and choosing: it names the same bytes for ever."""
+    """The selector after clipping and choosing: it names the same bytes permanently."""
     media_type: str
     charset: str | None = None
     body: Body
     slices: tuple[Span, ...] = ()
-    """The intervals of stored bytes that the part is, or that it was made of without decoding."""
+    """The intervals of stored bytes that the part is, or that it was made from without decoding."""
     decoded: Decoded | None = None
     facts: dict[str, str] = {}
-    """What else a reader should know, by name: `namespaces`, `pre-roll` …"""
+    """Further facts for a reader, by name: `namespaces`, `pre-roll` …"""
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body; None where that is known only at its end."""
+        """Bytes of the body, or None if the length is known only at the end of the body."""
         if isinstance(self.body, Stream):
             return self.body.length
         return sum(len(one) if isinstance(one, bytes) else one.length for one in self.body)
 
 
 def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
-    """The bytes of a body, in pieces of bounded size."""
+    """Yield the bytes of a body, in pieces of bounded size."""
     if isinstance(body, Stream):
         yield from body.chunks
         return
@@ -190,8 +191,8 @@ def body_chunks(body: Body, source: Source) -> Iterator[bytes]:
 
 
 def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Chunks, joined while they are short: to send one costs as much as to make many. No block is
-    empty, and none longer than CHUNK but for a chunk that is so by itself.
+    """Join short chunks, because sending a block costs as much as generating many chunks. No block
+    is empty. None is longer than CHUNK, except for a single chunk that is.
     """
     waiting: list[bytes] = []
     length = 0
@@ -206,7 +207,7 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def body_within(body: Pieces, start: int, stop: int) -> Pieces:
-    """The bytes [start, stop) of a body, as far as they exist."""
+    """Return the bytes [start, stop) of a body, as far as they exist."""
     found: list[bytes | Span] = []
     at = 0
     for piece in body:
@@ -222,16 +223,16 @@ def body_within(body: Pieces, start: int, stop: int) -> Pieces:
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to point into a resource, with what there is to point at."""
+    """One way to address parts of a resource, and how many there are."""
 
     syntax: str
-    """How such a part is written, by example: `char=0,14`."""
+    """An example of such a part: `char=0,14`."""
     what: str
-    """What it counts, in words: `characters, a line break being two`."""
+    """The unit in words: `characters, with a line break as two (PDI)`."""
     size: int | None = None
-    """How many there are."""
+    """The number of units."""
     items: tuple[str, ...] = ()
-    """The first of them, where they have names: tags, tracks, destinations."""
+    """The names of the first units, if they have names: tags, tracks, destinations."""
 
 
 # the port
@@ -239,32 +240,33 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Indexes(Protocol):
-    """Where what was computed about a source is kept, to be had again by any process."""
+    """Indexes computed from sources, kept for every process to use again."""
 
     def get(
         self, source: Source, kind: str, build: Callable[[Source], bytes]
     ) -> memoryview | bytes:
-        """What `build` gives for the source, mapped from a file after the first time.
+        """Return what `build` computes from the source; after the first time, map it from a file.
 
-        `kind` names the form, with a number that grows when the form changes: `text-1`.
+        `kind` names the format, with a number that grows when the format changes: `text-1`.
         """
 
     def get_large(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> memoryview | None:
-        """What `write` has written to a file, of about `size` bytes, or None where there is none.
+        """Return the file that `write` wrote, of about `size` bytes, or None if it does not exist.
 
-        It is written when it is asked for the second time: what is used once is not worth it, and
-        can do without. Nor is it where there is little room, where indexes are not kept, and where
-        writing was begun before and has failed, as `write` may, with any error of ours.
+        The file is written at the second request, because an index that is used once is not worth
+        its cost; the caller must be able to work without it. It is not written if there is too
+        little room, if indexes are not kept, or if an earlier attempt to write it failed. `write`
+        may raise any error of perdure.
         """
 
     def make_large(
         self, source: Source, kind: str, size: int, write: Callable[[Path], None]
     ) -> None:
-        """Has it written now, so that `get_large` finds it; nothing where it is there, or is just
-        being written. Raises OverBudget where there is too little room, StorageFailed where the
-        disk refuses, and what `write` raises.
+        """Write the file now, so that `get_large` finds it. Do nothing if it exists or is being
+        written. Raises OverBudget if there is too little room, StorageFailed if the disk fails, and
+        what `write` raises.
         """
 
 
@@ -273,67 +275,71 @@ class Extractor(Protocol):
     """Cuts parts out of resources of some media types. It has no state of its own."""
 
     media_types: tuple[str, ...]
-    """`text/html`, `image/*`, `*/*`. The most specific extractor that knows a selector is asked."""
+    """`text/html`, `image/*`, `*/*`. The most specific extractor for a selector is used."""
     selectors: tuple[type[Selected], ...]
-    """The kinds of selector that it knows."""
+    """The kinds of selector that it supports."""
     confined: bool
-    """Whether it runs foreign decoders, and so only in a process with bounds."""
+    """Whether it runs third-party decoders, and therefore only in a process with bounds."""
     install: str | None
-    """The extra that its library comes with (`perdure[images]`); None where it needs none."""
+    """The extra that provides its library (`perdure[images]`), or None if it needs none."""
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        """The part. Raises PartOutOfRange, PartNotFound, PartNotSupported, PartCheckFailed,
+        """Cut the part. Raises PartOutOfRange, PartNotFound, PartNotSupported, PartCheckFailed,
         Undecodable or OverBudget.
         """
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        """What of a source can be addressed. Raises Undecodable, OverBudget, or PartNotSupported
-        where nothing of this document can be, or something is not installed.
+        """Return what can be addressed in a source. Raises Undecodable, OverBudget, or
+        PartNotSupported if nothing in this document can be addressed or a library is not installed.
         """
 
 
 @runtime_checkable
 class Outlining(Protocol):
-    """What an extractor is besides, that decodes, and knows much of a part before it does."""
+    """An extractor that decodes, and that can describe a part before it does."""
 
     def outline(self, source: Source, selector: Selector) -> Part | None:
-        """What `extract` gives, but for the body and what only decoding tells; None where too
-        little is known without.
+        """Return what `extract` returns, without the body and without facts that need decoding.
+        None if too little is known without decoding.
 
-        The body is a `Stream` of nothing, with the length if that is known. Raises what `extract`
-        raises, but for what is found out while decoding.
+        The body is an empty `Stream`, with the length if it is known. Raises what `extract` raises,
+        except for errors found while decoding.
         """
 
 
 @runtime_checkable
 class Preparing(Protocol):
-    """What an extractor is besides, that can cut parts faster out of something it makes first."""
+    """An extractor that first makes a copy or an index, and then cuts parts faster from that."""
 
     def prepare(self, source: Source, indexes: Indexes) -> None:
-        """Makes it now, where it is worth it. Raises Undecodable, OverBudget or StorageFailed."""
+        """Prepare the source now, if it is worth it. Raises Undecodable, OverBudget or
+        StorageFailed.
+        """
 
 
 @runtime_checkable
 class Selective(Protocol):
-    """What an extractor is besides, that can cut only some documents of its media types: of the
-    others, the one that knows the same selectors and can cut them all is asked."""
+    """An extractor that can cut only some documents of its media types. The others go to an
+    extractor that supports the same selectors and can cut all documents.
+    """
 
     def cuts(self, source: Source) -> bool:
-        """Whether it can cut this one, at a glance. Raises Undecodable."""
+        """Return whether it can cut this document, after a quick look. Raises Undecodable."""
 
 
 @runtime_checkable
 class Budgeted(Protocol):
-    """What an extractor is besides, that evaluates what others have thought up: an expression that
-    takes long is an attack, and those that take a moment do not wait behind it."""
+    """An extractor that evaluates expressions of strangers. An expression that takes long is an
+    attack, and short ones must not wait behind it.
+    """
 
     def seconds(self, source: Source) -> int:
-        """Of CPU that a part of this source may take, where that is less than others may."""
+        """Seconds of CPU for a part of this source, if fewer than the general limit."""
 
 
 @runtime_checkable
 class Lengthy(Protocol):
-    """What an extractor is besides, that looks through a whole document the first time."""
+    """An extractor that reads the complete document the first time."""
 
     lengthy_from: int
-    """Bytes from which on that is done in a process of its own: it would hold up this one."""
+    """From this many bytes it runs in a separate process, because it would block this one."""

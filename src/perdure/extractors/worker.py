@@ -1,10 +1,10 @@
-"""The process in which foreign decoders run: what `perdure.extractors.confined` starts.
+"""The worker process that runs third-party decoders; `perdure.extractors.confined` starts it.
 
-How it works: jobs come over the socket that is our standard input; part, chunks and errors of our
-tree go back over it. Anything else that goes wrong ends the process with its trace on stderr, and
-the parent draws its conclusion.
+How it works: jobs arrive over the socket that is the standard input; parts, chunks and perdure's
+errors go back over it. Any other error ends the process with a traceback on stderr, and the parent
+reports it.
 
-What must stay true: limits are lowered before a byte of the source is looked at.
+What must stay true: limits are lowered before a byte of the source is read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from perdure.extractors.port import CHUNK, Extractor, Outlining, Preparing, Stre
 
 def main() -> None:
     """Do jobs until the parent goes away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     wire = socket.socket(fileno=0)
     with contextlib.suppress(EOFError, ConnectionError):

@@ -1,11 +1,11 @@
 """Boxes of ISO base media files (MP4, QuickTime): reading them within bounds, and writing them.
 
-Specification: ISO/IEC 14496-12, section 4.2. A box is its size, its name of four bytes, and its
-content: other boxes, or fields. Size 1 says that the true one follows in 64 bits, size 0 that the
-box goes on to the end of the file.
+Specification: ISO/IEC 14496-12, section 4.2. A box has a size, a name of four bytes, and content:
+other boxes, or fields. Size 1 means that the real size follows in 64 bits; size 0 means that the
+box extends to the end of the file.
 
-What must stay true: no box reaches beyond the one around it, and looking for boxes always comes to
-an end; what is not so raises BadBox. Nothing here recurses: whoever reads says how deep.
+What must stay true: no box reaches beyond the one around it, and a search for boxes always ends; a
+violation raises BadBox. Nothing here recurses: the caller decides how deep to read.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _HEAD = struct.Struct(">I4s")
 _LONG = struct.Struct(">Q")
 _SHORTEST = _HEAD.size
 _LONGEST_HEAD = _HEAD.size + _LONG.size
-_MOST = 10_000  # boxes beside each other
+_MOST = 10_000  # boxes at one level
 _LONGEST = 0xFFFFFFFF  # bytes of a box whose size has 32 bits
 _NAME = re.compile("[ -~\xa9]{4}")
 
 
 class BadBox(ValueError):
-    """A box is not what it should be. The message completes "it cannot be read: …"."""
+    """An invalid box. The message completes "it cannot be read: …"."""
 
 
 class Box(NamedTuple):
-    """A box with where its content lies."""
+    """A box and the place of its content."""
 
     kind: bytes
     content: Span
 
 
 def outer(source: Source) -> Iterator[Box]:
-    """The boxes of a file, one after the other, reading nothing but their heads."""
+    """Yield the boxes of a file in order, reading only their headers."""
     at = 0
     for _ in range(_MOST):
         if at >= source.length:
@@ -51,7 +51,7 @@ def outer(source: Source) -> Iterator[Box]:
 
 
 def inner(content: memoryview) -> dict[bytes, memoryview]:
-    """The boxes in the content of one, by name; of several with one name the first."""
+    """Return the boxes in the content of a box, by name; if several have one name, the first."""
     found: dict[bytes, memoryview] = {}
     for kind, box in each(content):
         found.setdefault(kind, box)
@@ -59,7 +59,7 @@ def inner(content: memoryview) -> dict[bytes, memoryview]:
 
 
 def each(content: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """The boxes in the content of one, with their contents."""
+    """Yield the boxes in the content of a box, with their contents."""
     at = 0
     for _ in range(_MOST):
         if len(content) - at < _SHORTEST:  # QuickTime ends some lists with four zero bytes
@@ -67,43 +67,43 @@ def each(content: memoryview) -> Iterator[tuple[bytes, memoryview]]:
         box = _box(bytes(content[at : at + _LONGEST_HEAD]), at, len(content))
         yield box.kind, content[box.content.start : box.content.stop]
         at = box.content.stop
-    raise BadBox(f"a box has more than {_MOST} others in it")
+    raise BadBox(f"a box contains more than {_MOST} others")
 
 
 def _box(head: bytes, at: int, end: int) -> Box:
     if len(head) < _HEAD.size:
-        raise BadBox("it is cut off in a box")
+        raise BadBox("it ends within a box")
     size, kind = _HEAD.unpack_from(head)
     length = _HEAD.size
     if size == 1:
         if len(head) < _LONGEST_HEAD:
-            raise BadBox("it is cut off in a box")
+            raise BadBox("it ends within a box")
         size, length = _LONG.unpack_from(head, _HEAD.size)[0], _LONGEST_HEAD
     elif size == 0:
         size = end - at
     if size < length:
-        raise BadBox(f"a box{_said(kind)} is smaller than its own head")
+        raise BadBox(f"a box{_said(kind)} is smaller than its own header")
     if at + size > end:
-        raise BadBox(f"a box{_said(kind)} of {size} bytes has {end - at} left")
+        raise BadBox(f"a box{_said(kind)} claims {size} bytes, but {end - at} are left")
     return Box(kind, Span(at + length, at + size))
 
 
 def _said(kind: bytes) -> str:
-    """The name of a box in a message; nothing where it is none."""
+    """Return the name of a box for a message, or nothing if it is not a valid name."""
     name = kind.decode("latin-1")
     return f" {name}" if _NAME.fullmatch(name) else ""
 
 
 def needed(boxes: dict[bytes, memoryview], kind: bytes) -> memoryview:
-    """The box of this name. Raises BadBox where there is none."""
+    """Return the box of this name. Raises BadBox if it does not exist."""
     found = boxes.get(kind)
     if found is None:
-        raise BadBox(f"there is no box{_said(kind)} where one belongs")
+        raise BadBox(f"a required box{_said(kind)} is missing")
     return found
 
 
 def fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, ...]:
-    """Numbers of a box. Raises BadBox where it is too short for them."""
+    """Return the numbers in a box. Raises BadBox if the box is too short for them."""
     if len(content) < at + form.size:
         raise BadBox("a box is too short for its fields")
     return form.unpack_from(content, at)
@@ -114,17 +114,17 @@ def fields(form: struct.Struct, content: memoryview, at: int = 0) -> tuple[int, 
 
 
 def box(kind: bytes, *contents: bytes | memoryview) -> bytes:
-    """A box with these contents."""
+    """Return a box with these contents."""
     return b"".join((head(kind, sum(map(len, contents))), *contents))
 
 
 def head(kind: bytes, length: int) -> bytes:
-    """What stands in front of so many bytes of content."""
+    """Return the header of a box with `length` bytes of content."""
     if length + _HEAD.size <= _LONGEST:
         return _HEAD.pack(length + _HEAD.size, kind)
     return _HEAD.pack(1, kind) + _LONG.pack(length + _LONGEST_HEAD)
 
 
 def full(kind: bytes, version: int, flags: int, *contents: bytes | memoryview) -> bytes:
-    """A box that begins with its version and flags (section 4.2.2)."""
+    """Return a box that begins with its version and flags (section 4.2.2)."""
     return box(kind, struct.pack(">I", version << 24 | flags), *contents)

@@ -1,16 +1,16 @@
 """Video as PyAV (FFmpeg) decodes it: the frames and the sound of an interval, each with its time.
 
-How it works: the demuxer is the one of the media type. Where a container has an index, decoding
-begins a second before the interval, and from the beginning if no frame before it was found then;
-streams of MPEG, which have none, are decoded from the beginning always, so that a frame is the same
-whoever asks for what. Time 0 is the beginning of the film; where a container's clock begins
-anywhere (MPEG), it is the first frame. A bare stream of MPEG video has no times: its frames are as
-long as it says, one after the other.
+How it works: the media type determines the demuxer. If a container has an index, decoding begins a
+second before the interval, or at the beginning of the film if that finds no frame before the
+interval. MPEG streams have no index and are always decoded from the beginning, so that every
+request yields the same frame. Time 0 is the beginning of the film. If a container's clock can begin
+at any time (MPEG), time 0 is the first frame. A bare stream of MPEG video has no times: its frames
+follow each other, and each is as long as the stream says.
 
-Sound has the time that its container gives it, which in Matroska is a millisecond.
+The time of the sound is the one in its container, which in Matroska is precise to a millisecond.
 
-What must stay true: it runs confined; a damaged frame is an error, and never one that the decoder
-made up; nothing is read but the bytes of the source.
+What must stay true: the code runs confined. A damaged frame is an error; a frame that the decoder
+made up is never returned. Nothing is read except the bytes of the source.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _INDEXED = frozenset(("mov", "matroska", "avi"))
 _ANY_CLOCK = frozenset(("mpeg", "mpegts"))
 _BARE = "mpegvideo"
 _PRE_ROLL = Fraction(1)  # seconds
-_LATEST_SOUND = Fraction(5)  # seconds that sound may lie behind the frames beside it in the file
-_CLOSE = Fraction(1, 50)  # seconds by which a clock may waver while sound goes on
+_LATEST_SOUND = Fraction(5)  # seconds that sound may lag behind the neighbouring frames in the file
+_CLOSE = Fraction(1, 50)  # seconds by which a clock may drift within continuous sound
 _MOST_PIXELS = 1 << 26  # of a frame
 _SAMPLES = {"u8": "u1", "s16": "<i2", "s32": "<i4", "flt": "<f4", "dbl": "<f8"}
 
 
 class Shot(NamedTuple):
-    """A frame, from when on it is shown, and how long, in seconds."""
+    """A frame, the time from which it is shown, and its duration, in seconds."""
 
     time: Fraction
     length: Fraction
@@ -67,15 +67,15 @@ class Shot(NamedTuple):
 
 
 class Sound(NamedTuple):
-    """Samples that follow each other, a row for each moment."""
+    """Consecutive samples, with a row for each moment."""
 
     first: int
-    """The number of the first, counted from the beginning of the film."""
+    """The number of the first sample, counted from the beginning of the film."""
     rows: np.ndarray[Any, Any]
 
 
 class Footage:
-    """An open film: its first video, its first sound."""
+    """An open film: its first video stream and its first sound stream."""
 
     def __init__(
         self,
@@ -104,24 +104,24 @@ class Footage:
 
     @property
     def promised(self) -> Fraction | None:
-        """How many seconds it lasts, if it says so."""
+        """The duration in seconds that the film states, or None."""
         duration = self._container.duration
         return None if duration is None or self._bare else Fraction(duration, 1_000_000)
 
     def lasts(self) -> Fraction:
-        """How many seconds it lasts: where it does not say so, all its packets are looked at, so
-        this is the first that may be asked.
+        """Return the duration in seconds. If the film does not state it, this reads all packets, so
+        it must be the first question to the film.
         """
         return self.promised or max(self._ends(), default=Fraction(0))
 
     @property
     def rate(self) -> Fraction:
-        """Frames a second, as far as the film says."""
+        """Frames per second, as far as the film states them."""
         return self.video.codec_context.framerate or self.video.average_rate or Fraction(25)
 
     def between(self, start: Fraction, end: Fraction | None) -> Iterator[Shot | Sound]:
-        """The frames and the samples with times in [start, end); a last frame in front of `end`
-        may be missing where the film has ended.
+        """Yield the frames and samples with times in [start, end). If the film has ended, a last
+        frame before `end` may be missing.
         """
         sound: Any = self.audio.codec_context if self.audio else None
         form = sound.format.packed.name if sound and sound.rate and sound.format else None
@@ -142,7 +142,7 @@ class Footage:
                 yield Sound(first, one.rows[first - one.first : last - one.first])
 
     def shown_at(self, moment: Fraction) -> Shot | None:
-        """The frame that is shown at this moment."""
+        """Return the frame that is shown at this moment."""
         found: Shot | None = None
         for one in self._early(moment, self.video):
             if isinstance(one, Shot):
@@ -152,12 +152,12 @@ class Footage:
         return found if found and moment < found.time + found.length else None
 
     def reaches(self, end: Fraction) -> bool:
-        """Whether frames are shown up to this time: packets are looked at, none is decoded."""
+        """Return whether frames are shown up to this time. This reads packets but decodes none."""
         self._go_to(end)
         return any(one >= end for one in self._ends())
 
     def _ends(self) -> Iterator[Fraction]:
-        """When each of the frames that follow is shown no more."""
+        """Yield the time at which each of the following frames ends."""
         for number, packet in enumerate(self._container.demux(self.video), 1):
             if self._bare and packet.size:
                 yield number / self.rate
@@ -170,7 +170,7 @@ class Footage:
 
     @property
     def sound_form(self) -> str:
-        """The format of samples as FFmpeg calls it, all channels in turn."""
+        """The format of samples in FFmpeg's terms, with the channels interleaved."""
         return str(self.audio.format.packed.name) if self.audio else ""
 
     # decoding
@@ -183,7 +183,7 @@ class Footage:
     def _early(
         self, start: Fraction, *streams: VideoStream | AudioStream
     ) -> Iterator[Shot | Sound]:
-        """All from some time on that lies before `start`, or from the beginning."""
+        """Yield everything from some time before `start`, or from the beginning."""
         if not self._go_to(start):
             return self._decoded(*streams)
         found = self._decoded(*streams)
@@ -198,7 +198,7 @@ class Footage:
         return self._decoded(*streams)
 
     def _go_to(self, moment: Fraction) -> bool:
-        """Go to a time before this one; without an index, or near the beginning, stay there."""
+        """Seek to a time before this one. Without an index, or near the beginning, do not move."""
         early = moment - _PRE_ROLL
         if not self._indexed or early <= 0 or self.video.time_base is None:
             return False
@@ -214,7 +214,7 @@ class Footage:
             frames: Iterable[Any] = packet.decode()
             for frame in frames:
                 if frame.is_corrupt:
-                    raise self.source.undecodable("a frame of it is damaged")
+                    raise self.source.undecodable("one of its frames is damaged")
                 if packet.stream is self.audio:
                     sound = self._sound(frame, expected)
                     expected = sound.first + len(sound.rows)
@@ -225,7 +225,7 @@ class Footage:
 
     def _shot(self, frame: Any, number: int) -> Shot:
         if (frame.width, frame.height) != (self.width, self.height) or not known(frame.format.name):
-            raise _unsupported(self.source, f"in {frame.format.name}, or of several sizes")
+            raise _unsupported(self.source, f"in {frame.format.name}, or of changing size")
         length = Fraction(frame.duration or 0) * (frame.time_base or 0) or 1 / self.rate
         time = number * length if self._bare else self._time(frame, frame.pts)
         return Shot(time, length, picture(frame))
@@ -241,13 +241,13 @@ class Footage:
 
     def _time(self, timed: Any, pts: int | None) -> Fraction:
         if pts is None or timed.time_base is None:
-            raise self.source.undecodable("a frame of it has no time")
+            raise self.source.undecodable("one of its frames has no time")
         return pts * Fraction(timed.time_base) - self._zero
 
 
 @contextmanager
 def opened(source: Source, selector: Selector | str) -> Iterator[Footage]:
-    """The film. Raises Undecodable, OverBudget or PartNotSupported."""
+    """Open a film. Raises Undecodable, OverBudget or PartNotSupported."""
     demuxer = _DEMUXERS[source.essence]
     if source.essence == "video/mpeg":
         demuxer = _MPEG.get(source.read(0, 4), "mpegts")
@@ -257,7 +257,7 @@ def opened(source: Source, selector: Selector | str) -> Iterator[Footage]:
 
 def _footage(source: Source, found: Any, demuxer: str) -> Footage:
     if not found.streams.video:
-        raise source.undecodable("there is no video in it")
+        raise source.undecodable("it contains no video")
     video = found.streams.video[0]
     context = video.codec_context
     if context is None:

@@ -1,13 +1,12 @@
-"""Video without loss: FFV1 and uncompressed sound in Matroska, written while it is decoded.
+"""Lossless video: FFV1 and uncompressed sound in Matroska, written while it is decoded.
 
-How it works: each picture is encoded by itself (FFV1, RFC 9043), sound is left as it is,
-and what the container has ready is given away at once: nobody goes back in what was written, so it
-can be sent while it is made. So how long it lasts is said at its head or never, and told by whoever
-asks for it: players that are not told guess, and wrongly. Times are whole milliseconds, which is
-what Matroska counts in.
+How it works: each picture is encoded by itself (FFV1, RFC 9043), and sound stays as it is. The
+output is sent as soon as the container has it: nothing goes back to change earlier bytes. So the
+duration is in the header or nowhere, and the caller must give it in advance: players without it
+guess, and guess wrongly. Times are whole milliseconds, the unit of Matroska.
 
-What must stay true: the same pictures give the same bytes; no name of a program, no date and no
-random number is written.
+What must stay true: the same pictures yield the same bytes. No program name, date or random number
+is written.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PCM |= {"dbl": "pcm_f64le"}
 
 
 class _Outbox:
-    """A file that can only be written, and what was written to it since it was last emptied."""
+    """A write-only file that collects what was written since it was last emptied."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []
@@ -50,16 +49,16 @@ class _Outbox:
 
 
 class Writer(msgspec.Struct, frozen=True):
-    """What is the same for all that is written of a film."""
+    """A writer for parts of a film."""
 
     footage: Footage
     start: Fraction
-    """The time of the film that is zero in what is written, in seconds."""
+    """The time in the film, in seconds, that becomes zero in the output."""
     length: Fraction | None
-    """How many seconds of it are written, where that is known."""
+    """The duration of the output in seconds, if it is known."""
 
     def written(self, shots: Iterable[Shot | Sound]) -> Iterator[bytes]:
-        """These shots, with a picture among them, as a Matroska file."""
+        """Encode these shots, at least one of them a picture, as a Matroska file."""
         import av
 
         outbox = _Outbox()
@@ -125,7 +124,7 @@ class Writer(msgspec.Struct, frozen=True):
         from av import AudioFrame
 
         audio = self.footage.audio
-        assert audio is not None  # noqa: S101  (for the type checker: it is asked by who has it)
+        assert audio is not None  # noqa: S101  (for the type checker: only films with sound get here)
         rows = sound.rows.reshape(1, -1)
         form = self.footage.sound_form
         frame = AudioFrame.from_ndarray(rows, format=form, layout=audio.layout.name)

@@ -1,13 +1,14 @@
-"""The table of contents of an MP4 or QuickTime film: its tracks, and when what of them is shown.
+"""The table of contents of an MP4 or QuickTime film: its tracks and their edit lists.
 
-Specification: ISO/IEC 14496-12, section 8; Apple, QuickTime File Format (2012), for what differs.
+Specification: ISO/IEC 14496-12, section 8; Apple, QuickTime File Format (2012), for the
+differences.
 
-How it works: the `moov` box is read whole and taken apart, two levels at a time. Each track has an
-edit list, which says which times of the track are shown when; one without is shown from its
-beginning. Boxes that hold for a part as they hold for the whole are kept as they are.
+How it works: the complete `moov` box is read and parsed, two levels at a time. Each track has an
+edit list, which states which times of the track are shown when. A track without one is shown from
+its beginning. Boxes that are as valid for a part as for the whole are kept unchanged.
 
-What must stay true: nothing is read but `ftyp` and `moov`, of at most 64 MiB; media that lie in
-other files are never looked for.
+What must stay true: nothing is read except `ftyp` and `moov`, of at most 64 MiB. Media in other
+files are never looked for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MOST_EDITS = 10_000
 VIDEO, SOUND = b"vide", b"soun"
 TEXTS = (b"text", b"sbtl", b"subt", b"clcp")
 _KINDS = {VIDEO: "video", SOUND: "audio"} | dict.fromkeys(TEXTS, "subtitles")
-"""Handlers of the tracks that parts have: others, such as chapters, are about the whole."""
+"""Handlers of the tracks that a part keeps. Others, such as chapters, describe the whole film."""
 
 _VERSION = struct.Struct(">B")
 _TIMES = (struct.Struct(">4x8xII"), struct.Struct(">4x16xIQ"))
@@ -58,12 +59,12 @@ _UNCOMPRESSED = _WIDTHS.keys() | {
 
 
 class Edit(NamedTuple):
-    """A stretch of time in which a track is shown, in seconds."""
+    """An interval in which a track is shown, in seconds."""
 
     start: Fraction
     length: Fraction
     media: int
-    """The track's own time with which it begins, in the track's unit."""
+    """The track's own time at which the interval begins, in the track's unit."""
 
     @property
     def end(self) -> Fraction:
@@ -77,15 +78,15 @@ class Track(NamedTuple):
     handler: bytes
     name: str
     unit: int
-    """Of its times: so many are a second."""
+    """Units of its times per second."""
     edits: tuple[Edit, ...]
     table: SampleTable
     header: memoryview
     media_header: memoryview
     media: tuple[tuple[bytes, memoryview], ...]
-    """Boxes of the media besides its header and its information."""
+    """Boxes of the media except its header and its information."""
     information: tuple[tuple[bytes, memoryview], ...]
-    """Boxes of the information besides references and samples."""
+    """Boxes of the information except references and samples."""
     descriptions: memoryview
     codec: str
 
@@ -96,7 +97,7 @@ class Track(NamedTuple):
 
     @property
     def end(self) -> Fraction:
-        """When it is shown no more, in seconds."""
+        """The time at which it ends, in seconds."""
         return max((edit.end for edit in self.edits), default=Fraction(0))
 
     def __str__(self) -> str:
@@ -113,12 +114,12 @@ class Movie(NamedTuple):
 
     @property
     def duration(self) -> Fraction:
-        """Seconds until nothing is shown any more."""
+        """Seconds until the last track ends."""
         return max((track.end for track in self.tracks), default=Fraction(0))
 
 
 def in_fragments(source: Source) -> bool:
-    """Whether its samples are listed fragment by fragment (section 8.8). Raises BadBox."""
+    """Return whether the film lists its samples in fragments (section 8.8). Raises BadBox."""
     for kind, span in outer(source):
         if kind == b"moof":
             return True
@@ -131,7 +132,7 @@ def in_fragments(source: Source) -> bool:
 
 
 def read(source: Source) -> Movie:
-    """The film. Raises BadBox, PartNotSupported or OverBudget."""
+    """Read a film. Raises BadBox, PartNotSupported or OverBudget."""
     brands: memoryview | None = None
     for kind, span in outer(source):
         if kind == b"ftyp":
@@ -140,20 +141,22 @@ def read(source: Source) -> Movie:
             raise _unsupported(source, "in fragments")
         elif kind == b"moov":
             if span.length > _LONGEST:
-                raise OverBudget(what=f"the contents of {source.name}", limit=f"{_LONGEST} bytes")
+                raise OverBudget(
+                    what=f"the table of contents of {source.name}", limit=f"{_LONGEST} bytes"
+                )
             return _movie(source, brands, memoryview(source.read(span.start, span.stop)))
     raise BadBox("it has no table of contents (moov)")
 
 
 def _movie(source: Source, brands: memoryview | None, content: memoryview) -> Movie:
     boxes = inner(content)
-    for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with packed contents")):
+    for kind, how in ((b"mvex", "in fragments"), (b"cmov", "with a compressed table of contents")):
         if kind in boxes:
             raise _unsupported(source, how)
     header = needed(boxes, b"mvhd")
     unit, _ = fields(_version(header, _TIMES), header)
     if not unit:
-        raise BadBox("its times have no unit")
+        raise BadBox("it states no unit for its times")
     contents = [track for kind, track in each(content) if kind == b"trak"]
     if len(contents) > _MOST_TRACKS:
         raise OverBudget(what=source.name, limit=f"{_MOST_TRACKS} tracks")
@@ -172,13 +175,13 @@ def _track(source: Source, boxes: dict[bytes, memoryview], movie_unit: int) -> T
     media_header = needed(in_media, b"mdhd")
     unit, _ = fields(_version(media_header, _TIMES), media_header)
     if not unit:
-        raise BadBox(f"the times of its track {number} have no unit")
+        raise BadBox(f"its track {number} states no unit for its times")
     information = needed(in_media, b"minf")
     in_information = inner(information)
     _check_references(in_information)
     in_table = inner(needed(in_information, b"stbl"))
     if b"stz2" in in_table:
-        raise _unsupported(source, "with packed sizes of samples")
+        raise _unsupported(source, "with packed sample sizes")
     descriptions = needed(in_table, b"stsd")
     one_size = size_of_all(in_table)
     least = _size_of_sound(source, descriptions, one_size) if handler == SOUND and one_size else 0
@@ -206,7 +209,9 @@ def _edits(
     unit: int,
     movie_unit: int,
 ) -> tuple[Edit, ...]:
-    """The edit list of a track (section 8.6.6), without the stretches in which nothing is shown."""
+    """Parse the edit list of a track (section 8.6.6), without the intervals in which nothing is
+    shown.
+    """
     content = boxes.get(b"elst")
     whole = Fraction(table.shown_until, unit)
     if content is None:
@@ -222,26 +227,26 @@ def _edits(
         seconds = Fraction(length, movie_unit)
         if media >= 0:
             if rate != NORMAL_RATE:
-                raise _unsupported(source, "with frames that stand still")
+                raise _unsupported(source, "with still frames")
             left = max(whole - Fraction(media, unit), Fraction(0))
-            seconds = min(seconds, left) if length else left  # zero: as long as there is
+            seconds = min(seconds, left) if length else left  # zero: to the end of the track
             found.append(Edit(at, seconds, media))
         at += seconds
     return tuple(found)
 
 
 def _check_references(information: dict[bytes, memoryview]) -> None:
-    """Refuse media that lie in other files (section 8.7.2)."""
+    """Refuse media in other files (section 8.7.2)."""
     references = inner(information.get(b"dinf", memoryview(b""))).get(b"dref")
     if references is None:
         return
     for _, reference in each(references[_EDIT_COUNT.size :]):
         if not reference[:4].tobytes().endswith(b"\1"):
-            raise BadBox("its media lie in another file")
+            raise BadBox("its media are in another file")
 
 
 def _size_of_sound(source: Source, descriptions: memoryview, said: int) -> int:
-    """How large samples of uncompressed sound are: QuickTime may call them one byte."""
+    """Return the size of uncompressed sound samples. QuickTime may state one byte instead."""
     codec, version, channels, bits = fields(_SOUND, descriptions, _EDIT_COUNT.size)
     if version == 1:
         per_packet, size = fields(_PACKED_SOUND, descriptions, _EDIT_COUNT.size)
@@ -249,12 +254,12 @@ def _size_of_sound(source: Source, descriptions: memoryview, said: int) -> int:
             raise _unsupported(source, "with sound in packets of several samples")
         return size
     if version > 1 and said == 1:
-        raise _unsupported(source, "with sound of unknown size")
+        raise _unsupported(source, "with sound samples of unknown size")
     return _WIDTHS.get(codec, bits // 8) * channels if codec in _UNCOMPRESSED else said
 
 
 def _name(handler: memoryview) -> str:
-    """The name of a track: zero-terminated, or in QuickTime with its length in front."""
+    """Return the name of a track: it ends with a zero, or in QuickTime begins with its length."""
     name = handler[_HANDLER_NAME:].tobytes()
     if name and name[0] == len(name) - 1:
         name = name[1:]
@@ -262,7 +267,7 @@ def _name(handler: memoryview) -> str:
 
 
 def size_of(track: Track) -> tuple[int, int]:
-    """Width and height of a track of video, in pixels."""
+    """Return the width and height of a video track, in pixels."""
     width, height = fields(_PICTURE, track.descriptions, _EDIT_COUNT.size)
     return width, height
 
@@ -270,7 +275,7 @@ def size_of(track: Track) -> tuple[int, int]:
 def _version(content: memoryview, forms: tuple[struct.Struct, struct.Struct]) -> struct.Struct:
     (version,) = fields(_VERSION, content)
     if version > 1:
-        raise BadBox(f"a box is of the unknown version {version}")
+        raise BadBox(f"a box has the unknown version {version}")
     return forms[version]
 
 
@@ -279,5 +284,5 @@ def _unsupported(source: Source, how: str) -> PartNotSupported:
         media_type=f"{source.media_type} {how}",
         selector="an interval",
         install=None,
-        offered=("byte range", "crop through an interval"),
+        offered=("byte range", "crop of an interval"),
     )

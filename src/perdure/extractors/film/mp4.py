@@ -1,16 +1,16 @@
-"""Intervals and tracks of MP4 and QuickTime films: a new table of contents, the old bytes.
+"""Intervals and tracks of MP4 and QuickTime films: a new table of contents over the old bytes.
 
-How it works: frames are kept as they were encoded, beginning with one that can be decoded first.
-The part's edit list tells the player which of them to show: exactly those with a presentation time
-in [start, end) (ruling: time-range), each as long after the beginning of the part as it was shown
-after `start`. Sound begins on its sample in the same way. The table of contents is made anew, and
-stands in front; the media behind it are spans of the source, so nothing is decoded or copied, and
-the first byte is sent before the last is looked for.
+How it works: frames stay as they were encoded, beginning with one that can be decoded first. The
+part's edit list tells the player which of them to show: exactly those with a presentation time in
+[start, end) (ruling: time-range), each as long after the beginning of the part as it was shown
+after `start`. Sound begins at its exact sample in the same way. A new table of contents comes
+first. The media after it are spans of the source, so nothing is decoded or copied, and the first
+byte is sent before the last one is located.
 
-A decoder needs the frames in front of the first that is shown, up to some seconds. They are in the
-part, and its fact `pre-roll` says how many: a player that does not heed edit lists shows them.
+A decoder needs the frames before the first one shown, up to some seconds. They are in the part, and
+its fact `pre-roll` states their duration: a player that ignores edit lists shows them.
 
-What must stay true: spans lie within the source, and together are no longer than it.
+What must stay true: spans are within the source, and together are no longer than it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Interval, Media, Selector, Track
 from perdure.parts.selectors import Time
 
-_PRE_ROLL = Fraction(1, 5)  # seconds of sound that its decoder gets to run in
+_PRE_ROLL = Fraction(1, 5)  # seconds of sound that let its decoder settle
 _MOST_PIECES = 500_000
 _FINEST_UNIT = (1 << 31) - 1
 _NOTHING = -1
@@ -63,7 +63,7 @@ class Mp4Extractor:
 
 
 class TrackExtractor:
-    """Whole tracks of films and of sound, by number."""
+    """Complete tracks of films and of sound, by number."""
 
     media_types = (*Mp4Extractor.media_types, "audio/mp4", "audio/x-m4a")
     selectors = (Track,)
@@ -82,7 +82,7 @@ class TrackExtractor:
 
 
 class _Strip(NamedTuple):
-    """A stretch of a part in which a track is shown."""
+    """An interval of a part in which a track is shown."""
 
     start: Fraction
     """Seconds after the beginning of the part."""
@@ -92,7 +92,7 @@ class _Strip(NamedTuple):
 
 
 class _Share(NamedTuple):
-    """What a part has of a track: the samples [first, last), and when they are shown."""
+    """The share of a track in a part: the samples [first, last), and when they are shown."""
 
     track: FilmTrack
     first: int
@@ -101,22 +101,22 @@ class _Share(NamedTuple):
 
     @property
     def base(self) -> int:
-        """The time of the track that is zero in the part."""
+        """The track's time that is zero in the part."""
         return self.track.table.time(self.first)
 
     @property
     def shift(self) -> int:
-        """By how much frames must be shown later, that none is before it is decoded."""
+        """The delay that keeps every frame from being shown before it is decoded."""
         return max(-self.track.table.earliest(self.first, self.last), 0)
 
     @property
     def pre_roll(self) -> Fraction:
-        """Seconds that are decoded in front of what is shown."""
+        """Seconds that are decoded before the first frame that is shown."""
         return Fraction(max(self.strips[0].begins - self.base, 0), self.track.unit)
 
 
 def cut(source: Source, selector: Selector) -> Part:
-    """A part of a film. Raises PartNotFound, PartOutOfRange, PartNotSupported, OverBudget or
+    """Cut a part of a film. Raises PartNotFound, PartOutOfRange, PartNotSupported, OverBudget or
     Undecodable.
     """
     with _reading(source):
@@ -133,7 +133,7 @@ def cut(source: Source, selector: Selector) -> Part:
     spans = tuple(_merged(piece for _, piece in places))
     rolled = max(share.pre_roll for share in shares)
     shown_before = (
-        f"{float(rolled):.3f} seconds, which a player that heeds edit lists does not show"
+        f"{float(rolled):.3f} seconds, which players with support for edit lists do not show"
     )
     return Part(
         selector=selector,
@@ -145,7 +145,7 @@ def cut(source: Source, selector: Selector) -> Part:
 
 
 def _readable(source: Source) -> Movie | None:
-    """The film; None where it is one that cannot be cut, such as one in fragments."""
+    """Read a film. None if it cannot be cut, for example because it is in fragments."""
     try:
         with _reading(source):
             return movie.read(source)
@@ -168,7 +168,7 @@ def _reading(source: Source) -> Iterator[None]:
 def _wanted(
     source: Source, selector: Selector, film: Movie
 ) -> tuple[Fraction, Fraction, Sequence[FilmTrack]]:
-    """Start, end and tracks of a part."""
+    """Return the start, end and tracks of a part."""
     start, end = Fraction(0), film.duration
     tracks: Sequence[FilmTrack] = film.tracks
     match selector:
@@ -188,7 +188,7 @@ def _wanted(
             raise PartNotSupported(
                 media_type=source.media_type,
                 selector=str(selector),
-                offered=("intervals of time", "tracks by their number"),
+                offered=("time intervals", "tracks by number"),
             )
     return start, end, tracks
 
@@ -196,7 +196,7 @@ def _wanted(
 def _named(
     source: Source, selector: Selector, film: Movie, names: tuple[str, ...]
 ) -> Sequence[FilmTrack]:
-    """The tracks with these numbers, names or kinds."""
+    """Return the tracks with these numbers, names or kinds."""
     found = [
         track
         for track in film.tracks
@@ -213,7 +213,9 @@ def _is_video(track: FilmTrack) -> bool:
 
 
 def _share(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
-    """What is shown of a track in [start, end), with what a decoder needs for it."""
+    """Return what is shown of a track in [start, end), with the samples that a decoder needs for
+    it.
+    """
     strips: list[_Strip] = []
     borders: list[int] = []
     for edit in track.edits:
@@ -236,20 +238,22 @@ def _share(track: FilmTrack, start: Fraction, end: Fraction) -> _Share | None:
 
 
 def _times(track: FilmTrack, edit: Edit, moment: Fraction) -> int:
-    """The first time of the track that is shown at this moment or later, within an edit."""
+    """Return the first time of the track that is shown at this moment or later, within an edit."""
     within = min(max(moment - edit.start, Fraction(0)), edit.length)
     return edit.media + math.ceil(within * track.unit)
 
 
 def _run_in(track: FilmTrack, first: int) -> int:
-    """The sample from which on sound or text is decoded."""
+    """Return the sample from which sound or text must be decoded."""
     if track.handler == movie.SOUND and not track.table.alike:
         first = max(first - math.ceil(_PRE_ROLL * track.unit), 0)
     return max(track.table.since(first + 1) - 1, 0)
 
 
 def _places(source: Source, shares: Sequence[_Share]) -> list[tuple[int, Piece]]:
-    """Where all samples lie, each piece with the number of its share, in the order of the file."""
+    """Return the places of all samples in the order of the file; each piece has the number of its
+    share.
+    """
     places = [
         (number, piece)
         for number, share in enumerate(shares)
@@ -258,14 +262,14 @@ def _places(source: Source, shares: Sequence[_Share]) -> list[tuple[int, Piece]]
     if len(places) > _MOST_PIECES:
         raise OverBudget(what=f"this part of {source.name}", limit=f"{_MOST_PIECES} pieces")
     if any(piece.start + piece.length > source.length for _, piece in places):
-        raise BadBox("it is cut off: frames of this part are missing")
+        raise BadBox("it is truncated: frames of this part are missing")
     if sum(piece.length for _, piece in places) > source.length:
-        raise BadBox("its frames lie upon each other")
+        raise BadBox("its frames overlap")
     return sorted(places, key=lambda place: place[1].start)
 
 
 def _merged(pieces: Iterable[Piece]) -> Iterator[Span]:
-    """Spans of the source, as few as there can be."""
+    """Yield spans of the source, as few as possible."""
     open_span: Span | None = None
     for piece in pieces:
         if open_span and open_span.stop == piece.start:
@@ -285,7 +289,7 @@ def _merged(pieces: Iterable[Piece]) -> Iterator[Span]:
 def _head(
     film: Movie, shares: Sequence[_Share], places: Sequence[tuple[int, Piece]], unit: int
 ) -> bytes:
-    """All that stands in front of the media."""
+    """Build everything that precedes the media."""
     unit = math.lcm(unit, film.unit, *(share.track.unit for share in shares))
     if unit > _FINEST_UNIT:
         unit = film.unit
@@ -294,7 +298,7 @@ def _head(
     drafts = [_draft(share, unit) for share in shares]
     header = _lasting(b"mvhd", film.header, max(draft.length for draft in drafts), unit)
     contents = b""
-    while True:  # where the media begin is said in what stands in front of them
+    while True:  # the table before the media states where they begin, so its own length matters
         start = len(brands) + len(contents) + len(media)
         moved = _moved(places, len(shares), start)
         tracks = (draft.track(its_pieces) for draft, its_pieces in zip(drafts, moved, strict=True))
@@ -305,7 +309,7 @@ def _head(
 
 
 def _moved(places: Sequence[tuple[int, Piece]], shares: int, start: int) -> list[list[Piece]]:
-    """For each share its pieces, as they lie one after the other in the part."""
+    """Return the pieces of each share at their new places in the part."""
     moved: list[list[Piece]] = [[] for _ in range(shares)]
     for number, (_, length, samples, description) in places:
         moved[number].append(Piece(start, length, samples, description))
@@ -314,10 +318,10 @@ def _moved(places: Sequence[tuple[int, Piece]], shares: int, start: int) -> list
 
 
 class _Draft(NamedTuple):
-    """The boxes of a track in the part, but for the places of its samples."""
+    """The boxes of a track in the part, without the places of its samples."""
 
     length: int
-    """How long it is shown, in the film's unit."""
+    """Its duration, in the film's unit."""
     headers: bytes
     media: bytes
     information: bytes
@@ -348,7 +352,7 @@ def _draft(share: _Share, unit: int) -> _Draft:
 
 
 def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
-    """How long the track is, in the film's unit, and the box that says what of it is shown when."""
+    """Return the duration of the track in the film's unit, and the box with its edit list."""
     rows: list[tuple[int, int]] = []
     at = 0
     for strip in share.strips:
@@ -366,7 +370,9 @@ def _edit_list(share: _Share, unit: int) -> tuple[int, bytes]:
 
 
 def _lasting(kind: bytes, content: memoryview, duration: int, unit: int | None) -> bytes:
-    """A header (`mvhd`, `tkhd`, `mdhd`) with another duration, and another unit of it if given."""
+    """Return a header (`mvhd`, `tkhd`, `mdhd`) with another duration, and with another unit if
+    given.
+    """
     width = 8 if content[0] else 4
     between = 4 if unit else 8  # the unit; or the number of the track, and four bytes more
     times = 4 + 2 * width

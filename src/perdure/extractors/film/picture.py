@@ -1,11 +1,11 @@
-"""A frame of video as the samples that its decoder gives, and a rectangle of it, exactly.
+"""A frame of video as its decoded samples, and exact rectangles of it.
 
-How it works: a picture is rows of samples, plane by plane. In most video a sample of colour belongs
-to two or four pixels. A rectangle that begins between two of them has its colours repeated for each
-pixel instead (`yuv420p` becomes `yuv444p`): no sample is moved, mixed or rounded.
+How it works: a picture is rows of samples, plane by plane. In most video, two or four pixels share
+a colour sample. If a rectangle begins between two such pixels, its colour samples are repeated for
+each pixel (`yuv420p` becomes `yuv444p`): no sample is moved, mixed or rounded.
 
-What must stay true: the samples of a rectangle are samples of the frame; formats that would have to
-be computed are refused.
+What must stay true: the samples of a rectangle are samples of the frame. A format whose samples
+would have to be computed is refused.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     Plane = np.ndarray[Any, Any]
 
 _SHARED = {"444": (0, 0), "422": (1, 0), "440": (0, 1), "420": (1, 1), "411": (2, 0), "410": (2, 2)}
-"""Powers of two: how many pixels beside and below each other share a sample of colour."""
+"""Powers of two: how many pixels, horizontally and vertically, share a colour sample."""
 _DEPTHS = {"": 1, "9le": 2, "10le": 2, "12le": 2, "14le": 2, "16le": 2}
-"""Bytes of a sample by what ends the name of a format."""
+"""Bytes per sample, by the end of a format's name."""
 _FORMS = (
     {f"yuv{s}p{d}": (*shared, w) for s, shared in _SHARED.items() for d, w in _DEPTHS.items()}
     | {f"gbrp{d}": (0, 0, w) for d, w in _DEPTHS.items()}
@@ -33,14 +33,14 @@ _REPACKED = {
     "uyvy422": "yuv422p",
     **dict.fromkeys(("rgb24", "bgr24", "rgb0", "bgr0", "0rgb", "0bgr", "pal8"), "gbrp"),
 }
-"""Formats that differ in nothing but the order in which the samples lie."""
+"""Formats that differ only in the order of the samples."""
 
 
 class Picture(NamedTuple):
     """Samples of a frame."""
 
     form: str
-    """As FFmpeg calls it: `yuv420p`, `gray`, `gbrp` …"""
+    """FFmpeg's name for it: `yuv420p`, `gray`, `gbrp` …"""
     planes: tuple[Plane, ...]
 
     @property
@@ -61,12 +61,12 @@ class Picture(NamedTuple):
 
 
 def known(form: str) -> bool:
-    """Whether frames of this format can be had as pictures."""
+    """Return whether frames of this format can be read as pictures."""
     return form.replace("yuvj", "yuv") in _FORMS or form in _REPACKED
 
 
 def picture(frame: VideoFrame) -> Picture:
-    """The samples of a frame in a known format."""
+    """Return the samples of a frame in a known format."""
     import numpy as np
 
     if frame.format.name in _REPACKED:
@@ -82,7 +82,7 @@ def picture(frame: VideoFrame) -> Picture:
 
 
 def cropped(whole: Picture, left: int, top: int, right: int, bottom: int) -> Picture:
-    """The pixels with left <= x < right and top <= y < bottom, which must be there."""
+    """Return the pixels with left <= x < right and top <= y < bottom, which must exist."""
     import numpy as np
 
     across, down, _ = _FORMS[whole.form]
@@ -99,7 +99,7 @@ def cropped(whole: Picture, left: int, top: int, right: int, bottom: int) -> Pic
 
 
 def framed(shown: Picture) -> VideoFrame:
-    """A picture as a frame, for an encoder."""
+    """Return a picture as a frame, for an encoder."""
     import numpy as np
     from av import VideoFrame
 

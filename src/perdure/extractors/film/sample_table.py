@@ -1,15 +1,16 @@
-"""Where the samples of a track lie and when they are shown: the sample table of MP4 and QuickTime.
+"""The sample table of an MP4 or QuickTime track: where its samples are and when they are shown.
 
 Specification: ISO/IEC 14496-12, section 8.5 to 8.7. A sample is a frame of video, or a packet of
-sound. It has a time at which it is decoded (`stts`, run by run), an offset from there to the time
-at which it is shown (`ctts`), maybe the right to be decoded first (`stss`), a size (`stsz`), and a
-place in one of the chunks (`stsc`, `stco`) in which samples lie one behind the other.
+sound. It has a decoding time (`stts`, in runs), an offset from that to the time at which it is
+shown (`ctts`), perhaps a mark that decoding can start with it (`stss`), a size (`stsz`), and a
+place in one of the chunks (`stsc`, `stco`), which hold consecutive samples.
 
-How it works: runs stay runs. To find a sample takes a search among runs, to cut a range of samples
-takes the runs that it touches; an hour is as quick as a minute. Only where frames are shown in
-another order than they are decoded is each frame near the part looked at.
+How it works: runs stay runs. Finding a sample is a search among runs, and cutting a range of
+samples handles the runs that it touches, so an hour is as quick as a minute. Frames are examined
+one by one only if they are shown in another order than they are decoded, and then only near the
+part.
 
-What must stay true: the tables of a track agree with each other, or it raises BadBox. Times are
+What must stay true: if the tables of a track contradict each other, BadBox is raised. Times are
 whole numbers of the track's own unit.
 """
 
@@ -30,16 +31,16 @@ from perdure.extractors.film.boxes import BadBox, fields, full, needed
 _COUNT = struct.Struct(">4xI")
 _SIZES = struct.Struct(">4xII")
 _DEEPEST_ORDER = 64  # frames between decoding and showing; H.264 and H.265 allow 16
-_MOST_SHOWN = 2_000_000  # frames that are looked at for one part: a day
+_MOST_SHOWN = 2_000_000  # frames that are examined for one part: a day
 
 
 class Runs:
-    """A number for each sample, as a table of how many in a row have which."""
+    """A number for each sample, stored as runs of equal numbers."""
 
     def __init__(self, counts: Sequence[int], values: Sequence[int]) -> None:
         self.counts, self.values = counts, values
         self.starts: list[int] = [*accumulate(counts, initial=0)]
-        """The first sample of each run, and the one behind the last run."""
+        """The first sample of each run, and the one after the last run."""
 
     @property
     def count(self) -> int:
@@ -49,7 +50,7 @@ class Runs:
         return self.values[bisect_right(self.starts, sample) - 1]
 
     def within(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """The runs of the samples [first, last), as (count, value)."""
+        """Yield the runs of the samples [first, last), as (count, value)."""
         run = bisect_right(self.starts, first) - 1
         while first < last:
             stop = min(self.starts[run + 1], last)
@@ -63,15 +64,15 @@ class Shown(NamedTuple):
     """The frames that an interval shows."""
 
     first: int
-    """The first of them, as they are decoded."""
+    """The first of them in decoding order."""
     last: int
-    """The one behind the last of them, as they are decoded."""
+    """The one after the last of them in decoding order."""
     begins: int
-    """When the first of them is shown."""
+    """The time at which the first of them is shown."""
 
 
 class Piece(NamedTuple):
-    """Samples that lie one behind the other in the file."""
+    """Consecutive samples in the file."""
 
     start: int
     length: int
@@ -84,7 +85,7 @@ class SampleTable:
     """The sample table of one track."""
 
     def __init__(self, boxes: dict[bytes, memoryview], least: int = 0) -> None:
-        """Where all samples are of one size, it is at least `least`, whatever the table says."""
+        """If all samples have one size, it is at least `least`, whatever the table says."""
         self._deltas = _runs(needed(boxes, b"stts"), "I")
         self._times: list[int] = [
             *accumulate(map(mul, self._deltas.counts, self._deltas.values), initial=0)
@@ -96,15 +97,15 @@ class SampleTable:
         self._layout = _Layout(needed(boxes, b"stsc"), len(self._chunks))
         self.count = self._deltas.count
         if isinstance(self._sizes, array) and len(self._sizes) != self.count:
-            raise BadBox(f"of {self.count} samples, {len(self._sizes)} have a size")
+            raise BadBox(f"it has {self.count} samples, but sizes for {len(self._sizes)}")
         if self._offsets is not None and self._offsets.count < self.count:
-            raise BadBox(f"of {self.count} samples, {self._offsets.count} have an offset")
+            raise BadBox(f"it has {self.count} samples, but offsets for {self._offsets.count}")
         if self._layout.count < self.count:
-            raise BadBox(f"of {self.count} samples, {self._layout.count} have a place")
+            raise BadBox(f"it has {self.count} samples, but places for {self._layout.count}")
 
     @property
     def alike(self) -> bool:
-        """Whether all samples are of one size, as those of uncompressed sound."""
+        """True if all samples have one size, as in uncompressed sound."""
         return isinstance(self._sizes, int)
 
     # times
@@ -112,25 +113,25 @@ class SampleTable:
 
     @property
     def shown_until(self) -> int:
-        """When the last frame is shown no more: it is among the last that are decoded."""
+        """The time at which the last frame ends; it is among the last that are decoded."""
         if not self.count:
             return 0
         last = range(max(self.count - _DEEPEST_ORDER, 0), self.count)
         return max(map(self.shown_at, last)) + self._deltas.at(self.count - 1)
 
     def time(self, sample: int) -> int:
-        """When a sample is decoded; for the one behind the last, the duration."""
+        """Return the decoding time of a sample; for the one after the last, the duration."""
         run = bisect_right(self._deltas.starts, sample) - 1
         if run >= len(self._deltas.values):
             return self._times[-1]
         return self._times[run] + (sample - self._deltas.starts[run]) * self._deltas.values[run]
 
     def shown_at(self, sample: int) -> int:
-        """When a sample is shown."""
+        """Return the time at which a sample is shown."""
         return self.time(sample) + (self._offsets.at(sample) if self._offsets else 0)
 
     def since(self, time: int) -> int:
-        """The first sample that is decoded at this time or later."""
+        """Return the first sample that is decoded at this time or later."""
         run = bisect_left(self._times, time)
         if run == 0:
             return 0
@@ -140,7 +141,7 @@ class SampleTable:
         return self._deltas.starts[run - 1] + -(-gone // self._deltas.values[run - 1])
 
     def shown(self, start: int, end: int) -> Shown | None:
-        """The frames that are shown at times t with start <= t < end; None if there is none."""
+        """Return the frames that are shown at times t with start <= t < end, or None."""
         if self._offsets is None:
             first, last = self.since(start), self.since(end)
             return Shown(first, last, self.time(first)) if first < last else None
@@ -155,7 +156,7 @@ class SampleTable:
         return Shown(found[0][0], found[-1][0] + 1, min(time for _, time in found))
 
     def _order(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """The samples [first, last), each with the time at which it is shown."""
+        """Yield the samples [first, last), each with the time at which it is shown."""
         offsets = (
             offset
             for count, offset in (self._offsets.within(first, last) if self._offsets else ())
@@ -168,17 +169,17 @@ class SampleTable:
             time += delta
 
     def earliest(self, first: int, last: int) -> int:
-        """The least offset of the samples [first, last): negative where one is shown before it is
-        decoded.
+        """Return the least offset of the samples [first, last). It is negative if one is shown
+        before it is decoded.
         """
         runs = self._offsets.within(first, last) if self._offsets else ()
         return min((offset for _, offset in runs), default=0)
 
     def decodable(self, shown: Shown) -> int:
-        """The sample from which on all of these can be decoded.
+        """Return the sample from which all of these can be decoded.
 
-        Frames that are shown before the one with the right to be first (the leading pictures of an
-        open group) may need frames before that one.
+        Frames that are shown before the frame that starts the decoding (the leading pictures of an
+        open group) may need earlier frames.
         """
         if self._sync is None:
             return shown.first
@@ -194,7 +195,7 @@ class SampleTable:
     # ------
 
     def pieces(self, first: int, last: int) -> Iterator[Piece]:
-        """Where the samples [first, last) lie, chunk by chunk."""
+        """Yield the places of the samples [first, last), chunk by chunk."""
         while first < last:
             chunk, begins, ends, description = self._layout.chunk_of(first)
             stop = min(ends, last)
@@ -213,8 +214,8 @@ class SampleTable:
     # -------
 
     def cut(self, first: int, last: int, shift: int) -> list[bytes]:
-        """The boxes of a table with only the samples [first, last), shown `shift` later; those of
-        their places are made by `placed`.
+        """Build the boxes of a table with only the samples [first, last), shown `shift` later.
+        `placed` builds the boxes of their places.
         """
         count = last - first
         deltas = [*self._deltas.within(first, last)]
@@ -238,7 +239,7 @@ class SampleTable:
 
 
 def placed(pieces: Sequence[Piece]) -> list[bytes]:
-    """The boxes that say where samples lie."""
+    """Build the boxes with the places of samples."""
     rows: list[int] = []
     chunk = 1
     for (samples, description), alike in groupby(
@@ -254,7 +255,7 @@ def placed(pieces: Sequence[Piece]) -> list[bytes]:
 
 
 class _Layout:
-    """Which chunk a sample lies in (`stsc`)."""
+    """The chunk of each sample (`stsc`)."""
 
     def __init__(self, content: memoryview, chunks: int) -> None:
         entries = _table(content, "I", 3)
@@ -262,7 +263,7 @@ class _Layout:
         behind = self._first[1:] + array("I", [chunks + 1] if self._first else [])
         lengths = [*map(mul, map(sub, behind, self._first), self._per)]
         if self._first and (self._first[0] != 1 or min(lengths) <= 0):
-            raise BadBox("its chunks do not follow each other")
+            raise BadBox("its chunks are out of order")
         self._starts: list[int] = [*accumulate(lengths, initial=0)]
 
     @property
@@ -270,7 +271,7 @@ class _Layout:
         return self._starts[-1]
 
     def chunk_of(self, sample: int) -> tuple[int, int, int, int]:
-        """The chunk of a sample, which samples it has, and what describes them."""
+        """Return the chunk of a sample, the samples of that chunk, and their description."""
         run = bisect_right(self._starts, sample) - 1
         per = self._per[run]
         number = (sample - self._starts[run]) // per
@@ -283,7 +284,7 @@ class _Layout:
 
 
 def _table(content: memoryview, code: str, width: int = 1) -> array[int]:
-    """The numbers of a box that begins with how many rows it has."""
+    """Read the numbers of a box that begins with its count of rows."""
     (count,) = fields(_COUNT, content)
     return _numbers(content, _COUNT.size, count * width, code)
 
@@ -292,7 +293,7 @@ def _numbers(content: memoryview, start: int, count: int, code: str) -> array[in
     found = array(code)
     stop = start + count * found.itemsize
     if stop > len(content):
-        raise BadBox(f"a table of {count} numbers has {len(content) - start} bytes")
+        raise BadBox(f"a table of {count} numbers has only {len(content) - start} bytes")
     found.frombytes(content[start:stop])
     if sys.byteorder == "little":
         found.byteswap()
@@ -306,7 +307,7 @@ def _runs(content: memoryview, code: str) -> Runs:
 
 
 def size_of_all(boxes: dict[bytes, memoryview]) -> int:
-    """The one size that all samples have; 0 where each has its own."""
+    """Return the size that all samples share, or 0 if each has its own."""
     return fields(_SIZES, needed(boxes, b"stsz"))[0]
 
 
@@ -330,5 +331,5 @@ def _packed(code: str, numbers: Iterable[int]) -> bytes:
 
 
 def _flat(runs: Iterable[tuple[int, int]], code: str) -> bytes:
-    """Runs as rows of count and value."""
+    """Pack runs as rows of count and value."""
     return _packed(code, (number for row in runs for number in row))

@@ -1,12 +1,13 @@
-"""Parts of video that must be decoded: a rectangle through an interval, a frame, and intervals of
-containers without edit lists, and of films in fragments.
+"""Parts of video that must be decoded: a rectangle of an interval, a frame, and intervals of
+containers without edit lists and of fragmented films.
 
-How it works: frames are decoded (`perdure.extractors.film.footage`), cut (`picture`) and written
-without loss (`matroska`). Of a long part it is first made sure that its end exists, then it is sent
-while it is decoded; a short one is given with the digest of its frames (ruling: part-digest).
-Intervals of MP4 and QuickTime are cut without decoding (`perdure.extractors.film.mp4`).
+How it works: frames are decoded (`perdure.extractors.film.footage`), cropped (`picture`) and
+written without loss (`matroska`). For a long part, the extractor first makes sure that its end
+exists, and then sends it while it is decoded. A short part is returned with the digest of its
+frames (ruling: part-digest). Intervals of MP4 and QuickTime are cut without decoding
+(`perdure.extractors.film.mp4`).
 
-What must stay true: it runs confined; a part has all its frames, or is an error.
+What must stay true: the code runs confined. A part has all its frames, or is an error.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _TRACKS = frozenset(("video", "1"))
 
 
 class VideoExtractor:
-    """Frames and rectangles of video, decoded and kept without loss."""
+    """Frames and rectangles of video, decoded and stored without loss."""
 
     confined = True
     install = f"perdure[{EXTRA}]"
@@ -51,7 +52,7 @@ class VideoExtractor:
             return _part(footage, _scene(footage, selector))
 
     def outline(self, source: Source, selector: Selector) -> Part | None:
-        if not isinstance(selector, (Interval, Crop)):  # others are clipped, or a single frame
+        if not isinstance(selector, (Interval, Crop)):  # the others are clipped or single frames
             return None
         with opened(source, selector) as footage:
             scene = _scene(footage, selector)
@@ -72,17 +73,17 @@ class VideoExtractor:
 
 
 def _keeps_frames(source: Source) -> bool:
-    """Whether intervals are cut without decoding, by another extractor."""
+    """Return whether another extractor cuts intervals without decoding."""
     return source.essence in FILMS and mp4.EXTRACTOR.cuts(source)
 
 
 class _Scene(NamedTuple):
-    """What a selector means in a film."""
+    """The frames and the area of a film that a selector addresses."""
 
     selector: Selector
     start: Fraction
     end: Fraction | None
-    """None: to the end of the film."""
+    """None for the end of the film."""
     strict: bool
     """Whether all of it must exist."""
     box: tuple[int, int, int, int] | None = None
@@ -112,7 +113,7 @@ def _scene(footage: Footage, selector: Selector) -> _Scene:
                 media_type=footage.source.media_type,
                 selector=str(selector),
                 install=None,
-                offered=("intervals of time", "crop"),
+                offered=("time intervals", "crop"),
             )
     left, top, right, bottom = scene.box or (0, 0, 1, 1)
     if left >= right or top >= bottom or (scene.end is not None and scene.start >= scene.end):
@@ -121,7 +122,7 @@ def _scene(footage: Footage, selector: Selector) -> _Scene:
 
 
 def _clipped(area: Area, width: int, height: int) -> tuple[int, int, int, int]:
-    """The pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
+    """Return the pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
     right, bottom = area.x + area.width, area.y + area.height
     if area.unit == "pixel":
         return area.x, area.y, min(right, width), min(bottom, height)
@@ -166,14 +167,16 @@ def _reached(footage: Footage, scene: _Scene, ends: Fraction) -> bool:
 
 
 def _length(scene: _Scene, ends: Fraction | None) -> Fraction | None:
-    """How many seconds a scene lasts in a film that ends then, if anybody knows when that is."""
+    """Return the duration in seconds of a scene in a film that ends at `ends`, or None
+    if unknown.
+    """
     if scene.end is not None and (scene.strict or (ends is not None and scene.end <= ends)):
         return scene.end - scene.start
     return None if ends is None else ends - scene.start
 
 
 def _kept(scene: _Scene, ends: Fraction) -> Selector:
-    """The selector after clipping."""
+    """Return the selector after clipping."""
     if not isinstance(scene.selector, Media):
         return scene.selector
     time = scene.selector.time
@@ -187,7 +190,7 @@ def _kept(scene: _Scene, ends: Fraction) -> Selector:
 
 
 def _long_part(source: Source, scene: _Scene) -> Part:
-    """One that is decoded again while it is sent."""
+    """Return a part that is decoded again while it is sent."""
     if scene.strict and scene.end is not None:
         with opened(source, scene.selector) as footage:
             if not footage.reaches(scene.end):
@@ -203,7 +206,7 @@ def _sent(source: Source, scene: _Scene) -> Iterator[bytes]:
 
 
 def _cut(footage: Footage, scene: _Scene) -> Iterator[Shot | Sound]:
-    """The frames of a scene, as far as they lie in its rectangle, and its sound."""
+    """Yield the frames of a scene, cropped to its rectangle, and its sound."""
     for one in footage.between(scene.start, scene.end):
         if isinstance(one, Shot) and scene.box is not None:
             yield one._replace(picture=cropped(one.picture, *scene.box))
@@ -212,7 +215,7 @@ def _cut(footage: Footage, scene: _Scene) -> Iterator[Shot | Sound]:
 
 
 def _frame(footage: Footage, selector: Instant) -> Part:
-    """The frame that is shown at a moment, as a PNG."""
+    """Return the frame that is shown at a moment, as a PNG."""
     shot = footage.shown_at(selector.at)
     if shot is None:
         raise _beyond(footage, selector)
@@ -238,10 +241,10 @@ def _frame(footage: Footage, selector: Instant) -> Part:
 
 
 def _missing(footage: Footage, scene: _Scene) -> PartOutOfRange | Undecodable:
-    """What to say of frames that are not there: they never were, or the film is cut off."""
+    """Return the error for missing frames: they never existed, or the film is truncated."""
     promised = math.floor(footage.promised or 0)
     if scene.end is not None and scene.start < scene.end <= promised:
-        return footage.source.undecodable("it is cut off: frames of this part are missing")
+        return footage.source.undecodable("it is truncated: frames of this part are missing")
     return _beyond(footage, scene.selector)
 
 

@@ -1,18 +1,18 @@
-"""The frames of an animated PNG, each as it is shown: composed from those before it.
+"""The frames of an animated PNG as a viewer shows them: each is composed from those before it.
 
 Specification: PNG 3, section 11.3.6 (acTL, fcTL, fdAT).
 
-How it works: libvips reads no frame of a PNG but the static image. So the chunks are read here, and
-the data of each frame is put behind a header of its own: that is a PNG, which libvips decodes as
-any other. The frames are laid over each other on a canvas that is transparent at first, and only
-within the rectangle that is wanted. Frame 0 is the static image, which every reader of PNG shows,
-whether or not the animation begins with it; where it does not, its frames are counted from 1.
+How it works: libvips reads only the static image of a PNG. So the chunks are read here, and the
+data of each frame is put behind a header of its own: that is a PNG, which libvips decodes like any
+other. The frames are drawn over each other on a canvas that starts transparent, and only within the
+requested rectangle. Frame 0 is the static image, which every reader of PNG shows, whether or not
+the animation begins with it; if it does not, the frames of the animation are counted from 1.
 
 Colours are mixed in integers held by doubles and rounded once, so they are the same on every
 machine; the compositor of libvips computes with single precision.
 
-What must stay true: chunks that are missing, out of order or damaged are an error, never a frame
-less or a frame that looks otherwise.
+What must stay true: a missing, misplaced or damaged chunk is an error. It never causes a missing
+frame or a frame that looks different.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _CONTROL = struct.Struct(">5I2H2B")
 _SIZE = struct.Struct(">2I")
 _SEQUENCE = struct.Struct(">I")
 _SHARED = (b"PLTE", b"tRNS")
-"""What colours mean, in every frame as in the static image."""
+"""The meaning of colours, the same in every frame as in the static image."""
 _DISPOSALS = (_KEPT, _CLEARED, _REVERTED) = range(3)
 _BLENDINGS = (_REPLACING, _OVER) = range(2)
 
 Corners = tuple[int, int, int, int]
-"""Left, top, right and bottom in pixels; the latter two are beyond it."""
+"""Left, top, right and bottom in pixels; right and bottom are exclusive."""
 
 
 class Step(NamedTuple):
-    """A frame as it stands in the file: a rectangle, and what is done with it."""
+    """A frame as the file stores it: a rectangle, and how to draw it."""
 
     box: Corners
     disposal: int
-    """Of its rectangle, before the next frame is drawn."""
+    """What happens to its rectangle before the next frame is drawn."""
     blending: int
     data: list[memoryview]
     """Compressed pixels."""
@@ -66,11 +66,11 @@ class Animation(NamedTuple):
         return len(self.steps) + (not self.starts_static)
 
     def until(self, number: int) -> tuple[Step, ...]:
-        """The steps that lead to a frame."""
+        """Return the steps that lead to a frame."""
         return self.steps[: number + self.starts_static]
 
     def file(self, step: Step) -> bytes:
-        """A PNG with the pixels of a step alone."""
+        """Return a PNG with only the pixels of a step."""
         left, top, right, bottom = step.box
         head = _SIZE.pack(right - left, bottom - top) + self.depth
         data = b"".join(step.data)
@@ -79,7 +79,9 @@ class Animation(NamedTuple):
 
 
 def animation(source: Source, data: memoryview) -> Animation | None:
-    """The animation of a PNG; None where it has none. Raises Undecodable where it is damaged."""
+    """Return the animation of a PNG, or None if it has none. Raises Undecodable if it
+    is damaged.
+    """
     chunks = _chunks(source, data)
     kind, head = next(chunks, (b"", memoryview(b"")))
     if kind != b"IHDR" or len(head) != 13 or not _is_animated(data):
@@ -97,7 +99,7 @@ def animation(source: Source, data: memoryview) -> Animation | None:
 
 
 def _is_animated(data: memoryview) -> bool:
-    """Whether `acTL` stands before the first `IDAT`: where it does not, no more is to be read."""
+    """Return whether `acTL` comes before the first `IDAT`; if not, reading can stop here."""
     at = len(SIGNATURE)
     while at + _CHUNK.size <= len(data):
         length, kind = _CHUNK.unpack_from(data, at)
@@ -108,7 +110,7 @@ def _is_animated(data: memoryview) -> bool:
 
 
 class _Reader:
-    """Collects the frames while the chunks go by."""
+    """Collects the frames from a sequence of chunks."""
 
     def __init__(self, source: Source, size: tuple[int, int]) -> None:
         self.size = size
@@ -130,7 +132,9 @@ class _Reader:
             self._control(content)
         elif kind == b"IDAT":
             if self.steps and not self._seen_static:
-                self._require(self.steps[0].box == (0, 0, *self.size), "frame 0 is no whole image")
+                self._require(
+                    self.steps[0].box == (0, 0, *self.size), "frame 0 does not cover the image"
+                )
                 self.starts_static = True
             self._seen_static = True
             if self.starts_static:
@@ -142,7 +146,9 @@ class _Reader:
 
     def checked(self) -> tuple[Step, ...]:
         found = len(self.steps)
-        self._require(found == self._declared, f"{found} frames of {self._declared} are there")
+        self._require(
+            found == self._declared, f"it declares {self._declared} frames, but has {found}"
+        )
         self._require(all(step.data for step in self.steps), "a frame has no data")
         return tuple(self.steps)
 
@@ -152,10 +158,10 @@ class _Reader:
         _, width, height, left, top, _, _, disposal, blending = _CONTROL.unpack(content)
         right, bottom = left + width, top + height
         fits = left < right <= self.size[0] and top < bottom <= self.size[1]
-        self._require(fits, "a frame lies outside the image")
+        self._require(fits, "a frame extends outside the image")
         known = disposal in _DISPOSALS and blending in _BLENDINGS
-        self._require(known, "a frame is disposed of or blended in an unknown way")
-        self._require(self._seen_static or not self.steps, "two frames begin before the data")
+        self._require(known, "a frame has an unknown disposal or blending")
+        self._require(self._seen_static or not self.steps, "two frames begin before the image data")
         self.steps.append(Step((left, top, right, bottom), disposal, blending, []))
 
     def _count(self, content: memoryview) -> None:
@@ -170,7 +176,9 @@ class _Reader:
 
 
 def _chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """Kind and content of every chunk; of those that libvips does not read the sum is checked."""
+    """Yield the kind and content of every chunk. For chunks that libvips does not read, check the
+    sum.
+    """
     at = len(SIGNATURE)
     kind = b""
     while kind != b"IEND":
@@ -184,7 +192,7 @@ def _chunks(source: Source, data: memoryview) -> Iterator[tuple[bytes, memoryvie
         if kind not in (b"IDAT", b"IEND"):
             (wanted,) = _SEQUENCE.unpack_from(data, at - 4)
             if zlib.crc32(data[start - 4 : at - 4]) != wanted:
-                raise source.undecodable(f"a chunk {kind.decode('latin-1')!r} has another checksum")
+                raise source.undecodable(f"a chunk {kind.decode('latin-1')!r} has a wrong checksum")
         yield kind, data[start : at - 4]
 
 
@@ -200,10 +208,10 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 def composed(
     animation: Animation, number: int, box: Corners, static: Any, load: Callable[[bytes], Any]
 ) -> Any:
-    """The pixels of a box of a frame, with transparency: a `pyvips.Image` in memory.
+    """Return the pixels of a box of a frame, with transparency: a `pyvips.Image` in memory.
 
-    `load` opens a PNG; `static` is the static image, whose header says what all frames have.
-    Raises `pyvips.Error` where a frame is damaged.
+    `load` opens a PNG; `static` is the static image, whose header holds the properties of all
+    frames. Raises `pyvips.Error` if a frame is damaged.
     """
     left, top, right, bottom = box
     canvas = _transparent(static, right - left, bottom - top)
@@ -241,7 +249,7 @@ def _with_alpha(pixels: Any) -> Any:
 
 
 def _transparent(static: Any, width: int, height: int) -> Any:
-    """Pixels of no colour that cannot be seen, and the colour profile of the static image."""
+    """Return fully transparent pixels with the colour profile of the static image."""
     like = _with_alpha(static)
     empty = like.new_from_image([0] * like.bands).crop(0, 0, 1, 1)
     empty = empty.embed(0, 0, width, height).copy_memory()
@@ -252,7 +260,7 @@ def _transparent(static: Any, width: int, height: int) -> Any:
 
 
 def _over(above: Any, below: Any) -> Any:
-    """`above` blended over `below` (PNG 3, "Alpha channel processing")."""
+    """Blend `above` over `below` (PNG 3, "Alpha channel processing")."""
     most = 65535 if above.format == "ushort" else 255
     last = above.bands - 1
     cover = above[last].cast("double") * most

@@ -1,12 +1,12 @@
-"""A copy in tiles of a large image that has none, from which any rectangle is cut in milliseconds.
+"""Tiled copies of large images without tiles, so that any rectangle is cut in milliseconds.
 
-How it works: a rectangle of a PNG, of a JPEG or of a TIFF in strips costs the decoding of all that
-stands above it. Where that is much, and is asked for again or is to be prepared, the image is
-decoded once into a TIFF of uncompressed tiles, which is kept as an index: it is as large as the
-pixels are, so that what it takes is known before, and making it takes little longer than decoding.
+How it works: to cut a rectangle of a PNG, a JPEG or a TIFF in strips, everything above it must be
+decoded. If that is much, and the image is requested again or prepared, it is decoded once into a
+TIFF of uncompressed tiles, which is kept as an index. The copy is as large as the pixels, so its
+size is known in advance, and making it takes little longer than decoding.
 
-What must stay true: what is cut from the copy is what would have been cut from the image, with all
-that the image notes beside its pixels (profile, orientation, resolution).
+What must stay true: a rectangle cut from the copy equals the one cut from the image, including
+everything that the image stores beside its pixels (profile, orientation, resolution).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 1_250_000_000  # bytes of pixels: 20,000 x 20,000 of three octets
 _TILE = 256
 _FORMATS = {"uchar": 1, "ushort": 2}
 _COLOURS = ("b-w", "grey16", "srgb", "rgb16", "cmyk")
-"""Kinds of pixels that a TIFF gives back as they were."""
+"""Kinds of pixels that a TIFF returns unchanged."""
 
 
 def cut_from_copy(
@@ -36,10 +36,10 @@ def cut_from_copy(
     indexes: Indexes,
     load: Callable[[], Any],
 ) -> Any | None:
-    """Left, top, right and bottom of a frame, in memory; None where there is no copy to cut from.
+    """Return left, top, right and bottom of a frame, in memory, or None if there is no copy.
 
-    `image` is the frame as it was opened, of which no pixel is read; `load` opens it again.
-    Raises `pyvips.Error`.
+    `image` is the open frame, whose pixels are not read; `load` opens it again. Raises
+    `pyvips.Error`.
     """
     left, top, right, bottom = corners
     size = _size(image, bottom)
@@ -56,16 +56,16 @@ def cut_from_copy(
     if _kind(copy) != _kind(image):
         return None
     box = left, top, right - left, bottom - top
-    # put in the place of all the pixels of `image`, it has what that notes; none of them is decoded
+    # inserted over all pixels of `image`, it gets its metadata; no pixel of `image` is decoded
     return image.crop(*box).insert(copy.crop(*box), 0, 0).copy_memory()
 
 
 def make_copy(
     image: Any, *, source: Source, number: int, indexes: Indexes, load: Callable[[], Any]
 ) -> None:
-    """Makes the copy now, where it will be worth it.
+    """Make the copy now, if it will be worth it.
 
-    Raises Undecodable where the image is damaged anywhere, OverBudget or StorageFailed.
+    Raises Undecodable if the image is damaged anywhere, OverBudget or StorageFailed.
     """
     size = _size(image, image.height)
     if size is not None:
@@ -75,7 +75,9 @@ def make_copy(
 
 
 def _size(image: Any, bottom: int) -> int | None:
-    """Bytes of a copy; None where none is worth it for what lies above `bottom`, or can be."""
+    """Return the bytes of a copy, or None if one is impossible or not worth it for the rows above
+    `bottom`.
+    """
     size: int = image.width * image.height * image.bands * _FORMATS.get(image.format, 0)
     if image.width * bottom <= _WORTH_IT or not 0 < size <= _MOST:
         return None
@@ -83,7 +85,9 @@ def _size(image: Any, bottom: int) -> int | None:
 
 
 def _write(path: Path, image: Any, source: Source) -> None:
-    """Raises Undecodable, which is no reason not to give what stands above the damage."""
+    """Write the copy. Raises Undecodable; the rows above the damage can still be cut without a
+    copy.
+    """
     pyvips = library("pyvips", "images", source)
     try:
         image.tiffsave(

@@ -1,20 +1,20 @@
-"""One frame of an image file, as pixels not yet decoded, with every bound checked before they are.
+"""One frame of an image file, as pixels not yet decoded; every limit is checked before decoding.
 
-How it works: the media type names the one loader of libvips that may read the file, over the
-source's bytes as they are mapped; nothing is guessed from content, and loaders that were not
-written for hostile input are blocked. The header tells the size; what decoding would take is
-reckoned from it and refused above a budget. Tiles of a TIFF are read where they are needed; all
-else is decoded from the top down to the last row that is needed, or, where that was much before,
-is cut from a copy (`perdure.extractors.image.copy`).
+How it works: the media type names the only loader of libvips that may read the file, over the
+mapped bytes of the source. Nothing is guessed from the content, and loaders that were not written
+for hostile input are blocked. The header gives the size; the cost of decoding is computed from it
+and refused above a budget. Tiles of a TIFF are read as needed. All else is decoded from the top
+down to the last row needed or, once an earlier request has decoded much, is cut from a copy
+(`perdure.extractors.image.copy`).
 
 Frames are counted from 0: the pages of a TIFF, and the frames of an animated GIF, WebP or PNG as
-they are shown, composed from those before. libvips does that, but for PNG, where
-`perdure.extractors.image.animated_png` does.
+they are shown, composed from those before. libvips composes them, except for PNG, which
+`perdure.extractors.image.animated_png` composes.
 
-What must stay true: what is missing or cannot be decoded is an error, never black pixels. (Damage
-that still decodes shows as it does in every viewer: JPEG has no checksums, nor have bare samples.)
-Nothing is remembered between files (libvips remembers by name); the grid of pixels is that of the
-file, whatever orientation it notes.
+What must stay true: missing or undecodable data is an error, never black pixels. (Damage that still
+decodes looks as it does in every viewer: neither JPEG nor bare samples have checksums.) Nothing is
+remembered between files (libvips remembers by name). The grid of pixels is that of the file,
+whatever orientation it states.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PAGED = ("gifload_source", "webpload_source", "tiffload_source")
 _COMPOSED = ("gifload_source", "webpload_source")
 
 _MOST_DECODED = 500_000_000  # pixels; a PNG of 20,000 x 20,000 takes one to ten seconds
-_MOST_AT_ONCE = 50_000_000  # pixels of what can only be decoded as a whole, in memory
+_MOST_AT_ONCE = 50_000_000  # pixels of an image that can only be decoded completely, in memory
 _MOST_BYTES = 128 << 20  # of a part's pixels
 
 
@@ -63,10 +63,10 @@ class Box(msgspec.Struct, frozen=True, gc=False):
 
 
 class Frame:
-    """A frame of a file, whose header has been read.
+    """A frame of a file whose header has been read.
 
-    `image` is a lazy `pyvips.Image`: reading its pixels can raise `pyvips.Error`; `pixels` does
-    that safely.
+    `image` is a lazy `pyvips.Image`: reading its pixels can raise `pyvips.Error`; `pixels` reads
+    them safely.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Frame:
         self.number = number
         self.image = image
         self.frames = frames
-        self._data = data  # libvips reads it while it decodes, and does not hold it
+        self._data = data  # libvips reads it while decoding, but does not keep it alive
         self._animated = animated if number else None
 
     @property
@@ -97,13 +97,13 @@ class Frame:
 
     @property
     def orientation(self) -> int:
-        """As EXIF numbers it; 1 is upright."""
+        """The EXIF orientation; 1 is upright."""
         return int(self._note("orientation", 1))
 
     def pixels(self, box: Box, indexes: Indexes) -> Any:
-        """The pixels of a box, decoded: a `pyvips.Image` in memory.
+        """Decode the pixels of a box: a `pyvips.Image` in memory.
 
-        Raises Undecodable where they are damaged, OverBudget before anything is decoded.
+        Raises Undecodable if they are damaged, OverBudget before anything is decoded.
         """
         self.check_budget(box)
         if self.image.coding != "none":
@@ -138,7 +138,7 @@ class Frame:
         return self.image.crop(box.left, box.top, width, height).copy_memory()
 
     def prepare(self, indexes: Indexes) -> None:
-        """Makes the copy that boxes are cut from, where it is worth it.
+        """Make the copy that boxes are cut from, if it is worth it.
 
         Raises Undecodable, OverBudget before anything is decoded, or StorageFailed.
         """
@@ -167,7 +167,7 @@ class Frame:
         return bool(self.image.get_typeof("tile-width"))
 
     def check_budget(self, box: Box) -> None:
-        """Raises OverBudget where a box would take more to decode than one may."""
+        """Raise OverBudget if decoding a box would cost more than the limit."""
         area = (box.right - box.left) * (box.bottom - box.top)
         if area * self.image.bands * _bytes(self.image) > _MOST_BYTES:
             raise OverBudget(
@@ -206,10 +206,10 @@ class Frame:
 
 
 def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Frame:
-    """A frame of a source, counted from 0; nothing but its header is read.
+    """Open a frame of a source, counted from 0; only its header is read.
 
-    Raises PartNotFound where there are fewer frames, Undecodable where the bytes are not what the
-    media type says, PartNotSupported where pyvips is not installed.
+    Raises PartNotFound if there are fewer frames, Undecodable if the bytes are not what the media
+    type says, PartNotSupported if pyvips is not installed.
     """
     pyvips = _pyvips(source, selector)
     loader = _LOADERS[source.essence]
@@ -233,7 +233,7 @@ def opened(source: Source, number: int = 0, selector: Selector | str = "") -> Fr
 
 def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) -> Any:
     read = getattr(pyvips.Image, loader)
-    # a tile of a TIFF that cannot be inflated is only a warning to libvips, and left as it was
+    # if a TIFF tile cannot be inflated, libvips only warns and leaves the tile as it was
     fail_on = "warning" if loader == "tiffload_source" else "error"
 
     def load(access: str) -> Any:
@@ -241,34 +241,34 @@ def _loaded(pyvips: Any, data: memoryview, loader: str, page: dict[str, int]) ->
         return read(mapped, access=access, fail_on=fail_on, **page)
 
     image = load("sequential")
-    # tiles are read one by one where the access is random; all else would be decoded to its end
+    # random access reads tiles one by one, but would decode all else to its end
     return load("random") if image.get_typeof("tile-width") else image
 
 
 def _pyvips(source: Source, selector: Selector | str = "") -> Any:
     pyvips = library("pyvips", "images", source, selector)
     pyvips.block_untrusted_set(True)  # loaders not hardened against hostile files
-    pyvips.cache_set_max(0)  # it remembers results by names, which are used again
-    pyvips.concurrency_set(1)  # one part has one core; others wait for the others
+    pyvips.cache_set_max(0)  # it remembers results by names, and names are reused
+    pyvips.concurrency_set(1)  # one part gets one core; the other cores are for other parts
     return pyvips
 
 
 def _failure(error: Any, source: Source) -> Undecodable | OverBudget:
-    """What an error of libvips means; it comes with the names of the operations, line by line."""
+    """Translate an error of libvips, whose message lists the names of operations line by line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reason = lines[-1] if lines else "libvips gives no reason"
+    reason = lines[-1] if lines else "libvips gave no reason"
     if "out of memory" in reason:
         return OverBudget(what=f"decoding {source.name}", limit="the memory of one request")
     return Undecodable(identifier=source.name, media_type=source.media_type, reason=reason)
 
 
 def _bytes(image: Any) -> int:
-    """How many a sample has."""
+    """Return the number of bytes per sample."""
     return {"uchar": 1, "char": 1, "ushort": 2, "short": 2, "dpcomplex": 16}.get(
         image.format, 8 if image.format in ("double", "complex") else 4
     )
 
 
 def _outward(start: int, stop: int, tile: int) -> int:
-    """How many columns or rows lie in the tiles that have any of [start, stop)."""
+    """Return the number of columns or rows in the tiles that overlap [start, stop)."""
     return (math.ceil(stop / tile) - start // tile) * tile

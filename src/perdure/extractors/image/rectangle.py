@@ -1,17 +1,16 @@
 """Rectangles of images: `#(5,10),(25,30),2` of a PDI, `#xywh=5,10,20,20` elsewhere.
 
-How it works: the frame is opened (`perdure.extractors.image.file`), the rectangle is held against
-its size, and its pixels, decoded, are written without loss: out of a TIFF as TIFF, out of anything
-else as PNG, or as TIFF where the pixels are not what PNG can hold, which are those of a JPEG in
-CMYK. Palettes become the colours that they stand for.
+How it works: the frame is opened (`perdure.extractors.image.file`), the rectangle is checked
+against its size, and its decoded pixels are written without loss: from a TIFF as TIFF, from
+anything else as PNG, or as TIFF if PNG cannot hold the pixels, such as those of a JPEG in CMYK.
+Palettes become the colours that they stand for.
 # ruling: rect-frame
 
-The colour profile of the image goes with the pixels; all other metadata stays behind, with the
-orientation, which `facts` tells. The pixels themselves are digested too, row by row, samples in
-little-endian order (ruling: part-digest): `rgb8 20x15` is a row of 20 pixels of three octets,
-fifteen times.
+The part keeps the colour profile of the image. It has no other metadata, not even the orientation,
+which `facts` states. The pixels themselves are digested too, row by row, samples in little-endian
+order (ruling: part-digest): `rgb8 20x15` is a row of 20 pixels of three octets, fifteen times.
 
-What must stay true: no pixel is ever changed, turned or scaled; the same part of the same bytes is
+What must stay true: no pixel is ever changed, turned or scaled. The same part of the same bytes is
 the same file, octet for octet.
 """
 
@@ -55,8 +54,8 @@ _SAMPLES = {
     "complex": "c64le",
     "dpcomplex": "c128le",
 }
-_EFFORT = 3  # of deflate, of 9: what more of it would save is a few percent
-_SMALL = 1 << 20  # bytes of pixels; below, compressing takes longer than cutting out of tiles
+_EFFORT = 3  # of deflate, out of 9: more would save only a few percent
+_SMALL = 1 << 20  # bytes of pixels; below it, compressing takes longer than cutting from tiles
 
 
 class ImageExtractor:
@@ -106,7 +105,7 @@ class ImageExtractor:
 
 
 def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
-    """The frame that a selector means, the selector after clipping, and the pixels."""
+    """Return the frame that a selector addresses, the selector after clipping, and the pixels."""
     match selector:
         case Rect(left=left, top=top, right=right, bottom=bottom, frame=number):
             frame = opened(source, number, selector)
@@ -129,7 +128,7 @@ def _placed(source: Source, selector: Selector) -> tuple[Frame, Selector, Box]:
 
 
 def _clipped(area: Area, width: int, height: int) -> Box:
-    """The pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
+    """Return the pixels that an area touches, as far as they exist (Media Fragments 1.0, 4.2.2)."""
     right, bottom = area.x + area.width, area.y + area.height
     if area.unit == "pixel":
         return Box(area.x, area.y, min(right, width), min(bottom, height))
@@ -168,7 +167,7 @@ def _in_tiff(frame: Frame) -> bool:
 
 
 def _png(pixels: Any) -> bytes:
-    # where few colours repeat, differences between rows would hide that
+    # with a palette, differences between rows would hide repeated colours
     differences = "none" if pixels.get_typeof("palette") else "up"
     return bytes(pixels.pngsave_buffer(compression=_EFFORT, filter=differences, keep="icc"))
 

@@ -1,18 +1,18 @@
-"""Pictures made from images for viewing: a region, scaled, turned, and encoded (IIIF Image API).
+"""Images rendered for viewing: a region, scaled, turned, and encoded (IIIF Image API).
 
-How it works: `perdure.parts.iiif` works out which pixels are meant and how large they shall be,
-`perdure.extractors.image.file` decodes them with every bound checked, and libvips does the rest in
-the order that the API gives: region, size, rotation, quality, format. What is shown is frame 0. A
-region that is too large to be decoded and then scaled is made smaller by a whole number while it is
-decoded, where its format is read from the top down or in tiles.
+How it works: `perdure.parts.iiif` works out the pixels and their size,
+`perdure.extractors.image.file` decodes them with every limit checked, and libvips does the rest in
+the order of the API: region, size, rotation, quality, format. Frame 0 is shown. If a region is too
+large to be decoded and then scaled, it is reduced by a whole number while it is decoded, provided
+that its format is read from the top down or in tiles.
 
-An image is shown as a viewer shows it, which a rectangle cut from it
-(`perdure.extractors.image.rectangle`) is not: its orientation is applied, so positions are those of
-the upright picture; its colours are brought into sRGB, eight bits each, with the profile that it
-carries. JPEG, which has no transparency, shows white where there is some.
+An image is rendered as a viewer shows it, unlike a rectangle cut from it
+(`perdure.extractors.image.rectangle`): its orientation is applied, so positions are those of the
+upright picture. Its colours are converted to sRGB with its embedded profile, eight bits each. JPEG
+has no transparency and shows white instead.
 
 What must stay true: the same picture of the same bytes is the same file, octet for octet, as long
-as libvips is; nothing but pixels goes into it.
+as libvips does not change. Nothing but pixels goes into it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from perdure.parts import Information, Rendering, Selector, iiif
 
 _WHITE = 255
 _MIDDLE = 128  # of gray; below it is black in two colours
-_SIDEWAYS = 5  # the orientations from here on have width and height exchanged
+_SIDEWAYS = 5  # orientations from here on swap width and height
 _KNOWN_BANDS = 5  # CMYK and transparency
-_WHOLE = ("image/gif", "image/webp")  # what can only be decoded as a whole
+_WHOLE = ("image/gif", "image/webp")  # formats that can only be decoded completely
 _MOST_KEPT = 20_000_000  # pixels of a region that is decoded before it is scaled
 _MOST_DECODED = 500_000_000  # pixels of an image that is scaled while it is decoded
 
 
 class RenderingExtractor:
-    """Pictures of PNG, JPEG, GIF, WebP and TIFF, and what there is to ask for."""
+    """Renderings of PNG, JPEG, GIF, WebP and TIFF, and the information that describes them."""
 
     media_types = MEDIA_TYPES
     selectors = (Rendering, Information)
@@ -54,7 +54,7 @@ class RenderingExtractor:
         raise PartNotSupported(media_type=source.media_type, selector=str(selector), offered=())
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        return ()  # a picture is no part that a fragment could name
+        return ()  # no fragment can name a rendering
 
 
 def _information(frame: Frame) -> Part:
@@ -84,13 +84,13 @@ def _picture(frame: Frame, asked: Rendering, indexes: Indexes) -> Part:
         raise Undecodable(
             identifier=frame.source.name,
             media_type=frame.source.media_type,
-            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gives no reason",
+            reason=str(error).strip().rpartition("\n")[2].strip() or "libvips gave no reason",
         ) from None
     return Part(selector=picture, media_type=iiif.FORMATS[picture.format], body=(bytes(data),))
 
 
-# where it lies in the file
-# -------------------------
+# its place in the file
+# ---------------------
 
 
 def _upright_size(frame: Frame) -> tuple[int, int]:
@@ -100,7 +100,7 @@ def _upright_size(frame: Frame) -> tuple[int, int]:
 
 
 def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
-    """A box of the upright picture, as it lies in the file (Exif 2.32, tag 274)."""
+    """Return the place in the file of a box of the upright picture (Exif 2.32, tag 274)."""
     left, top, right, bottom = box
     width, height = frame.width, frame.height
     match frame.orientation:
@@ -121,12 +121,14 @@ def _in_file(frame: Frame, box: tuple[int, int, int, int]) -> Box:
     return Box(left, top, right, bottom)
 
 
-# what is done with the pixels
-# ----------------------------
+# changes to the pixels
+# ---------------------
 
 
 def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) -> Any:
-    """The pixels of a box, or a smaller image of them that still has more than `size`."""
+    """Return the pixels of a box, or a smaller image of the box that is still larger
+    than `size`.
+    """
     width, height = box.right - box.left, box.bottom - box.top
     if width * height <= _MOST_KEPT or not _flows(frame):
         return frame.pixels(box, indexes)
@@ -142,7 +144,7 @@ def _decoded(frame: Frame, box: Box, size: tuple[int, int], indexes: Indexes) ->
 
 
 def _flows(frame: Frame) -> bool:
-    """Whether the image can be decoded piece by piece, a few rows or tiles at a time."""
+    """Return whether the image can be decoded piece by piece, a few rows or tiles at a time."""
     if frame.source.essence in _WHOLE or frame.image.get_typeof("interlaced"):
         return False
     if frame.image.coding != "none":
@@ -161,12 +163,12 @@ def _scaled(pixels: Any, width: int, height: int) -> Any:
     flat = flat.resize(width / pixels.width, vscale=height / pixels.height)
     if transparent:
         flat = flat.unpremultiply().cast(depth)
-    # rounding may leave it a pixel short or long
+    # rounding may make it a pixel too short or too long
     return flat.gravity("north-west", width, height, extend="copy")
 
 
 def _coloured(pixels: Any) -> Any:
-    """Its colours in sRGB, or its grays, with eight bits each."""
+    """Convert colours to sRGB, or to grays, with eight bits each."""
     if pixels.interpretation in ("b-w", "grey16"):
         return pixels.colourspace("b-w")
     if pixels.bands > _KNOWN_BANDS or pixels.interpretation == "multiband":

@@ -1,10 +1,10 @@
-"""CSS selectors as XPath: how `{"type": "CssSelector", "value": "#intro > p"}` is evaluated.
+"""CSS selectors as XPath: the evaluation of `{"type": "CssSelector", "value": "#intro > p"}`.
 
-Specification: Selectors Level 3, and what of Level 4 cssselect knows; Web Annotation Data Model,
-4.2.3.
+Specification: Selectors Level 3, and the parts of Level 4 that cssselect supports; Web Annotation
+Data Model, 4.2.3.
 
-How it works: cssselect translates. What a selector can say about a user or a browser (`:hover`)
-matches nothing there, as it does for whoever reads a document and touches nothing.
+How it works: cssselect translates. Selectors for the state of a user or a browser (`:hover`) match
+nothing, as in a document that no one is touching.
 
 What must stay true: a selector that is too long or too deep is refused before it is translated.
 """
@@ -17,15 +17,15 @@ from perdure.extractors.port import Source
 from perdure.parts import Css
 
 _LONGEST = 1024  # characters
-_MOST_COMBINED = 32  # combinators, of which each may look through the whole document, and functions
+_MOST_COMBINED = 32  # combinators, each of which may search the whole document, and functions
 _COMBINING = " >+~(,"
 _RULE = "Selectors Level 3"
 
 
 def as_xpath(source: Source, selector: Css, *, html: bool) -> str:
-    """An XPath 1.0 expression for the same elements; in HTML names have no case.
+    """Return an XPath 1.0 expression for the same elements; in HTML, names are case-insensitive.
 
-    Raises MalformedPart, OverBudget, and PartNotSupported where cssselect is not installed.
+    Raises MalformedPart, OverBudget, and PartNotSupported if cssselect is not installed.
     """
     text = selector.selector
     if len(text) > _LONGEST:

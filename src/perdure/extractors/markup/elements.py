@@ -1,15 +1,16 @@
-"""Which end tag belongs to which start tag, and what elements are called: by tags, without a tree.
+"""Elements from tags alone, without a tree: the end tag of each start tag, and the names of
+elements.
 
-How it works: one pass over the tags keeps what is open. In XML an end tag belongs to the innermost
-open element. In HTML, where half of the end tags may be left out, an element that a start tag
-closes by the rules of the standard (`li` by `li`, `td` by `tr`, `p` by a block, `a` by `a`) has no
-end tag, and neither has one that is closed along with what it is in. Elements that format text
-(`a`, `b`, `font` …) stay open beside the others, as the standard's list of active formatting
-elements has it: `<b><p>x</b>` is matched.
+How it works: one pass over the tags keeps a list of open elements. In XML, an end tag belongs to
+the innermost open element. In HTML, half of the end tags may be left out. An element that a start
+tag closes by the rules of the standard (`li` by `li`, `td` by `tr`, `p` by a block, `a` by `a`) has
+no end tag, and neither has an element that closes together with its parent. Elements that format
+text (`a`, `b`, `font` …) stay open beside the others, as in the standard's list of active
+formatting elements: `<b><p>x</b>` is matched.
 
-What must stay true: only end tags that stand in the source are ever given  # ruling: name-range.
-One tag costs a bounded number of steps: nobody looks further than 512 elements up, which is as deep
-as browsers build.
+What must stay true: every end tag that is returned exists in the source  # ruling: name-range. A
+tag costs a bounded number of steps: the search goes at most 512 elements up, the depth at which
+browsers stop nesting.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ import msgspec
 from perdure.extractors.markup.tags import HTML, Rule, Tag, Tags, View, attributes, read
 
 _DEEPEST = 512
-_LONGEST = 4096  # units of a name; an identifier that is longer is not taken either
+_LONGEST = 4096  # units of a name; longer identifiers are ignored too
 _MENTIONED = re.compile(rb"(?i:name|id)[\t\n\f\r ]*+=")
 
 Text = Callable[[slice], str]
 
 
 class Element(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The first tag of an element and the last, by number; the same where it has no end tag."""
+    """The numbers of an element's first and last tag, which are equal if it has no end tag."""
 
     first: int
     last: int
@@ -42,16 +43,16 @@ class Called(msgspec.Struct, frozen=True, array_like=True):
     """The first element of each name, and of each ID, in the order of the document."""
 
     names: dict[str, Element]
-    """By the attribute `name`."""
+    """Elements by the attribute `name`."""
     ids: dict[str, Element]
-    """By the attribute `id`; in HTML by the `name` of an `a`, too."""
+    """Elements by the attribute `id`; in HTML also by the `name` of an `a`."""
 
 
 def called(view: View, tags: Tags, rule: Rule, text: Text) -> Called:
-    """The named elements of a document; `text` gives what is written at a slice of the view."""
+    """Return the named elements of a document; `text` decodes a slice of the view."""
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
-    weak: dict[str, int] = {}  # an ID is found before the name of an anchor
+    weak: dict[str, int] = {}  # an ID takes precedence over the name of an anchor
     for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
         if not _MENTIONED.search(view, start, stop) or view[start + 1] == 0x2F:
             continue
@@ -76,7 +77,7 @@ def _in_order(numbers: dict[str, int]) -> list[tuple[str, int]]:
 
 
 def _naming(view: View, start: int, stop: int, rule: Rule, text: Text) -> dict[str, str]:
-    """The attributes `name` and `id` of a tag, decoded; the first of each counts."""
+    """Return the attributes `name` and `id` of a tag, decoded; the first of each counts."""
     found: dict[str, str] = {}
     for attribute in attributes(view, start, stop):
         key = attribute.name.lower() if rule.folds else attribute.name
@@ -97,10 +98,10 @@ _REFERENCE = re.compile(r"&(?:#[0-9]++;?|#[xX][0-9a-fA-F]++;?|[A-Za-z][A-Za-z0-9
 
 
 def decoded(written: str, rule: Rule) -> str:
-    """An attribute value with its character references replaced.
+    """Return an attribute value with its character references replaced.
 
-    In HTML a reference without semicolon is text where `=`, a letter or a digit follows (13.2.5.73
-    of the standard): `?a=1&copy=2` says nothing about copyright.
+    In HTML, a reference without a semicolon is text if `=`, a letter or a digit follows (13.2.5.73
+    of the standard): `?a=1&copy=2` is not about copyright.
     """
     text = written.replace("\r\n", "\n").replace("\r", "\n")
     if rule is not HTML:
@@ -116,12 +117,12 @@ def _replaced(found: re.Match[str]) -> str:
     return found[0] if text is None or (found[1] and reference[-1] != ";") else text + found[1]
 
 
-# which end tag
-# -------------
+# end tags
+# --------
 
 
 def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int]:
-    """For each wanted start tag, its end tag; itself where there is none."""
+    """Return the end tag of each wanted start tag, or the start tag itself if it has none."""
     ends = {number: number for number in wanted}
     last = max(wanted, default=-1)
     opened = _Open() if rule is HTML else _Nested(folds=rule.folds)
@@ -141,8 +142,8 @@ def _ends(view: View, tags: Tags, rule: Rule, wanted: set[int]) -> dict[int, int
 
 
 def depths(view: View, tags: Tags) -> Iterator[int]:
-    """How many elements of HTML are open behind each start tag: of those that format text or of
-    all others, whichever are more.
+    """Yield the depth of open HTML elements after each start tag: the number of formatting elements
+    or of all others, whichever is greater.
     """
     opened = _Open()
     for number, (start, stop) in enumerate(zip(tags.starts, tags.stops, strict=True)):
@@ -157,8 +158,8 @@ def depths(view: View, tags: Tags) -> Iterator[int]:
 def closings(
     view: View, tags: Tags, rule: Rule, first: int, stop: int
 ) -> Iterator[tuple[int, int | None, bytes]]:
-    """The end tags among [first, stop): number, that of the start tag there that each belongs to,
-    if any, and name in lower case.
+    """Yield the end tags among [first, stop): the number, the number of its start tag in that
+    range, if any, and the name in lower case.
     """
     opened = _Open() if rule is HTML else _Nested(folds=rule.folds)
     for number in range(first, stop):
@@ -170,7 +171,9 @@ def closings(
 
 
 class _Nested:
-    """Elements within one another, as in XML; what is never closed is closed with its parent."""
+    """Elements within one another, as in XML. An element without an end tag is closed with its
+    parent.
+    """
 
     def __init__(self, *, folds: bool) -> None:
         self._folds = folds
@@ -184,7 +187,7 @@ class _Nested:
             self._names[name] += 1
 
     def end(self, tag: Tag) -> int | None:
-        """The start tag that this end tag belongs to."""
+        """Return the start tag that this end tag belongs to."""
         name = tag.name.lower() if self._folds else tag.name
         if not self._names[name]:
             return None
@@ -222,7 +225,7 @@ _SPECIAL = (
     | _set("body button colgroup frameset head iframe noembed noframes noscript script select")
     | _set("style tbody textarea tfoot thead title tr")
 )
-_CLOSES = {  # by start tag: what it closes, and what it does not look beyond
+_CLOSES = {  # by start tag: the elements that it closes, and those that stop the search
     b"li": (_set("li"), _SPECIAL - _set("address div p li dd dt")),
     b"option": (_set("option"), _set("select datalist optgroup") | _SCOPE),
     b"optgroup": (_set("option optgroup"), _set("select") | _SCOPE),
@@ -236,7 +239,7 @@ _CLOSES |= dict.fromkeys(
     _set("tbody thead tfoot caption colgroup"),
     (_set("caption colgroup tbody td tfoot th thead tr"), _TABLE),
 )
-_STOPS = {  # by end tag: what it does not reach beyond
+_STOPS = {  # by end tag: the elements that it does not reach beyond
     b"li": _SCOPE | _set("ol ul"),
     b"p": _SCOPE | _set("button"),
 } | dict.fromkeys(_set("caption table tbody td tfoot th thead tr"), _TABLE)
@@ -244,17 +247,17 @@ _STOPS |= dict.fromkeys(_FOREIGN, _SPECIAL)
 
 
 class _Open:
-    """What is open in an HTML document."""
+    """The open elements of an HTML document."""
 
     def __init__(self) -> None:
         self._stack: list[tuple[bytes, int]] = []
         self._formatting: list[tuple[bytes, int]] = []
-        """Open formatting elements; a number of -1 begins those within a cell or the like."""
+        """Open formatting elements; a number of -1 starts those within a cell or the like."""
         self._names: Counter[bytes] = Counter()
 
     @property
     def depth(self) -> int:
-        """How many are open: of those that format text or of all others, whichever are more."""
+        """The number of open formatting elements or of all others, whichever is greater."""
         return max(len(self._stack), len(self._formatting))
 
     def start(self, number: int, tag: Tag) -> None:
@@ -279,7 +282,7 @@ class _Open:
             self._formatting.append((name, -1))
 
     def end(self, tag: Tag) -> int | None:
-        """The start tag that this end tag belongs to."""
+        """Return the start tag that this end tag belongs to."""
         name = tag.name.lower()
         if name in _FORMATTING:
             return self._take_formatting(name)
@@ -289,8 +292,8 @@ class _Open:
     def _close(
         self, names: frozenset[bytes], stops: frozenset[bytes], name: bytes | None = None
     ) -> int | None:
-        """Close up to the outermost of `names` this side of `stops`; for an end tag, `name`, the
-        innermost.
+        """Close up to the outermost of `names` that comes before any of `stops`. For an end tag,
+        `name`, close up to the innermost.
         """
         if not any(self._names[one] for one in names):
             return None

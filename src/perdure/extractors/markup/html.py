@@ -5,9 +5,9 @@ the tree of the HTML standard, in which names are in lower case and in no namesp
 
 How it works: expressions are evaluated over the tree that browsers build
 (`perdure.extractors.markup.html_tree`), implied elements included: `/html/body/table/tbody/tr[2]`
-finds a row also where nobody has written `tbody`. What is found is a slice of the source.
+finds a row even if the source has no `tbody`. The result is a slice of the source.
 
-What must stay true: an element whose place in the source cannot be proved is not found.
+What must stay true: an element is found only if its place in the source can be proved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from perdure.parts import ChildSequence, Css, Selector, XPath
 
 _RANGES = re.compile(r"\b(?:range-to|string-range)\s*\(")
 _SECONDS = 2  # of CPU, for an expression
-_BUILT_IN_ONE = 1 << 19  # bytes; a second is enough for twice as many of nothing but short elements
+_BUILT_IN_ONE = (
+    1 << 19
+)  # bytes; a second suffices for twice as many, even if all elements are short
 _OFFERED = ("elements", "text quote", "text position")
 
 
@@ -65,11 +67,11 @@ class HtmlExtractor:
         return _SECONDS + source.length // _BUILT_IN_ONE
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        return ()  # what can be found, the tags and IDs show
+        return ()  # the extents of tags and IDs show what can be found
 
 
 def _child(tree: HtmlTree, selector: ChildSequence, source: Source) -> Any:
-    """The element at the end of `element(intro/2/1)` or `element(/1/2)`."""
+    """Return the element at the end of `element(intro/2/1)` or `element(/1/2)`."""
     steps = selector.steps
     if selector.id is not None:
         wanted = selector.id

@@ -1,20 +1,20 @@
-"""The tree of an HTML document, as browsers build it, whose elements know their tags in the source.
+"""The tree of an HTML document, as browsers build it, with the place of each element in the source.
 
 Specification: the HTML standard, section 13.2.6 (tree construction).
 
-How it works: no builder of trees says where in the bytes an element stands, and a tree is not what
-is written: elements are implied (`tbody`), cloned (a `b` over two paragraphs), moved (out of a
-table). So every start tag is given an attribute with its number before lexbor builds the tree: in
-which elements the numbers come out, the builder itself decides. The tree is then copied for
-libxml2, which evaluates XPath, without those attributes.
+How it works: no tree builder reports the byte positions of elements, and a tree differs from the
+source: elements are implied (`tbody`), cloned (a `b` over two paragraphs), moved (out of a table).
+So every start tag gets an attribute with its number before lexbor builds the tree, and the builder
+itself decides which elements get the numbers. The tree is then copied, without those attributes,
+for libxml2, which evaluates XPath.
 
-An element is written from its start tag through its end tag where it has one
-(`perdure.extractors.markup.elements`), else up to the tag that ended it: of the few places where it
-may end, the one that can be proved.
+An element extends from its start tag through its end tag if it has one
+(`perdure.extractors.markup.elements`). If not, it ends at the tag that closed it: among the few
+possible ends, the one that can be proved.
 
-What must stay true: an element is a slice of the source only where that is proved: the start tags
-in the slice are those of the element and of what is in it and no others, and its text is the text
-of the slice. Whatever else the tree has (implied, cloned, torn apart by a table) has no place.
+What must stay true: an element is a slice of the source only if that is proved: the start tags in
+the slice are exactly those of the element and its descendants, and its text is the text of the
+slice. All other elements of the tree (implied, cloned, torn apart by a table) have no place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from perdure.parts import Selector
 
 LARGEST = 20 << 20  # bytes of a document
 _MOST = 500_000  # elements and texts of a tree
-_DEEPEST = 512  # as deep as browsers build
+_DEEPEST = 512  # the depth limit of browsers
 _NAME_END = re.compile(rb"<[^\t\n\f\r />]++")
 _SLASH = 0x2F
 _NO_TAG = -1
@@ -45,10 +45,10 @@ _UNREAD = frozenset(name.decode() for name in UNREAD)
 
 
 class HtmlTree:
-    """A document as a tree of `lxml`, and where in the source its elements are."""
+    """A document as a tree of `lxml`, with the places of its elements in the source."""
 
     def __init__(self, markup: Markup, selector: Selector) -> None:
-        """Raises OverBudget, and PartNotSupported where a library is not installed."""
+        """Raises OverBudget, and PartNotSupported if a library is not installed."""
         source = markup.source
         if source.length > LARGEST:
             raise OverBudget(what=f"the tree of {source.name}", limit=f"{LARGEST} bytes")
@@ -56,11 +56,11 @@ class HtmlTree:
         self.etree = library("lxml.etree", "html", source, selector)
         lexbor = library("selectolax.lexbor", "html", source, selector)
         for count, depth in enumerate(depths(markup.view(), markup.tags())):
-            self._check(count, depth)  # to build takes the square of the depth
+            self._check(count, depth)  # building takes the square of the depth
         mark, numbered = _numbered(markup)
         try:
             parsed = lexbor.LexborHTMLParser(numbered)
-        except lexbor.SelectolaxError:  # there is no other reason: any text is HTML
+        except lexbor.SelectolaxError:  # the only possible reason: any text is HTML
             limit = "the memory of one request"
             raise OverBudget(what=f"the tree of {source.name}", limit=limit) from None
         self._tags: dict[Any, int] = {}
@@ -68,22 +68,24 @@ class HtmlTree:
         self.root = self._copied(parsed.root, mark)
 
     def span(self, element: Any) -> Span:
-        """Where an element is written. Raises PartNotFound where that is not to be told."""
+        """Return the bytes of an element. Raises PartNotFound if they cannot be determined."""
         first = self._tags[element]
         if first == _NO_TAG:
-            raise self._missing(f"a {element.tag} element there, for which no tag is written")
+            raise self._missing(f"a {element.tag} element there that has no tag of its own")
         inside = {self._tags[one] for one in element.iterdescendants()} - {_NO_TAG}
         for last, span in self._extents(element, first):
             written = {tag for tag in self._tags.values() if first < tag <= last}
             if inside == written and self._reads_alike(element, span):
                 return span
-        raise self._missing(f"a {element.tag} element there, which is not written in one piece")
+        raise self._missing(f"a {element.tag} element there that is not written in one piece")
 
-    # where it ends
+    # possible ends
     # -------------
 
     def _extents(self, element: Any, first: int) -> Iterator[tuple[int, Span]]:
-        """Where an element may end, its own end tag coming first: its last tag, and its bytes."""
+        """Yield the possible ends of an element, its own end tag first: its last tag, and its
+        bytes.
+        """
         markup = self._markup
         if self._is_empty(element, first):
             yield first, markup.span(first, first)
@@ -101,7 +103,7 @@ class HtmlTree:
             yield stop - 1, Span(markup.span(first, first).start, end)
 
     def _is_empty(self, element: Any, first: int) -> bool:
-        """Whether it can have no end tag."""
+        """Return whether it can have no end tag."""
         if str(element.tag).encode() in VOID:
             return True
         span = self._markup.span(first, first)
@@ -110,16 +112,16 @@ class HtmlTree:
         return tag.empty and any(one.tag in _FOREIGN for one in (element, *element.iterancestors()))
 
     def _next(self, element: Any, first: int) -> int:
-        """The next start tag of an element that is not in it; the count of tags at the end."""
+        """Return the next start tag outside an element, or the count of tags at the end."""
         inside = set(element.iter())
         later = (tag for one, tag in self._tags.items() if tag > first and one not in inside)
         return min(later, default=self._markup.count)
 
-    # what proves it
-    # --------------
+    # proof of an end
+    # ---------------
 
     def _reads_alike(self, element: Any, span: Span) -> bool:
-        """Whether the text of an element is that of its bytes, white space aside."""
+        """Return whether the text of an element is that of its bytes, white space aside."""
         content = self._content
         written = content.text[content.at(span.start) : content.at(span.stop)]
         read_in_tree = "".join(_texts(element))
@@ -138,7 +140,9 @@ class HtmlTree:
     # --------
 
     def _copied(self, root: Any, mark: str) -> Any:
-        """The tree for libxml2; what XML cannot write is replaced or left out."""
+        """Return the tree for libxml2; characters and names that XML forbids are replaced or left
+        out.
+        """
         seen = set[int]()
         around: list[_Open] = []
         document = None
@@ -151,7 +155,7 @@ class HtmlTree:
             attributes = dict(node.attributes)
             tag = int(attributes.pop(mark, None) or _NO_TAG)
             element = self._element(node.tag, attributes)
-            self._tags[element] = _NO_TAG if tag in seen else tag  # else it is a clone
+            self._tags[element] = _NO_TAG if tag in seen else tag  # a number seen before: a clone
             seen.add(tag)
             if around:
                 around[-1].add(element)
@@ -161,7 +165,7 @@ class HtmlTree:
         return document
 
     def _check(self, count: int, depth: int) -> None:
-        """Raises OverBudget for a tree that is too large or too deep."""
+        """Raise OverBudget if a tree is too large or too deep."""
         name = self._markup.source.name
         if count > _MOST:
             raise OverBudget(what=f"the tree of {name}", limit=f"{_MOST} elements and texts")
@@ -176,14 +180,14 @@ class HtmlTree:
         for key, value in attributes.items():
             try:
                 element.set(key, _NOT_XML.sub("", value or ""))
-            except ValueError:  # a name that no expression can name, either
+            except ValueError:  # a name that no expression can match either
                 continue
         return element
 
 
 def _numbered(markup: Markup) -> tuple[str, str]:
-    """A name that the document has nowhere, and the document with the number of each start tag as
-    an attribute of that name.
+    """Return a name that is nowhere in the document, and the document in which each start tag has
+    its number as an attribute of that name.
     """
     data, view, tags = markup.source.map(), markup.view(), markup.tags()
     width, codec = markup.encoding.width, markup.encoding.codec
@@ -206,7 +210,7 @@ def _numbered(markup: Markup) -> tuple[str, str]:
 
 
 def _walk(root: Any) -> Iterator[tuple[Any, int]]:
-    """Elements and texts in the order of the document, each with how deep it is."""
+    """Yield elements and texts in the order of the document, each with its depth."""
     node, depth = root, 0
     while node is not None:
         if node.is_element_node or node.is_text_node:
@@ -221,7 +225,9 @@ def _walk(root: Any) -> Iterator[tuple[Any, int]]:
 
 
 class _Open:
-    """An element that is being copied; libxml2 would count its children to tell the last."""
+    """An element that is being copied. It remembers its last child, because libxml2 would count the
+    children to find it.
+    """
 
     def __init__(self, element: Any) -> None:
         self._element = element
@@ -239,7 +245,7 @@ class _Open:
 
 
 def _texts(element: Any) -> Iterator[str]:
-    """What is read in an element."""
+    """Yield the readable text in an element."""
     for one in element.iter():
         if one.tag not in _UNREAD:
             yield one.text or ""

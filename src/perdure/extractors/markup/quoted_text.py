@@ -2,16 +2,15 @@
 
 Specification: Web Annotation Data Model, 4.2.4 and 4.2.5; URL Fragment Text Directives.
 
-How it works: positions are looked up in the text content
-(`perdure.extractors.markup.text_content`). Quotations are searched in it as they are, and where
-that finds nothing, with any white space for any other. Text directives are searched without regard
-to case and diacritics, at the boundaries of words; where blocks meet stands a character that no
-term contains. Chinese, Japanese, Korean and Thai, which write no spaces, may be cut between any two
-characters.
+How it works: positions refer to the text content (`perdure.extractors.markup.text_content`).
+Quotations are searched in it as they are and, if that finds nothing, with any white space for any
+other. Text directives are searched without regard to case and diacritics, at the boundaries of
+words; between blocks there is a character that no term contains. Chinese, Japanese, Korean and Thai
+are written without spaces, so their text may be cut between any two characters.
 
-What must stay true: a quotation that occurs several times is an error, for a part is one; of a text
-directive the first occurrence counts, as its specification says. A part is a slice of the source,
-from its first character through its last, with the tags that stand between.
+What must stay true: a quotation that occurs several times is an error, because a part is one. For a
+text directive the first occurrence counts, as its specification says. A part is a slice of the
+source, from its first character through its last, including the tags between them.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from perdure.parts import Selector, TextDirective, TextPosition, TextQuote
 
 _MOST = 100  # occurrences of a quotation that are counted
 _SHOWN = 100  # characters in the example of a part
-_BREAK = "\ufffe"  # no character
+_BREAK = "\ufffe"  # a noncharacter
 _GAP = rf"[\s{_BREAK}]*+"
-_WORD = (  # a character of a word, in a script whose words are told by spaces
+_WORD = (  # a character of a word, in a script that separates words by spaces
     r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
     r"\U00020000-\U0003ffff]"
 )
@@ -41,7 +40,7 @@ _AFTER = rf"(?:(?!{_WORD})|(?<!{_WORD}))"
 
 
 class QuotedTextExtractor:
-    """Slices of markup, or of plain text, between two characters that are read."""
+    """Slices of markup, or of plain text, between two characters of the text content."""
 
     media_types = ("text/*", "application/sgml", *XML_TYPES)
     selectors = (TextPosition, TextQuote, TextDirective)
@@ -70,14 +69,14 @@ class QuotedTextExtractor:
     def read_text(self, source: Source, indexes: Indexes) -> TextContent | None:
         markup = Markup(source, "text", indexes)
         if markup.rule is TEXT or markup.encoding.shifts:
-            return None  # without tags it is for others to read
+            return None  # another extractor reads text without tags
         return text_content(markup)
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
         try:
             size = len(text_content(Markup(source, "text", indexes)).text)
         except (PartNotSupported, OverBudget):
-            return ()  # it is not looked through
+            return ()  # its text is not searched
         if not size:
             return ()
         example = str(TextPosition(0, min(size, _SHOWN)))
@@ -89,7 +88,7 @@ class QuotedTextExtractor:
 
 
 def _quoted(content: TextContent, selector: TextQuote) -> tuple[int, int]:
-    """Where the one occurrence of a quotation is."""
+    """Return the place of the only occurrence of a quotation."""
     prefix, exact, suffix = selector.prefix, selector.exact, selector.suffix
     wanted = [rf"(?<={re.escape(prefix)})" if prefix else "", re.escape(exact)]
     found = _occurrences(content, "".join([*wanted, f"(?={re.escape(suffix)})"])) if exact else []
@@ -102,12 +101,12 @@ def _quoted(content: TextContent, selector: TextQuote) -> tuple[int, int]:
         extent = "no such text"
     else:
         many = f"{len(found)}" if len(found) < _MOST else f"{_MOST} or more"
-        extent = f"such text {many} times: a longer prefix or suffix says which"
+        extent = f"such text {many} times: give a longer prefix or suffix"
     raise PartNotFound(identifier=content.source.name, selector=str(selector), extent=extent)
 
 
 def _spaced(text: str) -> str:
-    """A pattern for a text with any white space where it has some."""
+    """Return a pattern for a text in which any white space matches any other."""
     return r"\s++".join(map(re.escape, text.split()))
 
 
@@ -125,15 +124,15 @@ def _occurrences(content: TextContent, pattern: str) -> list[tuple[int, int]]:
 
 
 class _Folded(NamedTuple):
-    """Text without case and diacritics, and where in the original its pieces are."""
+    """Text without case and diacritics, and the places of its pieces in the original."""
 
     text: str
     places: list[int]
-    """Where a piece begins here."""
+    """The place of each piece in the folded text."""
     origins: list[int]
-    """Where it begins in the original."""
+    """The place of each piece in the original."""
     tables: list[list[int] | None]
-    """The place of each character within the piece; None where each has its own."""
+    """The place of each character within the piece, or None if no character has moved."""
 
     def origin(self, place: int) -> int:
         piece = bisect_right(self.places, place) - 1
@@ -142,12 +141,12 @@ class _Folded(NamedTuple):
 
 
 class _Folds(dict[str, str]):
-    """What characters fold to, as far as they have occurred."""
+    """A cache of the folded form of each character that has occurred."""
 
     def __init__(self) -> None:
         super().__init__()
         self.uneven: set[str] = set()
-        """Those that do not fold to one character."""
+        """The characters that do not fold to exactly one character."""
 
     def __missing__(self, character: str) -> str:
         folded = self[character] = _fold(character)
@@ -156,7 +155,9 @@ class _Folds(dict[str, str]):
         return folded
 
     def of(self, text: str) -> tuple[str, list[int] | None]:
-        """A text, and where each character of it was; None where none has moved."""
+        """Return a folded text and the original place of each of its characters, or None if none
+        has moved.
+        """
         if text.isascii():
             return text.lower(), None
         folded = [self[character] for character in text]
@@ -189,7 +190,7 @@ def _fold(text: str) -> str:
 
 
 def _directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
-    """The first occurrence of what a text directive says."""
+    """Return the place of the first match of a text directive."""
     folded = _folded(content)
     bounded = selector.suffix is None or selector.end is not None
     before = f"{_BEFORE}{_term(selector.prefix)}{_GAP}" if selector.prefix else _BEFORE
@@ -208,12 +209,12 @@ def _directed(content: TextContent, selector: TextDirective) -> tuple[int, int]:
         )
     end = folded.origin(ended.end(1) - 1) + 1
     while end < len(content.text) and not _fold(content.text[end]):
-        end += 1  # what combines with the last character
+        end += 1  # characters that combine with the last one
     return folded.origin(begun.start(1)), end
 
 
 def _term(text: str) -> str:
-    """A pattern for a term, which does not go beyond its block."""
+    """Return a pattern for a term, which does not match across blocks."""
     return _spaced(_fold(text))
 
 

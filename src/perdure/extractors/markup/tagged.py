@@ -1,11 +1,11 @@
 """Parts of HTML, SGML and XML by their tags: `elt=3,7`, `name=intro,summary`, and `#intro` of HTML.
 
-Specification: draft-mallery-urn-pdi-00, sections 3.4.2 and 3.4.3. What is a tag is said in
-`perdure.extractors.markup.tags`, which elements end where in `perdure.extractors.markup.elements`.
+Specification: draft-mallery-urn-pdi-00, sections 3.4.2 and 3.4.3. `perdure.extractors.markup.tags`
+defines tags, and `perdure.extractors.markup.elements` the ends of elements.
 
-How it works: the offsets of all tags of a document are found once and kept as an index of eight
-bytes a tag, which is mapped: a part by number is two lookups in it. A second index has the elements
-that are called something.
+How it works: the offsets of all tags of a document are found once and kept as a mapped index of
+eight bytes per tag: a part by number takes two lookups in it. A second index has the elements with
+a name or an ID.
 
 What must stay true: a part is one slice of the stored bytes, from the `<` of one tag to the `>` of
 another; nothing is parsed into a tree and written again. Any bytes at all have tags or have none:
@@ -40,13 +40,13 @@ from perdure.parts import ElementById, NameRange, Selector, TagRange
 
 XML_TYPES = ("text/xml", "application/xml", "*/*+xml")
 _HEAD = 8  # bytes before the offsets of an index
-_MOST_NAMED = 1 << 22  # tags among which names are looked for
-_LARGE = 1 << 20  # bytes; a million of nothing but tags takes a fifth of a second
+_MOST_NAMED = 1 << 22  # tags that are searched for names
+_LARGE = 1 << 20  # bytes; a million bytes full of tags take a fifth of a second
 _SHOWN = 50  # names, IDs and tags that `extents` lists
 
 
 def rule_of(source: Source) -> Rule:
-    """The lexical rule of a media type."""
+    """Return the lexical rule of a media type."""
     match source.essence:
         case "text/html":
             return HTML
@@ -70,7 +70,7 @@ class Markup:
         self.count = len(self._offsets) // 2
 
     def kind(self, plain: str) -> str:
-        """What an index of it is called: by rule and, where bytes are not plain, by encoding."""
+        """Return the name of an index: the rule and, if bytes are not plain, the encoding."""
         written = plain if self.encoding.plain else self.encoding.codec
         return f"{self.rule.name}-{written}"
 
@@ -85,25 +85,29 @@ class Markup:
         return head + tags.starts.tobytes() + tags.stops.tobytes()
 
     def tags(self) -> Tags:
-        """The offsets of all tags, in units of the view."""
+        """Return the offsets of all tags, in units of the view."""
         starts, stops = array(self._offsets.format), array(self._offsets.format)
         starts.frombytes(self._offsets[: self.count].tobytes())
         stops.frombytes(self._offsets[self.count :].tobytes())
         return Tags(starts, stops)
 
     def span(self, first: int, last: int) -> Span:
-        """From the start of one tag to the end of another, in bytes of the source."""
+        """Return the bytes of the source from the start of one tag to the end of another."""
         width = self.encoding.width
         return Span(self._offsets[first] * width, self._offsets[self.count + last] * width)
 
     def next_tag(self, at: int) -> int:
-        """Where the first tag begins at or after a byte; the end where there is none."""
+        """Return the byte at which the first tag begins at or after a byte, or the end of the
+        source.
+        """
         width = self.encoding.width
         number = bisect_left(self._offsets, -(-at // width), 0, self.count)
         return self._offsets[number] * width if number < self.count else self.source.length
 
     def called(self) -> Called:
-        """Elements by name and by ID. Raises OverBudget where there are too many to go through."""
+        """Return elements by name and by ID. Raises OverBudget if there are too many tags to
+        search.
+        """
         if self.count > _MOST_NAMED:
             what = f"finding names among the tags of {self.source.name}"
             raise OverBudget(what=what, limit=f"{_MOST_NAMED} tags")
@@ -121,14 +125,14 @@ class Markup:
         return msgspec.msgpack.encode(elements.called(self.view(), self.tags(), self.rule, text))
 
     def tag_name(self, number: int) -> str:
-        """The name of a tag as it is written, with the slash of an end tag."""
+        """Return the name of a tag as it is written, with the slash of an end tag."""
         span = self.span(number, number)
         view = ascii_view(self.source.read(span.start, span.stop), self.encoding)
         tag = read(view, 0, len(view))
         return ("/" if tag.closing else "") + bytes(tag.name).decode("ascii", "replace")
 
     def part(self, selector: Selector, span: Span, **facts: str) -> Part:
-        """The slice that a selector has come to."""
+        """Return a slice as the part of a selector."""
         return Part(
             selector=selector,
             media_type=self.source.media_type,
@@ -140,7 +144,7 @@ class Markup:
 
 
 class MarkupExtractor:
-    """Slices between tags, of everything that has tags."""
+    """Slices between tags, for every format that has tags."""
 
     media_types = ("text/html", "text/sgml", "application/sgml", *XML_TYPES)
     selectors = (TagRange, NameRange)
@@ -165,7 +169,7 @@ class MarkupExtractor:
         try:
             markup = Markup(source, "elt", indexes)
         except PartNotSupported:
-            return ()  # tags cannot be told in its encoding
+            return ()  # tags are not recognizable in its encoding
         names = tuple(markup.called().names)
         shown = tuple(markup.tag_name(number) for number in range(min(markup.count, _SHOWN)))
         return (
@@ -185,7 +189,7 @@ class MarkupExtractor:
 
 
 class IdExtractor:
-    """Elements of HTML and SGML by their ID; those of XML need its document type."""
+    """Elements of HTML and SGML by their ID. Those of XML need its document type."""
 
     media_types = ("text/html", "text/sgml", "application/sgml")
     selectors = (ElementById,)
@@ -213,7 +217,7 @@ class IdExtractor:
 
 
 def _named(markup: Markup, selector: NameRange) -> tuple[int, int]:
-    """The tags of a part between two names  # ruling: name-range"""
+    """Return the tags of a part between two names  # ruling: name-range"""
     names = markup.called().names
     for name in (selector.first, selector.last):
         if name not in names:
@@ -236,9 +240,9 @@ def _unknown(source: Source, selector: Selector, what: str, known: tuple[str, ..
 
 
 def choice_of(known: tuple[str, ...], what: str) -> str:
-    """What there is instead, as far as a message can be read."""
+    """Describe the alternatives, as many as fit into a message."""
     some = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
-    return f"a choice of {len(known)} {what}: {some}" if known else f"nothing with {what} in it"
+    return f"a choice of {len(known)} {what}: {some}" if known else f"nothing with {what}"
 
 
 EXTRACTOR = MarkupExtractor()

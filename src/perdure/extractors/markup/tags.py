@@ -1,26 +1,28 @@
-"""Where the tags of a document are: the true byte offsets of every one, in one pass.
+"""The tags of a document: the true byte offsets of every one, in one pass.
 
-How it works: a regular expression finds what begins with `<`. Tags are by far the most frequent
-and match as a whole; all else (comments, declarations, sections, the text of `script`) has a way of
-its own to find its end, and scanning goes on from there. There are three lexical rules:
+How it works: a regular expression finds everything that begins with `<`. Tags are by far the most
+frequent and match completely. Everything else (comments, declarations, sections, the text of
+`script`) has its own way to find its end, and scanning continues from there. There are three
+lexical rules:
 
 * `HTML`: the tokenizer of the HTML standard, section 13.2.5, on bytes. After the start tags of
-  `script`, `style`, `textarea` and `title` text follows up to the matching end tag (for `script`
-  with the escaped states); no other element has such text, whatever a tree builder would do.
+  `script`, `style`, `textarea` and `title`, text follows up to the matching end tag (for `script`
+  with the escaped states). No other element has such text, whatever a tree builder would do.
+
   # ruling: elt-range
-* `XML`: XML 1.0. Names are whatever is no delimiter; there are CDATA sections and document types
-  with an internal subset, and elements whose text is not markup do not exist.
-* `SGML`: what of SGML can be told without its declaration: like XML, but processing instructions
-  end at `>`, and marked sections are known.
+* `XML`: XML 1.0. Names may have any characters except delimiters. There are CDATA sections and
+  document types with an internal subset, but no elements whose text is not markup.
+* `SGML`: as much of SGML as is recognizable without its declaration: like XML, but processing
+  instructions end at `>`, and marked sections are known.
 
-A tag that the document ends in is no tag. Documents in UTF-16 and the like are shown to this module
-through `perdure.extractors.text.ascii_view`.
+An unfinished tag at the end of a document is not a tag. Documents in UTF-16 and the like are
+presented to this module through `perdure.extractors.text.ascii_view`.
 
-What must stay true: the lexical rule is normative, since the numbers of tags stand in citations: a
-change here changes what identifiers mean. Every byte is looked at a bounded number of times. No
+What must stay true: the lexical rule is normative, because citations contain the numbers of tags: a
+change here changes the meaning of identifiers. Every byte is examined a bounded number of times. No
 group is possessive and none is repeated without bound (the former goes wrong before Python 3.11.5,
-CPython issue 106052; the latter takes memory); every alternative ends in one that matches, so that
-nothing is ever tried again.
+CPython issue 106052; the latter takes memory). Every alternative ends in one that matches, so the
+matcher never tries again.
 """
 
 from __future__ import annotations
@@ -73,14 +75,14 @@ _MORE = _compile(rb"ATTRIBUTES END")
 
 
 class Rule(NamedTuple):
-    """What counts as a tag in one family of languages."""
+    """The definition of a tag in one family of languages."""
 
     name: str
     pattern: re.Pattern[bytes]
     ends: tuple[tuple[re.Pattern[bytes], Callable[[View, int], int]], ...]
-    """For what is no tag, by how it begins: where it ends."""
+    """Functions that find the end of a non-tag, by its beginning."""
     folds: bool
-    """Whether names are compared without regard to case."""
+    """Whether names are compared case-insensitively."""
 
 
 class Tags(NamedTuple):
@@ -91,7 +93,7 @@ class Tags(NamedTuple):
 
 
 def scan(view: View, rule: Rule, most: int = MOST_TAGS) -> Tags:
-    """The tags of a document in an ASCII-compatible encoding, in order, as far as the `most`th."""
+    """Return the first `most` tags of a document in an ASCII-compatible encoding, in order."""
     code = "I" if len(view) < 1 << 32 else "Q"
     starts, stops = array(code), array(code)
     add_start, add_stop = starts.append, stops.append
@@ -132,7 +134,7 @@ class Piece(NamedTuple):
 
 
 def text_between(view: View, start: int, stop: int, rule: Rule) -> Iterator[Piece]:
-    """The character data between two tags that follow one another."""
+    """Yield the character data between two consecutive tags."""
     at = start
     while match := rule.pattern.search(view, at, stop):
         if match.start() > at:
@@ -157,12 +159,12 @@ def _end_of_other(view: View, start: int, at: int, rule: Rule) -> int:
     return at
 
 
-# what is no tag, and where it ends
-# ---------------------------------
+# the ends of non-tags
+# --------------------
 
 
 def _after(pattern: bytes) -> Callable[[View, int], int]:
-    """Ends after the next place that matches; where there is none, the document is all of it."""
+    """Return a function that ends after the next match, or at the end of the document."""
     search = re.compile(pattern).search
 
     def end(view: View, at: int) -> int:
@@ -192,7 +194,9 @@ _IN_DOCTYPE = re.compile(
 
 
 def _after_doctype(view: View, at: int, *, instruction: Callable[[View, int], int]) -> int:
-    """Ends at the `>` that stands in no quotes, comment or internal subset."""
+    """Return the end of a doctype: after the first `>` outside quotes, comments and the internal
+    subset.
+    """
     depth = 0
     while found := _IN_DOCTYPE.search(view, at):
         at = found.end()
@@ -229,7 +233,9 @@ def _after_sgml_doctype(view: View, at: int) -> int:
 
 
 def _end_of_text(view: View, at: int, name: bytes) -> int:
-    """Where the end tag begins that ends the text of a raw element; else the document's end."""
+    """Return the place of the end tag that ends the text of a raw element, or the end of the
+    document.
+    """
     if name == b"script":
         return _end_of_script(view, at)
     found = _END_TAGS[name].search(view, at)
@@ -244,7 +250,9 @@ _IN_SCRIPT = re.compile(rb"<!--|-->|<(/?+)(?i:script)[\t\n\f\r />]")
 
 
 def _end_of_script(view: View, at: int) -> int:
-    """HTML standard, 13.2.5.15 to 13.2.5.31: a script within a comment within a script."""
+    """Return the end of a script (HTML standard, 13.2.5.15 to 13.2.5.31: a script within a comment
+    within a script).
+    """
     escaped = twice = False
     while found := _IN_SCRIPT.search(view, at):
         at = found.end()
@@ -311,17 +319,17 @@ class Attribute(NamedTuple):
     start: int
     stop: int
     value: slice
-    """What is written for its value, without quotes; empty where there is none."""
+    """Its value as it is written, without quotes; empty if it has no value."""
 
 
 class Tag(msgspec.Struct, frozen=True, gc=False):
-    """A tag, its name as it is written."""
+    """A tag, with its name as it is written."""
 
     name: bytes
     closing: bool
     """`</a>`"""
     empty: bool
-    """`<a/>`; in HTML that says nothing."""
+    """`<a/>`; in HTML this has no meaning."""
 
 
 _NAME = re.compile(rb"<(/?+)([^%b/>]++)" % _SPACE)
@@ -336,15 +344,17 @@ _ONE_ATTRIBUTE = re.compile(
 
 
 def read(view: View, start: int, stop: int) -> Tag:
-    """The tag at [start, stop), which `scan` has found there."""
+    """Return the tag at [start, stop), which `scan` has found."""
     named = _NAME.match(view, start, stop)
-    assert named, "scan finds only tags"  # noqa: S101  (what calls this is wrong otherwise)
+    assert named, "scan finds only tags"  # noqa: S101  (a failure is a mistake of the caller)
     empty = view[stop - 2] == 0x2F and not _unquoted_slash(view, start, stop)
     return Tag(named.group(2), bool(named.group(1)), empty)
 
 
 def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
-    """The attributes of the tag at [start, stop), in order. In HTML the first of a name counts."""
+    """Yield the attributes of the tag at [start, stop), in order. In HTML the first of a name
+    counts.
+    """
     named = _NAME.match(view, start, stop)
     if named is None:
         return
@@ -356,6 +366,6 @@ def attributes(view: View, start: int, stop: int) -> Iterator[Attribute]:
 
 
 def _unquoted_slash(view: View, start: int, stop: int) -> bool:
-    """Whether the slash before the end belongs to a value: `<a href=/>`."""
+    """Return whether the slash before the end belongs to a value: `<a href=/>`."""
     found = list(attributes(view, start, stop))
     return bool(found) and found[-1].stop == stop - 1

@@ -1,12 +1,12 @@
 """The text of a document without its markup, with the place in the source of every character.
 
-How it works: text is what stands between tags and is no comment, declaration or instruction;
-character references are replaced, CDATA sections opened, the content of `script` and `style` left
-out, and line ends are one line feed each, as for every reader of HTML and XML. The text is kept as
-one string beside a row of runs. A run is either written as it reads, so that a place within it is
-found by decoding, or stands for its characters as a whole: a reference, a line end.
+How it works: text is everything between tags that is not a comment, a declaration or an
+instruction. Character references are replaced, CDATA sections opened, and the content of `script`
+and `style` left out. Line ends are one line feed each, as for every reader of HTML and XML. The
+text is kept as one string beside a list of runs. A run is either literal, so that a place within it
+is found by decoding, or stands for its characters as a unit: a reference, a line end.
 
-What must stay true: code point n of the text is written at the bytes that `span(n, n + 1)` gives.
+What must stay true: code point n of the text is written at the bytes that `span(n, n + 1)` returns.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LINE_END = re.compile(rb"\r\n?")
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """How text content lies in an index."""
+    """The form of text content in an index."""
 
     text: str
     columns: list[bytes]
@@ -59,18 +59,18 @@ class TextContent(NamedTuple):
     literal: array[int]
     """Whether a run is written as it reads."""
     blocks: array[int]
-    """Places in the text where something other than text in a line begins or ends."""
+    """Places in the text where an element other than inline text begins or ends."""
 
     def span(self, start: int, stop: int) -> Span:
-        """The bytes from the first of code points [start, stop) through the last."""
+        """Return the bytes from the first of code points [start, stop) through the last."""
         return Span(self._byte(start, after=False), self._byte(stop - 1, after=True))
 
     def select(self, start: int, stop: int) -> TextPosition:
-        """Code points of the text content (Web Annotation)."""
+        """Return a selector for code points of the text content (Web Annotation)."""
         return TextPosition(start, stop)
 
     def at(self, byte: int) -> int:
-        """The first code point that is written at or after a byte."""
+        """Return the first code point that is written at or after a byte."""
         run = bisect_right(self.starts, byte) - 1
         if run < 0:
             return 0
@@ -84,7 +84,7 @@ class TextContent(NamedTuple):
         return self.texts[run + 1] if run + 1 < len(self.texts) else len(self.text)
 
     def _byte(self, place: int, *, after: bool) -> int:
-        """Where a code point begins, or ends."""
+        """Return the byte at which a code point begins, or ends."""
         run = bisect_right(self.texts, place) - 1
         if not self.literal[run]:
             return self.stops[run] if after else self.starts[run]
@@ -94,9 +94,9 @@ class TextContent(NamedTuple):
         return self.starts[run] + self._length(run, wanted, after=after)
 
     def _length(self, run: int, wanted: int, *, after: bool) -> int:
-        """The bytes of the first characters of a run.
+        """Return the bytes of the first characters of a run.
 
-        Bytes that are no text in the charset may come out as several characters at once: such a
+        Bytes that are not text in the charset may come out as several characters at once: such a
         place is before all of them, or after.
         """
         decoder = codecs.getincrementaldecoder(self.codec)("replace")
@@ -116,7 +116,7 @@ class TextContent(NamedTuple):
 
 
 def text_content(markup: Markup) -> TextContent:
-    """The text of a document. Raises OverBudget where it is larger than 20 MiB."""
+    """Return the text of a document. Raises OverBudget if it is larger than 20 MiB."""
     source, encoding = markup.source, markup.encoding
     check_size(source)
     if encoding.shifts:
@@ -136,7 +136,7 @@ def text_content(markup: Markup) -> TextContent:
 
 
 class _Building:
-    """Text and runs, while a document is read."""
+    """Text and runs, collected while a document is read."""
 
     def __init__(self, markup: Markup) -> None:
         self._markup = markup
@@ -166,14 +166,14 @@ class _Building:
         yield from self._between(at, len(view), name)
 
     def _after_mark(self) -> int:
-        """The units of a byte-order mark, which is no text."""
+        """Return the units of a byte-order mark, which is not text."""
         encoding = self._markup.encoding
         written = "\ufeff".encode(encoding.codec, "ignore")
         marked = written and self._data[: len(written)] == written
         return len(written) // encoding.width if marked else 0
 
     def _between(self, start: int, stop: int, name: bytes) -> Iterator[Piece]:
-        """What stands after the start tag `name`, or after another tag."""
+        """Yield the text after the start tag `name`, or after another tag."""
         rule = self._markup.rule
         if start == stop or (rule is HTML and name in UNREAD):
             return
@@ -183,7 +183,7 @@ class _Building:
             yield from text_between(self._view, start, stop, rule)
 
     def _add(self, piece: Piece) -> None:
-        """The runs of a piece. References and line ends look the same in every view."""
+        """Add the runs of a piece. References and line ends look the same in every view."""
         at = piece.start
         pattern = _LINE_END if piece.verbatim else _MADE
         for made in pattern.finditer(self._view, piece.start, piece.stop):
@@ -197,7 +197,7 @@ class _Building:
         self._literal(at, piece.stop)
 
     def _literal(self, start: int, stop: int) -> None:
-        """A run that is written as it reads."""
+        """Add a run that is written as it reads."""
         if start < stop:
             width, codec = self._markup.encoding.width, self._markup.encoding.codec
             written = str(self._data[start * width : stop * width], codec, "replace")

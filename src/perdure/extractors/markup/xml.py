@@ -2,15 +2,15 @@
 
 Specification: XPointer Framework (shorthand pointers), XPointer element() Scheme.
 
-How it works: expat reads the document once, for whether it is well-formed, for what is declared to
-be an ID, and for which element is whose child. Where the tags are is known already
-(`perdure.extractors.markup.tags`); in a document that is well-formed and declares no entities, tags
-and expat's events go together one by one, and that they do is checked. What is kept is, for each
-element, the numbers of its first and last tag and of its parent.
+How it works: expat reads the document once, to check that it is well-formed, to find the attributes
+that are declared as IDs, and to find the parent of each element. The places of the tags are already
+known (`perdure.extractors.markup.tags`). In a document that is well-formed and declares no
+entities, tags and expat's events correspond one to one, and this is checked. The index keeps, for
+each element, the numbers of its first and last tag and of its parent.
 
 What must stay true: nothing outside the document is ever read. A document that declares entities is
-refused, so that nothing can expand and no element is born of one; one that is nested deeper than
-1,000 levels too.
+refused, so nothing can expand and no element comes from an entity. A document nested deeper than
+1,000 levels is refused too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ COMMENT, INSTRUCTION, REFERENCE = range(3)
 _ROOT = 0
 _NO_PARENT = 0xFFFFFFFF
 _SHOWN = 50
-_IDS_BY_NAME = {  # languages in which `id` is an ID without being declared
+_IDS_BY_NAME = {  # languages in which `id` is an ID without a declaration
     "http://www.w3.org/1999/xhtml",
     "http://www.w3.org/2000/svg",
     "http://www.w3.org/1998/Math/MathML",
@@ -43,7 +43,7 @@ _CODECS = {"utf_16_le": "UTF-16", "utf_16_be": "UTF-16", "utf_8": "UTF-8"}
 
 
 class _Kept(msgspec.Struct, frozen=True, array_like=True):
-    """How a document's structure lies in an index."""
+    """The form of a document's structure in an index."""
 
     firsts: bytes
     lasts: bytes
@@ -60,14 +60,14 @@ class Nodes(NamedTuple):
     lasts: array[int]
     parents: array[int]
     marks: array[int]
-    """Where comments, instructions and entity references begin, in bytes: text ends there."""
+    """The byte at which each comment, instruction and entity reference begins: text ends there."""
     kinds: array[int]
-    """What each of the marks is: COMMENT, INSTRUCTION or REFERENCE."""
+    """The kind of each mark: COMMENT, INSTRUCTION or REFERENCE."""
     ids: dict[str, int]
     """Elements by ID, the first of each."""
 
     def child(self, parent: int, number: int) -> int | None:
-        """Child element `number`, from 1, of an element."""
+        """Return child element `number`, from 1, of an element."""
         child = parent + 1
         while child < len(self.firsts) and self.firsts[child] <= self.lasts[parent]:
             if number == 1:
@@ -108,7 +108,7 @@ class XmlDocument:
         return msgspec.msgpack.encode([*(column.tobytes() for column in columns), ids])
 
     def span(self, element: int) -> Span:
-        """From the start tag of an element through its end tag."""
+        """Return the bytes from the start tag of an element through its end tag."""
         return self.markup.span(self.nodes.firsts[element], self.nodes.lasts[element])
 
     def part(self, selector: Selector, element: int) -> Part:
@@ -117,7 +117,9 @@ class XmlDocument:
         return self.markup.part(selector, self.span(element), **facts)
 
     def context(self, element: int) -> str:
-        """What namespaces a slice has lost: the declarations in scope that it does not make."""
+        """Return the namespaces that a slice loses: the declarations in scope that it does not
+        contain.
+        """
         found: dict[str, str] = {}
         kept = set(self._declarations(element))
         while (element := self.nodes.parents[element]) != _NO_PARENT:
@@ -137,14 +139,14 @@ class XmlDocument:
         }
 
     def by_id(self, selector: Selector, name: str) -> int:
-        """Raises PartNotFound where no element has this ID."""
+        """Return the element with this ID. Raises PartNotFound if there is none."""
         if name in self.nodes.ids:
             return self.nodes.ids[name]
         raise _missing(self, selector, choice_of(tuple(self.nodes.ids), "IDs"))
 
 
 class _Reading:
-    """What expat says of a document while it reads it."""
+    """The structure that expat reports while it reads a document."""
 
     def __init__(self, markup: Markup) -> None:
         self._source, self._encoding = markup.source, markup.encoding
@@ -161,7 +163,7 @@ class _Reading:
         """Whether every `id` is an ID."""
 
     def nodes(self) -> Nodes:
-        """Raises Undecodable and OverBudget."""
+        """Read the document. Raises Undecodable and OverBudget."""
         codec = self._encoding.codec
         self._parser = parser = expat.ParserCreate(_CODECS.get(codec, codec.replace("_", "-")))
         parser.ordered_attributes = True
@@ -193,14 +195,14 @@ class _Reading:
         )
 
     def _take(self) -> int:
-        """The tag that an event belongs to."""
+        """Return the tag that an event belongs to."""
         number = self._tag
         at = self._parser.CurrentByteIndex
         if (
             number == len(self._tags.starts)
             or self._tags.starts[number] * self._encoding.width != at
         ):
-            raise self._damaged(f"no tag can be told at byte {at}")
+            raise self._damaged(f"no tag is recognizable at byte {at}")
         self._tag += 1
         return number
 
@@ -239,7 +241,7 @@ class _Reading:
             self._declared.add((element, name))
 
     def _entity(self, name: str, *_: object) -> None:
-        raise self._damaged(f"it declares entities ({name}), which are not expanded here")
+        raise self._damaged(f"it declares entities ({name}), which perdure does not expand")
 
     def _mark(self, kind: int, *_: object) -> None:
         if not self._in_doctype:
@@ -269,7 +271,7 @@ class XmlExtractor:
         try:
             nodes = XmlDocument(source, "element", indexes).nodes
         except (Undecodable, OverBudget, PartNotSupported):
-            return ()  # it is not well-formed, or not for us: its tags can be counted all the same
+            return ()  # not well-formed or not supported, but its tags can still be counted
         ids = tuple(nodes.ids)
         return (
             Extent(
@@ -282,14 +284,14 @@ class XmlExtractor:
 
 
 def _counted(document: XmlDocument, selector: ChildSequence) -> int:
-    """The element that a child sequence reaches (XPointer element() Scheme, section 3)."""
+    """Return the element that a child sequence reaches (XPointer element() Scheme, section 3)."""
     steps = selector.steps
     if selector.id is not None:
         element = document.by_id(selector, selector.id)
     else:
         element, steps = _ROOT, steps[1:]
         if selector.steps[:1] != (1,):
-            raise _missing(document, selector, "one root element: the first step is 1")
+            raise _missing(document, selector, "one root element, so the first step is 1")
     for number, step in enumerate(steps, 1):
         child = document.nodes.child(element, step)
         if child is None:

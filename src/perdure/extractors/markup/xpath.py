@@ -1,15 +1,14 @@
 """Parts of XML by XPath 1.0, ranges between two, and CSS selectors: `xpointer(//section[2])`.
 
-Specification: XPath 1.0; of the XPointer xpointer() Scheme (W3C working draft) `range-to` and
+Specification: XPath 1.0; from the XPointer xpointer() Scheme (W3C working draft) `range-to` and
 `string-range` with one location each.
 
-How it works: libxml2 evaluates the expression over its own tree; which bytes the node that comes
-out is, the structure of the document says (`perdure.extractors.markup.xml`): an element by its
-number in the order of the document, text by the tags around it, an attribute by its name in its
-start tag.
+How it works: libxml2 evaluates the expression over its own tree. The structure of the document
+(`perdure.extractors.markup.xml`) maps the resulting node to its bytes: an element by its number in
+the order of the document, text by the tags around it, an attribute by its name in its start tag.
 
-What must stay true: libxml2 sees no document that expat has not found to be well-formed, without
-entities and not too deep; it reads nothing else.
+What must stay true: libxml2 reads a document only after expat has found it well-formed, without
+entities and not too deep. It reads nothing else.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from perdure.extractors.markup.xpath_expression import Evaluator, check, malform
 from perdure.extractors.port import Extent, Indexes, Part, Source, Span
 from perdure.parts import Css, Selector, XPath
 
-LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as much
+LARGEST = 20 << 20  # bytes: libxml2's tree takes twenty times as many
 _SECONDS = 2  # of CPU, for an expression
 _READ_IN_ONE = 4 << 20  # bytes; a second is enough for two to six times as many
 
@@ -72,11 +71,11 @@ class XPathExtractor:
         return _SECONDS + source.length // _READ_IN_ONE
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
-        return ()  # what XPath can find, the elements and their IDs show
+        return ()  # the extents of elements and IDs show what XPath can find
 
 
 def _split(expression: str) -> tuple[str, str] | None:
-    """`a/range-to(b)` as a and b, where range-to is the last step."""
+    """Split `a/range-to(b)` into a and b if range-to is the last step."""
     depth = 0
     for token in _TOKEN.finditer(expression):
         if token[0][0] == "/" and depth == 0:
@@ -98,11 +97,11 @@ class _Found(NamedTuple):
 
     span: Span
     element: int | None
-    """The element that it is or is in, for the namespaces in scope."""
+    """The element at or around this place, for the namespaces in scope."""
 
 
 class _Evaluation:
-    """An expression over one document."""
+    """The evaluation of an expression over one document."""
 
     def __init__(self, etree: Any, document: XmlDocument, selector: Selector, asked: XPath) -> None:
         self._etree, self._document, self._asked = etree, document, asked
@@ -130,15 +129,15 @@ class _Evaluation:
             ) from None
 
     def element(self) -> _Found:
-        """The one element that the expression selects, names being those without namespaces:
-        in CSS, `p` is a p of any.
+        """Return the one element that the expression selects. Names have no namespaces: in CSS, `p`
+        matches a p of any namespace.
         """
         for element in self._tree.iter("*"):
             element.tag = self._etree.QName(element).localname
         return self._place(self._evaluator.one(self._asked.expression, self._tree))
 
     def found(self) -> _Found:
-        """The one place that the expression selects."""
+        """Return the one place that the expression selects."""
         expression = self._asked.expression
         if opening := _STRING_RANGE.match(expression):
             return self._string_range(expression, opening.end())
@@ -159,9 +158,7 @@ class _Evaluation:
         if isinstance(node, etree._ProcessingInstruction):
             return _Found(self._mark_span(node), None)
         if isinstance(node, etree._Entity):
-            raise self._evaluator.missing(
-                "an entity reference there, which stands for nothing known"
-            )
+            raise self._evaluator.missing("an entity reference there, whose content is unknown")
         if etree.iselement(node):
             number = self._number(node)
             return _Found(self._document.span(number), number)
@@ -169,17 +166,17 @@ class _Evaluation:
             return self._attribute(node)
         if getattr(node, "is_text", False) or getattr(node, "is_tail", False):
             return self._text(node)
-        raise self._evaluator.missing("a namespace node, which is nowhere in particular")
+        raise self._evaluator.missing("a namespace node, which has no place in the source")
 
     def _number(self, node: Any) -> int:
-        """The place of an element in the order of the document."""
+        """Return the number of an element in the order of the document."""
         return int(node.xpath("count(preceding::*) + count(ancestor::*)"))
 
     def _mark(self, node: Any) -> int:
-        """Where a comment or an instruction begins."""
+        """Return the byte at which a comment or an instruction begins."""
         comment = isinstance(node, self._etree._Comment)
         test = "comment()" if comment else "processing-instruction()"
-        alike = self._tree.xpath(f"/descendant::{test}")  # preceding:: has those of the DTD, too
+        alike = self._tree.xpath(f"/descendant::{test}")  # preceding:: includes those of the DTD
         wanted = COMMENT if comment else INSTRUCTION
         marks = [at for at, kind in enumerate(self._nodes.kinds) if kind == wanted]
         mark = next(at for at, one in zip(marks, alike, strict=True) if one is node)
@@ -202,16 +199,20 @@ class _Evaluation:
             uri = _XML if prefix == "xml" else parent.nsmap.get(prefix) if prefix else None
             if value.attrname == (f"{{{uri}}}{local}" if uri else local):
                 return _Found(Span(one.start * width, one.stop * width), number)
-        raise self._evaluator.missing("an attribute that the document type supplies and no tag has")
+        raise self._evaluator.missing(
+            "an attribute that comes from the document type, not from a tag"
+        )
 
     def _text_of(self, start: int, stop: int) -> str:
-        """What is written at an interval of the view."""
+        """Return the text at an interval of the view."""
         encoding = self._markup.encoding
         written = self._document.source.read(start * encoding.width, stop * encoding.width)
         return written.decode(encoding.codec, "replace")
 
     def _text(self, node: Any) -> _Found:
-        """Text goes from the tag, comment or instruction before it to the next."""
+        """Return the place of a text node: from the tag, comment or instruction before it to the
+        next.
+        """
         before = node.getparent()
         if node.is_text:
             element = self._number(before)
@@ -221,9 +222,7 @@ class _Evaluation:
             element = self._number(before.getparent())
             start = self._mark_span(before).stop
         elif isinstance(before, self._etree._Entity):
-            raise self._evaluator.missing(
-                "text after an entity reference, whose place cannot be told"
-            )
+            raise self._evaluator.missing("text after an entity reference, whose place is unknown")
         else:
             number = self._number(before)
             element = self._nodes.parents[number]
@@ -236,9 +235,13 @@ class _Evaluation:
     # ------------
 
     def _string_range(self, expression: str, at: int) -> _Found:
-        """`string-range(location-set, "string", offset, length)[n]`: the draft's section 5.4.2."""
+        """Evaluate `string-range(location-set, "string", offset, length)[n]`: the draft's section
+        5.4.2.
+        """
         end, match = at, None
-        for comma in re.finditer(",", expression[at:]):  # the one after which only these follow
+        for comma in re.finditer(
+            ",", expression[at:]
+        ):  # the comma after which only arguments follow
             end = at + comma.start()
             if match := _STRING_ARGUMENTS.match(expression, end):
                 break
@@ -252,7 +255,7 @@ class _Evaluation:
         chosen = int(match[4]) if match[4] else 1
         if match[4] is None and len(starts) > 1:
             raise self._evaluator.missing(
-                f"a set of {len(starts)} ranges, the first of them {expression}[1]"
+                f"a set of {len(starts)} ranges; the first is {expression}[1]"
             )
         if not 1 <= chosen <= len(starts):
             raise self._evaluator.missing(f"a set of {len(starts)} ranges")
@@ -263,10 +266,12 @@ class _Evaluation:
         return _Found(content.span(start, stop), None)
 
     def _locations(self, expression: str) -> list[Any]:
-        """The nodes of a set; in place of the root its only element, which has all of its text."""
+        """Return the nodes of a set. The root is replaced by its only element, which has all of its
+        text.
+        """
         nodes = self._evaluator.evaluated(expression, self._tree)
         if not isinstance(nodes, list):
-            raise self._evaluator.missing("a value that is no set of nodes")
+            raise self._evaluator.missing("a value that is not a set of nodes")
         if self._evaluator.has_root(expression, self._tree):
             nodes.append(self._tree.getroot())
         return nodes

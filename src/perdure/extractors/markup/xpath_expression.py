@@ -1,10 +1,11 @@
-"""XPath 1.0 over a tree of libxml2, with bounds: what is asked is looked at before it is evaluated.
+"""XPath 1.0 over a tree of libxml2, with bounds: an expression is checked before it is evaluated.
 
-How it works: of functions, those of XPath 1.0 are there and no others: extensions (regular
-expressions that take hours) cannot be named. Searches through the whole document are counted, as
-each may be nested in the one before.
+How it works: only the functions of XPath 1.0 exist, so extensions (regular expressions that take
+hours) cannot be called. Searches through the whole document are counted, because each may be nested
+in the one before.
 
-What must stay true: a set of several nodes is not narrowed to its first, for nobody asked for that.
+What must stay true: a set of several nodes is an error and is not reduced to its first node,
+because the expression does not ask for that.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from perdure.extractors.port import Source
 from perdure.parts import Selector, XPath
 
 _LONGEST = 1024  # characters of an expression
-_MOST_SEARCHES = 3  # axes through all of the document, each nested in the one before at worst
+_MOST_SEARCHES = 3  # axes through the whole document, each nested in the one before at worst
 _RULE = "XPath 1.0"
 
 _FUNCTIONS = """
@@ -33,7 +34,7 @@ _SEARCH = re.compile(r"//|\b(?:descendant|descendant-or-self|following|preceding
 
 
 def check(source: Source, selector: XPath) -> None:
-    """Refuse what takes too long, and what is not XPath 1.0."""
+    """Refuse an expression that takes too long or is not XPath 1.0."""
     expression = selector.expression
     if len(expression) > _LONGEST:
         raise OverBudget(what=f"an expression of {len(expression)}", limit=f"{_LONGEST} characters")
@@ -76,19 +77,21 @@ class Evaluator:
         self._namespaces = dict(namespaces)
 
     def one(self, expression: str, context: Any) -> Any:
-        """The only node of a set. Raises PartNotFound where there are more or none."""
+        """Return the only node of a set. Raises PartNotFound if there are several or none."""
         nodes = self.evaluated(expression, context)
         if not isinstance(nodes, list):
             kind = {bool: "a truth value", float: "a number"}.get(type(nodes), "a string")
-            raise self.missing(f"{kind} as the value of {expression!r}, which is no set of nodes")
+            raise self.missing(
+                f"{kind} as the value of {expression!r}, which is not a set of nodes"
+            )
         if len(nodes) == 1:
             return nodes[0]
         if not nodes:
             raise self.missing(f"no node for {expression!r}")
-        raise self.missing(f"a set of {len(nodes)} nodes, the first of them ({expression})[1]")
+        raise self.missing(f"a set of {len(nodes)} nodes; the first is ({expression})[1]")
 
     def evaluated(self, expression: str, context: Any) -> Any:
-        """A value of XPath. Raises MalformedPart."""
+        """Return a value of XPath. Raises MalformedPart."""
         etree = self._etree
         try:
             compiled = etree.XPath(expression, namespaces=self._namespaces, regexp=False)
@@ -98,12 +101,14 @@ class Evaluator:
             raise malformed(expression, 0, f"an XPath 1.0 expression: {reason}") from None
 
     def has_root(self, expression: str, context: Any) -> bool:
-        """Whether the root of the document is in a set: lxml gives the nodes without it."""
+        """Return whether the root of the document is in a set: lxml returns the nodes
+        without it.
+        """
         nodes = self.evaluated(expression, context)
         return bool(self.evaluated(f"count({expression})", context) > len(nodes))
 
     def missing(self, extent: str) -> PartNotFound:
-        """The error that there is something else."""
+        """Return the error that the document has something else, which `extent` names."""
         return PartNotFound(
             identifier=self._source.name, selector=str(self._selector), extent=extent
         )

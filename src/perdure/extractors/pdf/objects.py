@@ -1,27 +1,28 @@
-"""The decoded form of a page of a PDF: the objects that it is made of, however they are packed.
+"""The decoded form of a PDF page: the objects that it consists of, however they are packed.
 
 Specification: ISO 32000, 7.3 (objects) and 7.4 (filters).
 
-How it works: how a page looks depends on who draws it, so pixels are no form that all agree on.
-What all readers agree on is what there is to draw. So the form is the page and every object that
-can be reached from it, in the order in which they are met, the page being number 0:
+How it works: the look of a page depends on the renderer, so pixels are not a form on which all
+readers agree. They agree on the instructions for drawing. So the form is the page and every object
+that can be reached from it, in the order in which they are found, with the page as number 0:
 
     form       = *( number "0 obj" value [ "stream" octets "endstream" ] "endobj" )
     array      = "[" *value "]"
     dictionary = "<<" *( name value ) ">>"
     reference  = number "0 R"
 
-with a space behind each of these words and values. What depends only on who wrote the file is left
-out: its own numbers of objects, which of them stand by themselves if they are neither arrays,
-dictionaries nor streams, the order of keys, compression. Numbers are decimal, without zeros that
-say nothing; strings are hexadecimal in `<>`; in names all but regular characters are `#hh`; keys
-are in the order of their octets, without `Length`, and of the page without `Parent`. The octets of
-a stream are unpacked, and `Filter` and `DecodeParms` left out, where all its filters are among
-FlateDecode, LZWDecode, RunLengthDecode, ASCII85Decode and ASCIIHexDecode; where one is another, as
-those of photographs are, the octets are as they are stored.
+with a space after each of these words and values. Everything that depends only on the program that
+wrote the file is left out: its own numbers of objects, whether a value other than an array,
+dictionary or stream is an object of its own, the order of keys, compression. Numbers are decimal,
+without superfluous zeros. Strings are hexadecimal in `<>`. In names, all characters but the regular
+ones are `#hh`. Keys are in the order of their octets, without `Length`, and for the page without
+`Parent`. The octets of a stream are unpacked, and `Filter` and `DecodeParms` left out, if all its
+filters are among FlateDecode, LZWDecode, RunLengthDecode, ASCII85Decode and ASCIIHexDecode. If the
+stream has another filter, as photographs do, its octets stay as they are stored.
 
-What must stay true: the same page has the same form, whatever wrote the file; one that is damaged
-has none, nor has one that inflates to gigabytes, which takes bounded memory and time.
+What must stay true: the same page has the same form, whichever program wrote the file. A damaged
+page has no form, nor does one that inflates to gigabytes; finding that out takes bounded memory and
+time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 
 
 def decoded(page: pikepdf.Page) -> Decoded | None:
-    """The digest of a page's form; None where that is too long, or cannot be unpacked."""
+    """Return the digest of a page's form, or None if the form is too long or cannot be unpacked."""
     pikepdf.settings.set_qpdf_limits(flate_max_memory=_MOST, run_length_max_memory=_MOST)
     objects = _Objects(page.obj)
     sha512 = hashlib.sha512()
@@ -64,7 +65,7 @@ def decoded(page: pikepdf.Page) -> Decoded | None:
 
 
 def _size(page: Any) -> str:
-    """Width and height of what is shown of a page; nothing where it does not say so."""
+    """Return the visible width and height of a page, or nothing if the page does not state them."""
     box = page.get("/CropBox", page.get("/MediaBox"))
     sides: list[Any] = list(box) if isinstance(box, pikepdf.Array) else []
     match [Decimal(one) for one in sides if isinstance(one, (int, Decimal))]:
@@ -74,7 +75,7 @@ def _size(page: Any) -> str:
 
 
 class _Objects:
-    """A page and what can be reached from it."""
+    """A page and the objects that can be reached from it."""
 
     def __init__(self, page: pikepdf.Object) -> None:
         self._numbers = {page.objgen: 0}
@@ -85,7 +86,7 @@ class _Objects:
         return len(self._met)
 
     def written(self) -> Iterator[bytes]:
-        for number, one in enumerate(self._met):  # which grows meanwhile
+        for number, one in enumerate(self._met):  # the list grows meanwhile
             yield b"%d 0 obj " % number
             if isinstance(one, pikepdf.Stream):
                 octets, left_out = _unpacked(one)
@@ -96,7 +97,9 @@ class _Objects:
             yield b"endobj "
 
     def _value(self, top: pikepdf.Object, left_out: frozenset[str]) -> Iterator[bytes]:
-        """An object, without recursion: values may be nested as deep as somebody likes."""
+        """Yield an object without recursion, because a hostile file may nest values to
+        any depth.
+        """
         rest = _inside(top, left_out)
         while rest:
             one = rest.pop()
@@ -117,7 +120,9 @@ class _Objects:
 
 
 def _inside(one: Any, left_out: frozenset[str]) -> list[Any]:
-    """The words and values of an array, a dictionary or that of a stream, last first."""
+    """Return the words and values of an array, a dictionary or a stream's dictionary,
+    last first.
+    """
     if isinstance(one, pikepdf.Array):
         return [b"]", *reversed(list(one)), b"["]
     written = {_name(key): value for key, value in one.items() if key not in left_out}
@@ -126,7 +131,7 @@ def _inside(one: Any, left_out: frozenset[str]) -> list[Any]:
 
 
 def _unpacked(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
-    """The octets of a stream, and which keys are left out of its dictionary."""
+    """Return the octets of a stream, and the keys to leave out of its dictionary."""
     try:
         return stream.read_bytes(pikepdf.StreamDecodeLevel.specialized), _OF_THE_UNPACKED
     except pikepdf.DataDecodingError:
@@ -136,7 +141,7 @@ def _unpacked(stream: pikepdf.Object) -> tuple[bytes, frozenset[str]]:
 
 
 def _scalar(one: Any) -> bytes:
-    """What is neither an array, a dictionary nor a stream."""
+    """Return a value other than an array, a dictionary or a stream."""
     match one:
         case None:
             return b"null"
@@ -152,7 +157,7 @@ def _scalar(one: Any) -> bytes:
 
 
 def _number(value: Decimal) -> str:
-    return f"{value.normalize() + 0:f}"  # nor is there a zero below zero
+    return f"{value.normalize() + 0:f}"  # + 0 turns a negative zero into zero
 
 
 def _name(name: str) -> bytes:

@@ -1,18 +1,18 @@
 """Parts of a PDF (RFC 8118): a page as a document of its own, a rectangle of it, an embedded file.
 
-How it works: pikepdf (qpdf) copies a page with all that it needs into an empty document, streams
-untouched: nothing is decompressed, so a bomb in a page stays small. The identifier of the new
-document is a digest of its content, so that the same page gives the same bytes. What a page can do
-by itself is left behind: actions other than links within the document and to the web, scripts,
-additional actions. A rectangle becomes the crop box of the page.
+How it works: pikepdf (qpdf) copies a page with everything it needs into an empty document. Streams
+stay untouched: nothing is decompressed, so a bomb in a page stays small. The identifier of the new
+document is a digest of its content, so the same page yields the same bytes. Active content is left
+behind: actions other than links within the document and to the web, scripts, additional actions. A
+rectangle becomes the crop box of the page.
 
-A document whose table of contents is damaged is searched for its objects, and the part says so in
-its fact `mended`.
+If the cross-reference table of a document is damaged, the document is searched for its objects, and
+the fact `mended` of the part says so.
 
-With a page goes the digest of its decoded form, which does not depend on how it is written down
-(`perdure.extractors.pdf.objects`; ruling: part-digest). An embedded file is given as it was put in.
+The part of a page has the digest of its decoded form, which does not depend on how it is stored
+(`perdure.extractors.pdf.objects`; ruling: part-digest). An embedded file is returned unchanged.
 
-What must stay true: it runs confined; a page never brings along a script.
+What must stay true: the code runs confined. A page never brings a script along.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_EMBEDDED = 64 << 20  # bytes
 _HARMLESS = ("/URI", "/GoTo")
 """Actions that a link may keep."""
 _ACTIVE = frozenset(("/RichMedia", "/Screen", "/Movie", "/Sound", "/3D", "/FileAttachment"))
-"""Annotations that play something, or carry files."""
+"""Annotations that play media or carry files."""
 _MEDIA_TYPE = "application/pdf"
 
 
@@ -87,20 +87,20 @@ class PdfExtractor:
 
 @contextmanager
 def _opened(source: Source, selector: Selector | str) -> Iterator[pikepdf.Pdf]:
-    """The document. Raises Undecodable for what is damaged, encrypted or no PDF."""
+    """Open a document. Raises Undecodable if it is damaged, encrypted or not a PDF."""
     pikepdf = library("pikepdf", _EXTRA, source, selector)
     try:
         with source.open() as file, pikepdf.open(file, suppress_warnings=True) as pdf:
             yield pdf
     except pikepdf.PasswordError:
-        raise source.undecodable("it is encrypted, and opens with a password only") from None
+        raise source.undecodable("it is encrypted and needs a password") from None
     except PerdureError:
         raise
     except (pikepdf.PdfError, ValueError, TypeError, AttributeError, KeyError) as error:
-        # of an object that is not what it should be
+        # raised for an object of the wrong type
         raise source.undecodable(str(error)) from None
     except RecursionError:
-        raise OverBudget(what=f"{source.name}", limit="the depth that is read") from None
+        raise OverBudget(what=f"{source.name}", limit="the supported depth of nesting") from None
 
 
 # pages
@@ -120,7 +120,7 @@ def _page(
     count = len(pdf.pages)
     if not 1 <= number <= count:
         raise PartNotFound(
-            identifier=source.name, selector=str(selector), extent=f"page 1 through {count}"
+            identifier=source.name, selector=str(selector), extent=f"page 1 to {count}"
         )
     alone = pikepdf.new()
     alone.pages.append(pdf.pages[number - 1])
@@ -147,10 +147,10 @@ def _page(
 
 
 def _disarm(page: Any, stamp: Any) -> None:
-    """Takes away what a page or its annotations do by themselves or in other programs.
+    """Remove everything that a page or its annotations do by themselves or in other programs.
 
-    A field of a form is cut off from the form, which may have scripts and is not in the part. It
-    becomes a stamp with the same look, for programs that draw no field without its form.
+    A form field is cut off from its form, which may have scripts and is not in the part. It becomes
+    a stamp with the same look, for programs that do not draw a field without its form.
     """
     if "/AA" in page:
         del page["/AA"]
@@ -178,7 +178,7 @@ def _box(
     page: Any,
     view: tuple[Fraction, Fraction, Fraction, Fraction],
 ) -> list[Decimal]:
-    """The rectangle in the page's own coordinates, which count from the bottom."""
+    """Return the rectangle in the page's own coordinates, which count from the bottom."""
     left, bottom, right, top = (Fraction(str(one)) for one in page.cropbox)
     left, right = sorted((left, right))
     bottom, top = sorted((bottom, top))
@@ -200,7 +200,7 @@ def _box(
 
 
 def _leads_to(source: Source, selector: Selector, pdf: pikepdf.Pdf, name: str) -> int:
-    """The number of the page to which a named destination leads."""
+    """Return the number of the page to which a named destination leads."""
     known = dict(_destinations(pdf))
     pikepdf = library("pikepdf", _EXTRA, source, selector)
     target = known.get(name)
@@ -214,14 +214,14 @@ def _leads_to(source: Source, selector: Selector, pdf: pikepdf.Pdf, name: str) -
 
 
 def _page_number(pdf: pikepdf.Pdf, target: Any) -> int | None:
-    """The page of an explicit destination, `[page /XYZ …]`."""
+    """Return the page of an explicit destination, `[page /XYZ …]`."""
     place = target[0].objgen
     numbers = (number for number, page in enumerate(pdf.pages, 1) if page.obj.objgen == place)
     return next(numbers, None)
 
 
 def _destinations(pdf: pikepdf.Pdf) -> Iterator[tuple[str, Any]]:
-    """Names with what they lead to, of the tree of names and of the older dictionary."""
+    """Yield names and their destinations, from the tree of names and from the older dictionary."""
     root: Any = pdf.Root
     tree = root.get("/Names", {}).get("/Dests") if "/Names" in root else None
     if tree is not None:
@@ -252,7 +252,7 @@ def _embedded(source: Source, selector: Embedded, pdf: pikepdf.Pdf, name: str) -
 
 
 def _sane(media_type: str) -> str:
-    """The media type that the document gives, if it is one."""
+    """Return the media type that the document states, if it is valid."""
     try:
         return MediaType.parse(media_type).essence
     except ValueError:

@@ -1,10 +1,10 @@
 """Sound in AU files (`audio/basic`): samples by arithmetic on the stored bytes.
 
-Specification: the header that NeXT and Sun used, six words of 32 bits, the most significant byte
-first: `.snd`, where the samples begin, their length, their encoding, the rate, the channels. RFC
-2046 calls µ-law at 8000 Hz without a header `audio/basic` as well.
+Specification: the header of NeXT and Sun, six words of 32 bits, the most significant byte first:
+`.snd`, the start of the samples, their length, their encoding, the rate, the channels. RFC 2046
+also calls µ-law at 8000 Hz without a header `audio/basic`.
 
-What must stay true: as in `perdure.extractors.sound.wav`.
+What must stay true: the same as in `perdure.extractors.sound.wav`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _HEAD = struct.Struct(">4s5I")
 _MAGIC = b".snd"
 _UNKNOWN = 0xFFFFFFFF
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 3, 5: 4, 6: 4, 7: 8, 27: 1}
-"""Bytes of a sample by its encoding: µ-law, linear of 8 to 32 bits, floats, A-law."""
+"""Bytes per sample by encoding: µ-law, linear of 8 to 32 bits, floats, A-law."""
 _MULAW = 1
 _ANNOTATION = bytes(4)  # the header asks for one
 
 
 class Sound(msgspec.Struct, frozen=True):
-    """Where the samples lie, and what they are."""
+    """The place of the samples, and their format."""
 
     encoding: int
     rate: int
@@ -59,7 +59,7 @@ class AuExtractor:
 
 
 def header(sound: Sound, length: int) -> bytes:
-    """The head of a file with `length` bytes of samples, which follow it."""
+    """Return the header of a file with `length` bytes of samples, which follow it."""
     head = _HEAD.pack(
         *(_MAGIC, _HEAD.size + len(_ANNOTATION), min(length, _UNKNOWN)),
         *(sound.encoding, sound.rate, sound.channels),
@@ -68,18 +68,18 @@ def header(sound: Sound, length: int) -> bytes:
 
 
 def read(source: Source) -> Sound:
-    """Find format and samples. Raises Undecodable or PartNotSupported."""
+    """Find the format and the samples. Raises Undecodable or PartNotSupported."""
     head = source.read(0, _HEAD.size)
     if head[:4] != _MAGIC:
         if source.essence == "audio/basic":  # RFC 2046 section 4.3
             return Sound(_MULAW, 8000, 1, Span(0, source.length))
-        raise source.undecodable("it does not begin as an AU file")
+        raise source.undecodable("it does not begin like an AU file")
     if len(head) < _HEAD.size:
-        raise source.undecodable("its header is cut off")
+        raise source.undecodable("its header is truncated")
     _, start, length, encoding, rate, channels = _HEAD.unpack(head)
     if encoding not in _SIZES:
         raise PartNotSupported(
-            media_type=f"{source.media_type} of the encoding {encoding}",
+            media_type=f"{source.media_type} with encoding {encoding}",
             selector="an interval",
             offered=("byte range",),
         )
@@ -89,7 +89,9 @@ def read(source: Source) -> Sound:
     if length == _UNKNOWN:
         length = left
     if length > left:
-        raise source.undecodable(f"{length} bytes of samples are promised, {left} are there")
+        raise source.undecodable(
+            f"its header promises {length} bytes of samples, but it has {left}"
+        )
     block = _SIZES[encoding] * channels
     return Sound(encoding, rate, channels, Span(start, start + length - length % block))
 

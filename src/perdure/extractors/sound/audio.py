@@ -1,17 +1,17 @@
-"""Sound that must be decoded: FLAC, MP3, Ogg, AAC; to the sample, whatever its container.
+"""Sound that must be decoded: FLAC, MP3, Ogg, AAC; exact to the sample, whatever the container.
 
-How it works: PyAV (FFmpeg's libraries) goes to a place a little before the part, because what a
-decoder gives depends on what came before, and decodes from there; AAC it decodes from the start.
-Each frame says at which sample it begins, counted from the first sample after the encoder's delay;
-frames are cut at the part's borders. Of a long part it is first made sure that its end exists, then
-it is decoded while it is sent.
+How it works: the output of a decoder depends on what came before. So PyAV (FFmpeg's libraries)
+seeks to a place a little before the part and decodes from there; AAC is decoded from the start.
+Each frame states the sample at which it begins, counted from the first sample after the encoder's
+delay; frames are cut at the part's borders. For a long part, the extractor first makes sure that
+its end exists, and then decodes it while it is sent.
 
-A part is sent as WAV with the samples as the decoder gives them, in 16 or 32 bits or floating
-point: encoding them anew could not keep them. Their digest is that of the part's decoded form
+A part is sent as WAV with the samples that the decoder returns, in 16 or 32 bits or floating point,
+because a second encoding could not preserve them. Their digest is that of the part's decoded form
 (ruling: part-digest).
 
-What must stay true: it runs confined; the demuxer is the one of the media type, reads nothing but
-the bytes that it is handed, and a gap in the sound is an error.
+What must stay true: the code runs confined. The media type determines the demuxer, which reads
+nothing but the bytes that it is given. A gap in the sound is an error.
 """
 
 from __future__ import annotations
@@ -52,11 +52,13 @@ _DEMUXERS = {
     "audio/webm": "matroska",
 }
 _PRE_ROLL = Fraction(1)  # seconds
-"""0.2 were measured to do for MP3. Opus asks for 0.08 (RFC 7845, 4.6), but half a second later what
-its decoder predicts from the frames before may still differ in the last bit."""
+"""0.2 was measured to be enough for MP3. Opus asks for 0.08 (RFC 7845, 4.6), but half a second
+later the values that its decoder predicts from earlier frames may still differ in the last bit.
+"""
 _FROM_THE_START = frozenset(("aac", "aac_latm", "wmav2"))
-"""Codecs whose decoder fills in noise from a generator that runs on from the first sample: from
-anywhere else it would be another noise."""
+"""Codecs whose decoder adds noise from a generator that runs from the first sample: a decoder that
+starts elsewhere adds different noise.
+"""
 _AT_ONCE = 32 << 20  # bytes of samples that are decoded before the first is sent
 
 # Sample formats of decoders: name in decoded forms, code of WAV, bytes.
@@ -70,7 +72,7 @@ _FORMATS = {
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What the samples of a stream are."""
+    """The format of the samples of a stream."""
 
     name: str
     code: int
@@ -85,7 +87,7 @@ class Form(msgspec.Struct, frozen=True):
 
     @property
     def chunk(self) -> bytes:
-        """It as a `fmt ` chunk of WAV."""
+        """The format as a `fmt ` chunk of WAV."""
         return struct.pack(
             "<HHIIHH",
             *(self.code, self.channels, self.rate, self.rate * self.block),
@@ -97,7 +99,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 class AudioExtractor:
-    """Intervals of sound in lossy and packed formats."""
+    """Intervals of sound in lossy and compressed formats."""
 
     media_types = tuple(_DEMUXERS)
     selectors = samples.SELECTORS
@@ -109,7 +111,9 @@ class AudioExtractor:
             return _part(source, selector, sound)
 
     def outline(self, source: Source, selector: Selector) -> Part | None:
-        if not isinstance(selector, Interval):  # others are clipped to an end that is looked for
+        if not isinstance(
+            selector, Interval
+        ):  # the others are clipped, so their end must be found first
             return None
         with _opened(source, selector) as sound:
             first, last = _bounds(source, selector, sound.form.rate)
@@ -128,7 +132,7 @@ class AudioExtractor:
 
 
 class _Sound:
-    """An open source: its first stream of sound, and the way to any sample of it."""
+    """An open source: its first stream of sound, and access to any of its samples."""
 
     def __init__(self, source: Source, container: InputContainer, stream: AudioStream) -> None:
         self._source = source
@@ -136,10 +140,10 @@ class _Sound:
         self._stream = stream
         self._zero = stream.start_time or 0
         if not stream.rate:
-            raise source.undecodable("no frame of sound is found in it")
+            raise source.undecodable("it contains no frame of sound")
         form: Any = stream.format
         if form is None:
-            raise source.undecodable("it does not say what its samples are")
+            raise source.undecodable("it does not state the format of its samples")
         kind = form.packed.name
         if kind not in _FORMATS:
             raise PartNotSupported(media_type=f"{source.media_type} in {kind}", selector="samples")
@@ -147,7 +151,9 @@ class _Sound:
         self.form = Form(name, code, width, stream.channels, stream.rate)
 
     def from_sample(self, first: int) -> Iterator[tuple[int, bytes]]:
-        """Frames as packed bytes, each with the number of its first sample, from this one on."""
+        """Yield frames as packed bytes, each with the number of its first sample, starting with
+        sample `first`.
+        """
         start = Fraction(first, self.form.rate) - _PRE_ROLL
         if start > 0 and self._stream.codec_context.name not in _FROM_THE_START:
             place = self._zero + math.floor(start / self._base)
@@ -157,7 +163,7 @@ class _Sound:
             if not frame.samples:
                 continue
             if frame.pts is None:
-                raise self._source.undecodable("a frame of it has no time")
+                raise self._source.undecodable("one of its frames has no time")
             at = round((frame.pts - self._zero) * self._base * self.form.rate)
             if (at > first) if expected is None else (at != expected):
                 raise self._source.undecodable(f"samples are missing before number {at}")
@@ -169,11 +175,11 @@ class _Sound:
     def _base(self) -> Fraction:
         base = self._stream.time_base
         if base is None:
-            raise self._source.undecodable("its times have no unit")
+            raise self._source.undecodable("it states no unit for its times")
         return base
 
     def between(self, first: int, last: int | None) -> Iterator[bytes]:
-        """The samples [first, last), or to the end; fewer where the sound ends before."""
+        """Yield the samples [first, last), or to the end; fewer if the sound ends earlier."""
         block = self.form.block
         for at, data in self.from_sample(first):
             stop = None if last is None else (last - at) * block
@@ -182,12 +188,14 @@ class _Sound:
                 return
 
     def reaches(self, last: int) -> bool:
-        """Whether there is a sample in front of number `last`."""
+        """Return whether there is a sample before number `last`."""
         return any(True for data in self.between(last - 1, last) if data)
 
 
 def _packed(frame: Any) -> bytes:
-    """The samples of all channels in turn; planar frames have a row for each channel."""
+    """Return the samples with the channels interleaved; planar frames have a row for
+    each channel.
+    """
     rows = frame.to_ndarray()
     packed: bytes = (rows.T if frame.format.is_planar else rows).tobytes()
     return packed
@@ -228,8 +236,9 @@ def _clipped(selector: Media, end: Fraction) -> Media:
 def _long_part(
     source: Source, selector: Selector, sound: _Sound, first: int, last: int | None
 ) -> Part:
-    """One that is decoded again while it is sent. Where it goes on to an end that nobody knows yet,
-    its length is not said either."""
+    """Return a part that is decoded again while it is sent. If its end is not known yet, its length
+    is not stated either.
+    """
     if last is not None and not sound.reaches(last):
         if isinstance(selector, Interval):
             raise _beyond(source, selector, sound)
@@ -255,7 +264,7 @@ def _again(
 
 
 def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | None]:
-    """First and last sample that a selector means, before it is known how many there are."""
+    """Return the first and last sample of a selector, before the number of samples is known."""
     match selector:
         case Interval(start=start, end=end):
             return math.ceil(start * rate), math.ceil(end * rate)
@@ -264,7 +273,7 @@ def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | N
         case Media(time=Time(start=begin, end=stop), area=None, tracks=(), id=None):
             return math.ceil((begin or 0) * rate), None if stop is None else math.ceil(stop * rate)
     raise PartNotSupported(
-        media_type=source.media_type, selector=str(selector), offered=("intervals of time",)
+        media_type=source.media_type, selector=str(selector), offered=("time intervals",)
     )
 
 
@@ -274,11 +283,11 @@ def _bounds(source: Source, selector: Selector, rate: int) -> tuple[int, int | N
 
 @contextmanager
 def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
-    """The first stream of sound. Raises Undecodable or PartNotSupported."""
+    """Open the first stream of sound. Raises Undecodable or PartNotSupported."""
     with container.opened(source, _DEMUXERS[source.essence], selector) as found:
         streams = found.streams.audio
         if not streams:
-            raise source.undecodable("there is no sound in it")
+            raise source.undecodable("it contains no sound")
         if streams[0].codec_context is None:
             raise PartNotSupported(
                 media_type=f"{source.media_type} in an unknown codec",
@@ -291,7 +300,7 @@ def _opened(source: Source, selector: Selector | str) -> Iterator[_Sound]:
 
 def _beyond(source: Source, selector: Selector, sound: _Sound) -> PartOutOfRange:
     duration = sound.container.duration
-    extent = "less than that" if duration is None else f"some {duration / 1_000_000:.3f} seconds"
+    extent = "less than that" if duration is None else f"about {duration / 1_000_000:.3f} seconds"
     return PartOutOfRange(identifier=source.name, selector=str(selector), extent=extent)
 
 

@@ -1,11 +1,11 @@
-"""From a time to samples: which of them sound in an interval, exactly.
+"""Samples of an interval of time, exactly.
 
-How it works: sample n is taken at n/rate. An interval selects the samples with
-`start <= n/rate < end` (ruling: time-range), a moment the one that sounds then. Times are
-fractions, so no rounding moves a border by a sample.
+How it works: sample n is taken at n/rate. An interval selects the samples with `start <= n/rate <
+end` (ruling: time-range); a moment selects the sample that sounds then. Times are fractions, so no
+rounding moves a border by a sample.
 
-What must stay true: a PDI's interval lies within the recording or is an error; a media fragment's
-is cut at its end.
+What must stay true: a PDI's interval is within the recording or is an error. A media fragment's
+interval is cut at the end of the recording.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SELECTORS = (Interval, Media, Instant)
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """Samples [first, last) of a recording, and the part that they are."""
+    """Samples [first, last) of a recording, and the selector of exactly this part."""
 
     first: int
     last: int
@@ -35,7 +35,7 @@ class Samples(msgspec.Struct, frozen=True):
 
 
 class Sound(Protocol):
-    """Samples that lie one behind the other in a source."""
+    """Consecutive samples in a source."""
 
     @property
     def channels(self) -> int: ...
@@ -55,9 +55,10 @@ class Sound(Protocol):
 def cut(
     source: Source, selector: Selector, sound: Sound, head: Callable[[int], bytes], *, even: bool
 ) -> Part:
-    """A part of a sound: what `head` puts in front of so many bytes, and a span of the source.
+    """Cut a part of a sound: the output of `head` for its number of bytes, and a span of the
+    source.
 
-    `even`: an odd number of bytes is followed by one more. Raises what `select` does.
+    `even`: an odd number of bytes is padded with one more. Raises what `select` raises.
     """
     found = select(source, selector, sound.rate, sound.data.length // sound.block)
     start = sound.data.start
@@ -72,14 +73,14 @@ def cut(
 
 
 def extents(sound: Sound) -> tuple[Extent, ...]:
-    """How long a sound is."""
+    """Return the extents of a sound."""
     count = sound.data.length // sound.block
     about = f", {sound.channels} channels of {count} samples at {sound.rate} Hz"
     return lasting.extents(Fraction(count, sound.rate), about)
 
 
 def select(source: Source, selector: Selector, rate: int, count: int) -> Samples:
-    """The samples that a selector means, of `count` at `rate` a second.
+    """Return the samples that a selector addresses, of `count` samples at `rate` per second.
 
     Raises PartOutOfRange or PartNotSupported.
     """
@@ -100,7 +101,7 @@ def select(source: Source, selector: Selector, rate: int, count: int) -> Samples
             raise PartNotSupported(
                 media_type=source.media_type,
                 selector=str(selector),
-                offered=("intervals of time",),
+                offered=("time intervals",),
             )
     first, last = math.ceil(start * rate), math.ceil(end * rate)
     if first >= last:
@@ -114,5 +115,5 @@ def _beyond(source: Source, selector: Selector, rate: int, count: int) -> PartOu
     return PartOutOfRange(
         identifier=source.name,
         selector=str(selector),
-        extent=f"{float(Fraction(count, rate)):g} seconds, {count} samples at {rate} a second",
+        extent=f"{float(Fraction(count, rate)):g} seconds, {count} samples at {rate} per second",
     )

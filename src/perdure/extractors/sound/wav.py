@@ -3,12 +3,12 @@
 Specification: IBM and Microsoft, Multimedia Programming Interface and Data Specifications 1.0
 (1991); EBU Tech 3306 for RF64, whose sizes have 64 bits.
 
-How it works: a RIFF file is a row of chunks, each with its name and its size. Of `fmt ` and `data`
-follows on which byte a sample lies. A part is a new header and a span of the source: nothing is
-decoded, and the last minute of a gigabyte costs what the first does.
+How it works: a RIFF file is a sequence of chunks, each with its name and its size. The chunks `fmt
+` and `data` determine the byte of each sample. A part is a new header and a span of the source:
+nothing is decoded, and the last minute of a gigabyte costs as much as the first.
 
-What must stay true: no size is believed that reaches beyond the file. Only where an encoder that
-could not go back left both sizes open (0 or 0xFFFFFFFF) does the data end where the file does.
+What must stay true: a size that reaches beyond the file is not trusted. The data ends where the
+file ends only if an encoder that could not seek back left both sizes open (0 or 0xFFFFFFFF).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _UNKNOWN = 0xFFFFFFFF
 _OPEN = (0, _UNKNOWN)
 _PCM, _FLOAT, _ALAW, _MULAW, _EXTENSIBLE = 0x1, 0x3, 0x6, 0x7, 0xFFFE
 _BY_SAMPLE = frozenset((_PCM, _FLOAT, _ALAW, _MULAW))
-_SUBFORMAT = slice(24, 26)  # of an extensible format: the old code, in front of a fixed GUID
+_SUBFORMAT = slice(24, 26)  # of an extensible format: the old code, before a fixed GUID
 
 
 class Sound(msgspec.Struct, frozen=True):
-    """Where the samples lie, and what they are."""
+    """The place of the samples, and their format."""
 
     format: bytes
-    """The `fmt ` chunk without its head."""
+    """The `fmt ` chunk without its header."""
     channels: int
     rate: int
     block: int
@@ -63,7 +63,7 @@ class WavExtractor:
 
 
 def header(format: bytes, length: int | None) -> bytes:
-    """The head of a file with this format and `length` bytes of samples, which follow it.
+    """Return the header of a file with this format and `length` bytes of samples, which follow it.
 
     None leaves the sizes open: the samples end where the file does.
     """
@@ -81,10 +81,10 @@ def header(format: bytes, length: int | None) -> bytes:
 
 
 def read(source: Source) -> Sound:
-    """Find format and samples. Raises Undecodable or PartNotSupported."""
+    """Find the format and the samples. Raises Undecodable or PartNotSupported."""
     head = source.read(0, 12)
     if head[:4] not in (b"RIFF", b"RF64") or head[8:] != b"WAVE":
-        raise source.undecodable("it does not begin as a RIFF WAVE file")
+        raise source.undecodable("it does not begin like a RIFF WAVE file")
     open_ended = int.from_bytes(head[4:8], "little") in _OPEN and head[:4] == b"RIFF"
     format, long = b"", 0
     at = 12
@@ -92,7 +92,7 @@ def read(source: Source) -> Sound:
         name, size = _CHUNK.unpack(source.read(at, at + _CHUNK.size).ljust(_CHUNK.size, b"\0"))
         at += _CHUNK.size
         if at > source.length:
-            raise source.undecodable("there is no data chunk in it")
+            raise source.undecodable("it has no data chunk")
         if name == b"ds64":
             long = struct.unpack("<8xQ", source.read(at, at + 16).ljust(16, b"\0"))[0]
         elif name == b"fmt ":
@@ -109,21 +109,25 @@ def read(source: Source) -> Sound:
 
 def _sound(source: Source, format: bytes, data: Span) -> Sound:
     if len(format) < _FORMAT.size:
-        raise source.undecodable("there is no fmt chunk before its data")
+        raise source.undecodable("it has no fmt chunk before its data")
     code, channels, rate, _, block, bits = _FORMAT.unpack_from(format)
     if code == _EXTENSIBLE and len(format) >= _SUBFORMAT.stop:
         code = int.from_bytes(format[_SUBFORMAT], "little")
     if code not in _BY_SAMPLE:
         raise PartNotSupported(
-            media_type=f"{source.media_type} of the format {code:#06x}",
+            media_type=f"{source.media_type} with format {code:#06x}",
             selector="an interval",
             offered=("byte range",),
         )
     if not (rate and channels and block == channels * -(-bits // 8)):
-        raise source.undecodable(f"its samples of {bits} bits in {channels} channels")
+        raise source.undecodable(
+            f"its header states impossible samples: {bits} bits in {channels} channels"
+        )
     left = source.length - data.start
     if data.length > left:
-        raise source.undecodable(f"{data.length} bytes of samples are promised, {left} are there")
+        raise source.undecodable(
+            f"its header promises {data.length} bytes of samples, but it has {left}"
+        )
     whole = data.stop - data.length % block
     return Sound(format, channels, rate, block, Span(data.start, whole))
 

@@ -1,16 +1,16 @@
-"""Documents in any encoding as bytes in which ASCII, and nothing else, looks like ASCII.
+"""ASCII views: documents in any encoding as bytes in which only ASCII characters look like ASCII.
 
-Markup is delimited by ASCII characters, and so its tags can be found in the bytes as they are, as
-long as no byte that looks like `<` is anything else. That holds of UTF-8, ISO 8859, Shift_JIS,
-Big5, GB18030 and most others. How it works for the rest:
+Markup is delimited by ASCII characters. So its tags can be found in the bytes as they are, as long
+as a byte that looks like `<` is always a `<`. That is true of UTF-8, ISO 8859, Shift_JIS, Big5,
+GB18030 and most others. How it works for the rest:
 
-* UTF-16 and UTF-32: one byte for each unit, 0xFF where it is not ASCII. An offset is multiplied by
-  the width of a unit.
-* ISO-2022 and HZ: what lies between a shift and the next is overwritten with 0xFF.
+* UTF-16 and UTF-32: one byte for each unit, 0xFF if the unit is not ASCII. An offset is multiplied
+  by the width of a unit.
+* ISO-2022 and HZ: the bytes between a shift and the next are overwritten with 0xFF.
 * EBCDIC and other sets of 256 characters: translated byte by byte.
 
 What must stay true: `view[n]` stands for the bytes [n·width, (n+1)·width) of the document. An
-encoding in which that cannot be is refused, never guessed at.
+encoding in which that is impossible is refused, never guessed at.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perdure.errors import PartNotSupported
 from perdure.extractors.port import Source
 from perdure.parts import Selector
 
-_HEAD = 1024  # bytes in which HTML looks for a charset; XML has it in the first line
+_HEAD = 1024  # bytes that HTML searches for a charset; XML has it in the first line
 _MARKS = (
     (codecs.BOM_UTF8, "utf_8"),
     (codecs.BOM_UTF32_LE, "utf_32_le"),
@@ -43,29 +43,29 @@ _TANGLED = frozenset(
 
 
 class Encoding(NamedTuple):
-    """How the characters of a document are written."""
+    """The encoding of a document's characters."""
 
     codec: str
-    """As Python names it, with the order of bytes; of 8-bit units where nobody says which."""
+    """Python's name, including the byte order; a codec of 8-bit units if no encoding is stated."""
     width: int
-    """Bytes of a unit."""
+    """Bytes per unit."""
     plain: bool
     """Whether the bytes are their own view."""
     shifts: bool
-    """Whether what a byte means depends on what stands before it."""
+    """Whether the meaning of a byte depends on the bytes before it."""
 
     @property
     def charset(self) -> str | None:
-        """What a part must be labelled with, where it loses the byte-order mark of the whole."""
+        """The charset label of a part that loses the byte-order mark of the document, or None."""
         named = self.codec.upper().replace("_", "-", 1).replace("_", "")  # UTF-16LE
         return named if self.width > 1 else None
 
 
 def encoding(source: Source, selector: Selector | str) -> Encoding:
-    """By byte-order mark, by what the source says, by what the document says; else by default:
-    UTF-8 for XML, ISO 8859-1 for all others (ruling: pdi-charset).
+    """Return the encoding given by the byte-order mark, by the source or by the document, in this
+    order. The default is UTF-8 for XML, ISO 8859-1 for all others (ruling: pdi-charset).
 
-    Raises PartNotSupported where markup cannot be found in the bytes of the encoding.
+    Raises PartNotSupported if markup cannot be found in the bytes of the encoding.
     """
     head = source.read(0, _HEAD)
     codec = _codec(source.charset, head, "utf_8" if source.essence.endswith("xml") else "latin_1")
@@ -81,7 +81,7 @@ def encoding(source: Source, selector: Selector | str) -> Encoding:
 
 
 def ascii_view(data: bytes | memoryview, encoding: Encoding) -> bytes | memoryview:
-    """The view of a document, or of a part of one that begins in no shifted state."""
+    """Return the view of a document, or of a part of one that begins in the unshifted state."""
     if encoding.plain:
         return data
     if encoding.width > 1:
@@ -103,20 +103,22 @@ def _codec(charset: str | None, head: bytes, default: str) -> str:
     known = formats.charset(said)
     try:
         info = codecs.lookup((known and known.codec) or said)
-    except (LookupError, ValueError):  # a name that nobody knows, or that is none
+    except (LookupError, ValueError):  # an unknown or invalid name
         return _by_zeros(head) or default
     codec = info.name.replace("-", "_")
     if not info._is_text_encoding:
         return default
     if declared and codec.startswith(("utf_16", "utf_32")):
-        return "utf_8"  # what could be read in ASCII is in neither (HTML standard, 13.2.3.2)
-    if codec in {"utf_16", "utf_32"}:  # RFC 2781, 4.3: without a mark, the big end comes first
+        return "utf_8"  # a label readable as ASCII is in neither (HTML standard, 13.2.3.2)
+    if codec in {"utf_16", "utf_32"}:  # RFC 2781, 4.3: big-endian without a mark
         return _by_zeros(head) or f"{codec}_be"
     return "utf_8" if codec == "utf_8_sig" else codec
 
 
 def _by_zeros(head: bytes) -> str | None:
-    """The encoding of `<` and another ASCII character, where it is of wide units (XML 1.0, F.1)."""
+    """Return the encoding of `<` and another ASCII character if its units are wide (XML
+    1.0, F.1).
+    """
     match tuple(head[:4]):
         case [0x3C, 0, 0, 0]:
             return "utf_32_le"
@@ -138,7 +140,9 @@ def _narrowed(data: bytes | memoryview, encoding: Encoding) -> bytes:
 
 
 def _table(codec: str) -> bytes | None:
-    """To ASCII from a set of 256 characters that has it elsewhere; None where it has not."""
+    """Return a table to ASCII from a set of 256 characters that arranges it
+    differently, or None.
+    """
     every = bytes(range(256))
     if every[:128].decode(codec, "replace") == every[:128].decode("ascii"):
         return None

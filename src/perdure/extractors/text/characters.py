@@ -1,13 +1,14 @@
 """Parts of text: `#char=37,51` of a PDI (section 3.4.1), `char=` and `line=` elsewhere (RFC 5147).
 
 How it works: both ends are found in the index of the text (`perdure.extractors.text.index`), and
-what lies between is a slice of the stored bytes. A part by the rules of PDIs is canonical text: a
-slice where all its line breaks are CRLF already, else a copy in which they are, of a length that
-follows from the index. A part by RFC 5147 has the line breaks that are stored.
+the text between them is a slice of the stored bytes. A part by the rules of PDIs is canonical text:
+a slice if all its line breaks are already CRLF, otherwise a copy with CRLF line breaks, whose
+length follows from the index. A part by RFC 5147 has the stored line breaks.
 
-A slice of text with shifts (ISO-2022, HZ, UTF-7) is a text of its own only where nothing is shifted
-at either end, as at the start of any line; elsewhere its characters are written anew in the same
-charset. So are those few of a larger code or of a line break that an end of the part cuts through.
+A slice of text with shifts (ISO-2022, HZ, UTF-7) is an independent text only if both ends are
+unshifted, as at the start of any line. Otherwise its characters are encoded again in the same
+charset. The same happens to the few characters of a larger code or of a line break that an end of
+the part cuts through.
 
 What must stay true: decoded, a part is the slice of the decoded text, in every charset.
 """
@@ -35,7 +36,7 @@ _SHOWN = 100  # characters in the example of a part
 
 
 class TextExtractor:
-    """Characters and lines of everything that is text."""
+    """Characters and lines of every format that is text."""
 
     media_types = (
         "text/*",
@@ -60,15 +61,15 @@ class TextExtractor:
     install = None
 
     def __init__(self, block: int = BLOCK, at_once: int = _AT_ONCE) -> None:
-        """With bytes between the marks of an index, and bytes that are converted before the first
-        is sent.
+        """`block` is the number of bytes between the marks of an index; `at_once` is the number of
+        bytes that are converted before the first one is sent.
         """
         self._block = block
         self._at_once = at_once
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        """The part of a text. Raises PartOutOfRange, PartCheckFailed, Undecodable, and
-        PartNotSupported for a charset that nobody knows.
+        """Cut a part of a text. Raises PartOutOfRange, PartCheckFailed, Undecodable, and
+        PartNotSupported if the charset is unknown.
         """
         how = coding(source)
         if isinstance(selector, TextRange):
@@ -86,7 +87,7 @@ class TextExtractor:
 
     def read_text(self, source: Source, indexes: Indexes) -> DecodedText | None:
         if any(fits(kind, source.essence) for kind in (*MARKUP, *SGML, *XML)):
-            return None  # its tags are not read by people
+            return None  # people do not read its tags
         return read_decoded(source, open_index(source, coding(source), indexes, block=self._block))
 
     def extents(self, source: Source, indexes: Indexes) -> tuple[Extent, ...]:
@@ -98,12 +99,12 @@ class TextExtractor:
         return (
             Extent(
                 syntax=example,
-                what="characters, a line break being two (of a PDI)",
+                what="characters, with a line break as two (PDI)",
                 size=size,
             ),
             Extent(
                 syntax=example,
-                what="characters, a line break being one (RFC 5147)",
+                what="characters, with a line break as one (RFC 5147)",
                 size=index.size(Unit.CHARACTER),
             ),
             Extent(syntax="line=0,1", what="lines", size=index.size(Unit.LINE)),
@@ -150,7 +151,7 @@ def _canonical_places(index: TextIndex, selector: CharRange) -> tuple[Mark, Mark
 
 
 def _stored_places(index: TextIndex, selector: TextRange) -> tuple[TextRange, Mark, Mark]:
-    """The range as it is within the text (RFC 5147 section 2.1.2), with its ends."""
+    """Return the range as far as it is within the text (RFC 5147 section 2.1.2), with its ends."""
     unit = Unit.LINE if selector.unit == "line" else Unit.CHARACTER
     size = index.size(unit)
     last = min(size, size if selector.end is None else selector.end)
@@ -160,7 +161,7 @@ def _stored_places(index: TextIndex, selector: TextRange) -> tuple[TextRange, Ma
 
 
 def _as_stored(index: TextIndex, place: Mark) -> Mark:
-    """A place amid characters that are written together, a CRLF of which is two after all."""
+    """Return a place within characters that share bytes, with both characters of a CRLF counted."""
     if not place.skip:
         return place
     each = re.findall("\r\n|.", index.together(place)[0], re.DOTALL)
@@ -172,7 +173,7 @@ def _as_stored(index: TextIndex, place: Mark) -> Mark:
 
 
 class _Cut(msgspec.Struct, frozen=True):
-    """The stretch of a text between two places, and whether its line breaks are made canonical."""
+    """The text between two places, and whether its line breaks are made canonical."""
 
     index: TextIndex
     start: Mark
@@ -181,12 +182,12 @@ class _Cut(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """Characters."""
+        """The number of characters."""
         return self._passed(self.end) - self._passed(self.start)
 
     @property
     def added(self) -> int:
-        """Characters that are not stored: those which complete a line break."""
+        """The number of characters that complete line breaks and are not stored."""
         if not self.canonical:
             return 0
         return (self.end.canonical - self.start.canonical) - (self.end.decoded - self.start.decoded)
@@ -196,7 +197,7 @@ class _Cut(msgspec.Struct, frozen=True):
 
     @property
     def span(self) -> Span:
-        """The bytes in which all of it is written."""
+        """The bytes in which all of its characters are written."""
         stop = self.index.together(self.end)[1] if self.end.skip else self.end.byte
         return Span(self.start.byte, stop)
 
@@ -208,7 +209,9 @@ class _Cut(msgspec.Struct, frozen=True):
 
 
 def _converted(cut: _Cut, at_once: int) -> Body:
-    """Stored bytes with line breaks completed; of codes that are cut, the characters within."""
+    """Return stored bytes with completed line breaks. If an end cuts through a code, its characters
+    within the part are encoded.
+    """
     how, start, end = cut.index.coding, cut.start, cut.end
     head = tail = b""
     if start.skip:
@@ -230,7 +233,7 @@ def _converted(cut: _Cut, at_once: int) -> Body:
     if not middle.added:
         return (head, middle.span, tail) if middle.span.length else (head, tail)
     length = middle.span.length + middle.added * len(how.lf)
-    # The bytes of a plain text are taken for characters: none but line breaks are looked at.
+    # The bytes of a plain text are treated as characters: only line breaks matter.
     codec = "latin-1" if how.kind == "plain" else how.codec
     texts = _canonical(_decoded(middle, codec), after_cr=start.after_cr, open_end=end.after_cr)
     chunks = _encoded(texts, codec)
@@ -240,7 +243,7 @@ def _converted(cut: _Cut, at_once: int) -> Body:
 
 
 def _rewritten(cut: _Cut, at_once: int) -> Body:
-    """The characters of a text with shifts, written anew."""
+    """Encode the characters of a text with shifts again."""
     if cut.span.length <= at_once:
         return (b"".join(_anew(cut)),)
     return Stream(_anew(cut), sum(map(len, _anew(cut))))
@@ -271,7 +274,9 @@ def _encoded(texts: Iterable[str], codec: str) -> Iterator[bytes]:
 
 
 def _canonical(texts: Iterable[str], *, after_cr: bool, open_end: bool) -> Iterator[str]:
-    """Every line break as CRLF; `after_cr`: they begin within one, `open_end`: they end within."""
+    """Write every line break as CRLF. `after_cr`: the texts begin within a line break; `open_end`:
+    they end within one.
+    """
     for text in filter(None, texts):
         begin = "\n" if after_cr else ""
         rest = text[1:] if after_cr and text[0] == "\n" else text
@@ -288,7 +293,7 @@ def _shown(text: str, *, canonical: bool = True) -> str:
 
 
 def _taken(texts: Iterable[str], skip: int, count: int) -> Iterator[str]:
-    """`count` characters after the first `skip`."""
+    """Yield `count` characters after the first `skip`."""
     for text in texts:
         taken = text[skip : skip + count]
         skip = max(skip - len(text), 0)
@@ -311,9 +316,10 @@ def _joined(head: bytes, chunks: Iterator[bytes], tail: bytes) -> Iterator[bytes
 
 
 def _hold(check: Check, source: Source, how: Coding) -> None:
-    """Raises PartCheckFailed where the whole is not what the part was made of (RFC 5147, 2.1.3).
+    """Raise PartCheckFailed if the document is not the one the part was made from (RFC 5147,
+    2.1.3).
 
-    A check that cannot be made neither holds nor fails: PartNotSupported says which it is.
+    A check that cannot be performed neither passes nor fails: PartNotSupported names the check.
     """
     octets: Iterable[bytes] = source.chunks(Span(0, source.length))
     length = source.length
@@ -322,7 +328,7 @@ def _hold(check: Check, source: Source, how: Coding) -> None:
         try:
             codec = coding(msgspec.structs.replace(source, charset=check.charset)).codec
         except PartNotSupported:
-            known = f"{check.kind} check in a charset known here, as {check.charset} is not"
+            known = f"{check.kind} check in a charset other than the unknown {check.charset}"
             raise PartNotSupported(
                 media_type=source.media_type, selector=str(check), offered=(known,)
             ) from None
@@ -337,9 +343,9 @@ def _hold(check: Check, source: Source, how: Coding) -> None:
         else:
             found = str(length if codec == how.codec else sum(map(len, octets)))
     except UnicodeEncodeError:
-        found = f"characters that {check.charset} has not"
+        found = f"characters that {check.charset} does not have"
     except UnicodeDecodeError:
-        found = f"bytes that are no {how.codec}"
+        found = f"bytes that are not valid {how.codec}"
     if found != check.value:
         shown = f"{check.kind}={found}" if found.isalnum() else found
         raise PartCheckFailed(identifier=source.name, check=str(check), found=shown)

@@ -1,14 +1,14 @@
-"""How the characters of a text are written in its bytes: codec, byte-order mark, line breaks.
+"""The coding of a text's characters in its bytes: codec, byte-order mark, line breaks.
 
-How it works: the charset is the one that the source says, else the one that its byte-order mark
-says, else what markup says about itself, else ISO 8859-1 (ruling: pdi-charset), or UTF-8 outside
-text/*. What matters for cutting is of three kinds, by how a line break can be put into the bytes:
+How it works: the charset comes from the source, else from the byte-order mark, else from a
+declaration in the markup; the default is ISO 8859-1 (ruling: pdi-charset), or UTF-8 outside text/*.
+For cutting there are three kinds, by the way a line break can be inserted into the bytes:
 
-* `plain`: CR and LF are the bytes 13 and 10, and those are nothing else: ASCII, ISO 8859, UTF-8,
-  EUC, Shift_JIS, Big5, GB18030.
-* `wide`: every character can be decoded and encoded again to the very same bytes, a line break
-  takes other bytes than in ASCII: UTF-16, UTF-32, EBCDIC.
-* `shifted`: what a byte means depends on those before it: ISO-2022, HZ, UTF-7.
+* `plain`: CR and LF are the bytes 13 and 10, and these bytes are nothing else: ASCII, ISO 8859,
+  UTF-8, EUC, Shift_JIS, Big5, GB18030.
+* `wide`: every character can be decoded and encoded again to the very same bytes, but a line break
+  has other bytes than in ASCII: UTF-16, UTF-32, EBCDIC.
+* `shifted`: the meaning of a byte depends on those before it: ISO-2022, HZ, UTF-7.
 
 What must stay true: a slice of a `plain` or `wide` text between two characters is itself a text in
 the charset that `label` names.
@@ -25,14 +25,14 @@ from perdure.errors import PartNotSupported
 from perdure.extractors.port import Source
 from perdure.extractors.text.ascii_view import encoding
 
-_MARKS = (  # the longer first: that of UTF-32LE begins with that of UTF-16LE
+_MARKS = (  # the longer first: the mark of UTF-32LE begins with that of UTF-16LE
     ("utf-8", codecs.BOM_UTF8),
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
     ("utf-16-le", codecs.BOM_UTF16_LE),
     ("utf-16-be", codecs.BOM_UTF16_BE),
 )
-_ORDERED = {  # as RFC 2781 and IANA call those in which nothing is said by a mark
+_ORDERED = {  # the names of RFC 2781 and IANA for encodings without a mark
     "utf-16-le": "UTF-16LE",
     "utf-16-be": "UTF-16BE",
     "utf-32-le": "UTF-32LE",
@@ -47,24 +47,24 @@ _ASCII = bytes(range(128))
 
 
 class Coding(NamedTuple):
-    """How a text is written."""
+    """The coding of a text."""
 
     codec: str
-    """As Python calls it, with the order of bytes."""
+    """Python's name, including the byte order."""
     start: int
-    """Bytes of the byte-order mark, which is no character (ruling: text-positions)."""
+    """Bytes of the byte-order mark, which is not a character (ruling: text-positions)."""
     kind: str
     """`plain`, `wide` or `shifted`: see above."""
     cr: bytes
     lf: bytes
     state: int
-    """Of a decoder that has read nothing."""
+    """The state of a decoder that has read nothing."""
     label: str | None
-    """The charset of a part, which has no byte-order mark; None where nobody has named one."""
+    """The charset of a part, which has no byte-order mark, or None if no charset is stated."""
 
 
 def coding(source: Source) -> Coding:
-    """How the text of a source is written. Raises PartNotSupported for a charset nobody knows."""
+    """Return the coding of a source. Raises PartNotSupported if its charset is unknown."""
     head = source.read(0, _LONGEST_MARK)
     codec = _codec(source, head)
     mark = next((len(mark) for name, mark in _MARKS if name == codec and _has(head, mark)), 0)
@@ -74,7 +74,7 @@ def coding(source: Source) -> Coding:
 def _undeclared(source: Source) -> str:
     if _marked_up(source):
         return encoding(source, "char").codec.replace("_", "-")
-    # ruling: pdi-charset, which is about text/*; JSON, YAML and TOML are UTF-8 by definition
+    # ruling: pdi-charset, which covers text/*; JSON, YAML and TOML are UTF-8 by definition
     return "utf-8" if source.essence.startswith("application/") else "iso8859-1"
 
 
@@ -93,7 +93,7 @@ def _codec(source: Source, head: bytes) -> str:
     known = formats.charset(source.charset)
     try:
         info = codecs.lookup((known and known.codec) or source.charset)
-    except (LookupError, ValueError):  # a name that nobody knows, or that is none
+    except (LookupError, ValueError):  # an unknown or invalid name
         raise _unknown(source) from None
     codec = info.name.replace("_", "-")
     if codec in _NOT_OF_TEXT or not info._is_text_encoding:
@@ -106,7 +106,7 @@ def _codec(source: Source, head: bytes) -> str:
 
 @cache
 def _written(codec: str) -> tuple[str, bytes, bytes, int]:
-    """Kind, CR, LF and first state."""
+    """Return the kind, CR, LF and initial state of a codec."""
     cr, lf = (one.encode(codec) for one in "\r\n")
     kind = "wide"
     if codec.startswith(_SHIFTED):

@@ -1,7 +1,7 @@
 """The plain text of a text: its characters, with every line break as one line feed.
 
 How it works: positions are those of RFC 5147, which counts any line break as one character, so the
-part of a stretch is `char=start,stop`. The index of the text (`perdure.extractors.text.index`)
+part of a passage is `char=start,stop`. The index of the text (`perdure.extractors.text.index`)
 finds the bytes, in every charset.
 """
 
@@ -25,17 +25,17 @@ class DecodedText(NamedTuple):
     text: str
 
     def span(self, start: int, stop: int) -> Span:
-        """The stored bytes of characters [start, stop)."""
+        """Return the stored bytes of characters [start, stop)."""
         first, last = (self.places.find(Unit.CHARACTER, place) for place in (start, stop))
         return Span(first.byte, self.places.together(last)[1] if last.skip else last.byte)
 
     def select(self, start: int, stop: int) -> TextRange:
-        """Characters by RFC 5147."""
+        """Return a selector for characters by RFC 5147."""
         return TextRange("char", start, stop)
 
 
 def read_decoded(source: Source, index: TextIndex) -> DecodedText:
-    """The text behind an index. Raises OverBudget."""
+    """Return the text behind an index. Raises OverBudget."""
     check_size(source)
     stored = source.read(index.coding.start).decode(index.coding.codec)
     return DecodedText(index, _LINE_BREAK.sub("\n", stored))

@@ -1,18 +1,19 @@
-"""From a position in a text to the byte where it lies, without reading what comes before it.
+"""The index of a text: the byte of any position, without reading everything before it.
 
-How it works: `marks` decodes the text once, in blocks, and notes at each border how many
-characters have passed, counted three ways (`Mark`). That is 40 bytes for 32 KiB of text. To find
-a position, the last mark that is not beyond it is searched for; from there decoding goes on in
-steps, nearly as far as the characters that are left should reach, and shorter where they reach
-beyond, until the next byte would complete a character beyond the position. Since the state of the
-decoder is in the mark, this holds for every charset, those with shifts included. Where line breaks
-are told in the bytes, the one before a line is counted off there, and decoding goes on up to it.
+How it works: `marks` decodes the text once, in blocks, and at each border records the number of
+characters before it, counted in three ways (`Mark`). That is 40 bytes for 32 KiB of text. To find a
+position, the index searches for the last mark that is not beyond it. From there it decodes in
+steps. A step is nearly as long as the remaining characters should need, and shorter if it goes
+beyond the position, until the next byte would complete a character beyond the position. A mark
+holds the state of the decoder, so this works for every charset, including those with shifts. If
+line breaks are visible in the bytes, the one before a line is found by counting, and decoding goes
+up to it.
 
-Counting: a CR counts at once; whether it stands alone is known at the next character. Positions of
-the canonical text (ruling: text-positions) give two for every line break, those of RFC 5147 one.
+Counting: a CR counts at once; the next character shows whether it is alone. Positions in the
+canonical text (ruling: text-positions) count two for every line break, those of RFC 5147 one.
 
-What must stay true: an index is made for texts only that decode to their end: bytes that are no
-text in their charset are an error with their offset, never a guess. Memory is bounded by the block.
+What must stay true: only texts that decode to their end have an index. Bytes that are not text in
+their charset are an error with their offset, never a guess. Memory is bounded by the block.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from perdure.errors import OverBudget, Undecodable
 from perdure.extractors.port import Indexes, Source, Span
 from perdure.extractors.text.coding import Coding
 
-BLOCK = 32 * 1024  # bytes between marks; half of it in charsets that take longer to decode
+BLOCK = 32 * 1024  # bytes between marks; half as many in charsets that take longer to decode
 _FAST = ("ascii", "iso8859-1", "utf-8")
 _COLUMNS = 5
 _NEAR = 64  # bytes, more than a line break and a character take
-_CAUTION = 31 / 32  # of the way at once: to go too far is to go twice
+_CAUTION = 31 / 32  # of the estimated distance: overshooting means decoding twice
 _LONGEST_RUN = 64 * 1024  # bytes of UTF-7 that stand for characters only together
 _WORTH_NUMPY = 4 << 20  # bytes
 _LINE_BREAK = re.compile("\r\n?")
 
 
 class Unit(Enum):
-    """What positions count."""
+    """The unit of a position."""
 
     CANONICAL = "characters of canonical text: a line break is two"
     CHARACTER = "characters as RFC 5147 counts them: a line break is one"
@@ -49,23 +50,24 @@ class Unit(Enum):
 
 
 class Mark(NamedTuple):
-    """A place in a text, and what has passed before it."""
+    """A place in a text, and the counts of everything before it."""
 
     byte: int
-    """Where the next character is written."""
+    """The byte at which the next character is written."""
     canonical: int
-    """Characters of canonical text. After a CR that may stand alone, its LF has not passed."""
+    """Characters of canonical text. After a CR that may be alone, its LF is not counted."""
     characters: int
     """Characters as RFC 5147 counts them."""
     decoded: int
-    """Characters as they are stored, CR and LF being two."""
+    """Characters as they are stored, with CR and LF as two."""
     state: int
-    """Of the decoder."""
+    """The state of the decoder."""
     after_cr: bool
-    """The last character was a CR, and what follows it has not been looked at."""
+    """Whether the last character was a CR and the next one has not been examined."""
     skip: int = 0
-    """Characters of those at `byte` that come before the place, where several are written
-    together, or are one: a lone LF is CR and LF in canonical text."""
+    """Characters at `byte` that come before the place, if several share the bytes or count as
+    several: a lone LF is CR and LF in canonical text.
+    """
 
     @property
     def breaks(self) -> int:
@@ -82,12 +84,12 @@ class Mark(NamedTuple):
                 return self.breaks
 
     def settled(self) -> Mark:
-        """The same place, after a CR that stood alone."""
+        """Return the same place, after a CR that was alone."""
         return self._replace(canonical=self.canonical + self.after_cr, after_cr=False)
 
 
 class TextIndex:
-    """Finds positions in one text. It is made by `open_index`."""
+    """Finds positions in one text. `open_index` creates it."""
 
     def __init__(self, source: Source, coding: Coding, kept: memoryview | bytes) -> None:
         self.source = source
@@ -95,23 +97,26 @@ class TextIndex:
         self._rows = memoryview(kept).cast("Q")
         self._last = len(self._rows) // _COLUMNS - 1
         self.end = self._row(self._last)
-        """The place behind the last character."""
+        """The place after the last character."""
 
     def size(self, unit: Unit) -> int:
-        """Characters or lines of the whole; a last line without a line break is one."""
+        """Return the number of characters or lines in the text; a last line without a line break
+        counts.
+        """
         end = self.end.settled()
         if unit is not Unit.LINE:
             return end.count(unit)
         if self.coding.kind == "plain":
             last_byte = self.source.read(max(end.byte - 1, self._row(0).byte))
-            return end.breaks + (last_byte not in b"\r\n")  # in which an empty text is, too
+            return end.breaks + (last_byte not in b"\r\n")  # true of an empty text, too
         last = self.find(Unit.LINE, end.breaks)
         return end.breaks + (last.characters + last.skip < end.characters)
 
     def find(self, unit: Unit, position: int) -> Mark:
-        """The place before the character or line of this number, from 0 through `size(unit)`.
+        """Return the place before the character or line of this number, from 0 through
+        `size(unit)`.
 
-        The end of a line is behind its line break, a CRLF being one.
+        The end of a line is after its line break; a CRLF is one line break.
         """
         if unit is not Unit.LINE:
             return self._walk(unit, position)
@@ -122,7 +127,7 @@ class TextIndex:
     def _behind_break(self, number: int) -> Mark:
         if self.coding.kind == "plain":
             return self._behind_plain_break(number)
-        before = self._walk(Unit.LINE, number - 1)  # as far as there: before the line break
+        before = self._walk(Unit.LINE, number - 1)  # the place before the line break
         passed, reach = 1, _NEAR
         if self.coding.kind == "shifted":
             together = _LINE_BREAK.sub("\n", self.together(before)[0]).split("\n")
@@ -132,21 +137,25 @@ class TextIndex:
         return self._along(before, data, Unit.CHARACTER, before.characters + passed, 1)
 
     def _behind_plain_break(self, number: int) -> Mark:
-        """The same where line breaks are told in bytes: only what comes before it is decoded."""
+        """Return the same place if line breaks are visible in bytes: only the bytes before it are
+        decoded.
+        """
         row = self._row_before(Unit.LINE, number - 1)
         start, following = self._row(row), self._row(row + 1)
         data = self.source.read(start.byte, following.byte + 1)  # with the LF after a CR
-        rest = int(start.after_cr and data[:1] == b"\n")  # of a line break that was counted
+        rest = int(
+            start.after_cr and data[:1] == b"\n"
+        )  # the rest of a line break that was counted
         lines = data[rest:].splitlines(keepends=True)  # in bytes: after CR, LF and CRLF only
         counting = _Counting(self.coding, start)
         counting.feed(data[: rest + sum(map(len, lines[: number - start.breaks]))])
         return counting.mark().settled()
 
     def together(self, place: Mark) -> tuple[str, int]:
-        """The character at a place with those that the same bytes stand for, and the byte after.
+        """Return the characters that share the bytes at a place, and the byte after them.
 
-        Nearly always it is one: few codes of JIS X 0213 and Big5-HKSCS are two, and UTF-7 writes
-        whole words together. At the end it is none.
+        Nearly always it is one character: a few codes of JIS X 0213 and Big5-HKSCS are two, and
+        UTF-7 writes complete words together. At the end of the text it is none.
         """
         decoder = codecs.getincrementaldecoder(self.coding.codec)()
         decoder.setstate((b"", place.state))
@@ -158,7 +167,7 @@ class TextIndex:
         return "", self.end.byte
 
     def _walk(self, unit: Unit, target: int) -> Mark:
-        """The place before which exactly so many have passed; of lines, the last such place."""
+        """Return the place that exactly `target` units precede; for lines, the last such place."""
         number = self._row_before(unit, target)
         start = self._row(number)
         if number == self._last:
@@ -169,7 +178,9 @@ class TextIndex:
         return self._along(start, data, unit, target, each)
 
     def _along(self, start: Mark, data: bytes, unit: Unit, target: int, each: float) -> Mark:
-        """The same in the bytes from a place on; what is counted takes `each` bytes or so."""
+        """Return the same place within the bytes after a mark; each unit takes about
+        `each` bytes.
+        """
         counting = _Counting(self.coding, start)
         at = 0
         while at < len(data):
@@ -187,11 +198,13 @@ class TextIndex:
         return _resolved(counting.mark(), unit, target)
 
     def _row_before(self, unit: Unit, target: int) -> int:
-        """The number of the last mark that is not beyond a position."""
+        """Return the number of the last mark that is not beyond a position."""
         return bisect_right(range(self._last + 1), target, key=partial(self._count, unit)) - 1
 
     def _count(self, unit: Unit, number: int) -> int:
-        """What has passed before a mark; in the search, where a `Mark` would cost more."""
+        """Return the units before a mark. The search uses this because creating a `Mark` would cost
+        more.
+        """
         at = number * _COLUMNS
         match unit:
             case Unit.CANONICAL:
@@ -210,9 +223,9 @@ class TextIndex:
 def open_index(
     source: Source, coding: Coding, indexes: Indexes, *, block: int = BLOCK
 ) -> TextIndex:
-    """The index of a text, made now where nobody has asked before.
+    """Return the index of a text; the first request creates it.
 
-    Raises Undecodable with the offset of the first byte that is no text in this charset.
+    Raises Undecodable with the offset of the first byte that is not text in this charset.
     """
     kind = f"text-1-{coding.codec}"
     return TextIndex(
@@ -221,7 +234,9 @@ def open_index(
 
 
 def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
-    """Five numbers of 64 bits for each border of a block, and for the end. Raises Undecodable."""
+    """Return five numbers of 64 bits for each border of a block, and for the end. Raises
+    Undecodable.
+    """
     rows = array("Q")
     if coding.codec not in _FAST:
         block = max(block // 2, 1)
@@ -235,21 +250,21 @@ def marks(source: Source, coding: Coding, block: int = BLOCK) -> bytes:
             counting.feed(data)
             mark = counting.mark()
         counting.finish()
-    except UnicodeError as error:  # after it the decoder does not say where it is
+    except UnicodeError as error:  # after an error the decoder does not report its position
         at = mark.byte + getattr(error, "start", 0)
-        if not isinstance(error, UnicodeDecodeError):  # an escape sequence without end
+        if not isinstance(error, UnicodeDecodeError):  # an unterminated escape sequence
             at = _first_bad(source, coding, mark)
         raise Undecodable(
             identifier=source.name,
             media_type=f"{source.essence}; charset={source.charset or coding.codec}",
-            reason=f"no text at byte {at}: {getattr(error, 'reason', error)}",
+            reason=f"invalid text at byte {at}: {getattr(error, 'reason', error)}",
         ) from None
     rows.extend(_as_row(mark))
     return rows.tobytes()
 
 
 def _first_bad(source: Source, coding: Coding, mark: Mark) -> int:
-    """The byte behind the last character that can be decoded."""
+    """Return the byte after the last character that can be decoded."""
     counting = _Counting(coding, mark)
     with source.open() as file:
         file.seek(mark.byte)
@@ -273,7 +288,9 @@ def _as_row(mark: Mark) -> tuple[int, ...]:
 
 
 def _resolved(mark: Mark, unit: Unit, target: int) -> Mark:
-    """The place at which exactly `target` have passed, from the last at which no more have."""
+    """Return the place that exactly `target` units precede, given the last mark that is not beyond
+    it.
+    """
     if mark.after_cr and (unit is not Unit.CANONICAL or target > mark.canonical):
         mark = mark.settled()  # no LF follows, or it would have passed
     return mark if unit is Unit.LINE else mark._replace(skip=target - mark.count(unit))
@@ -286,7 +303,7 @@ Breaks = Callable[[bytes], tuple[int, int, int]]
 
 
 class _Counting:
-    """Decodes piece after piece and counts what passes."""
+    """Decodes piece by piece and counts the characters."""
 
     breaks: Breaks
 
@@ -306,7 +323,7 @@ class _Counting:
         """Count the characters that these bytes complete."""
         self._at += len(data)
         if self._plain:
-            # In bytes, where they can be told: half a character is none, and no line break.
+            # Counted in bytes: half a character is neither a character nor a line break.
             decoded = len(data)
             if self._state[0] or not data.isascii():
                 decoded = len(self._decoder.decode(data))
@@ -325,14 +342,14 @@ class _Counting:
         self, decoded: int, lf: int, cr: int, both: int, lf_first: bool, cr_last: bool
     ) -> None:
         both += self._after_cr and lf_first
-        alone = lf + cr - 2 * both + self._after_cr - cr_last  # those that are known to be
+        alone = lf + cr - 2 * both + self._after_cr - cr_last  # those known to be alone
         self._decoded += decoded
         self._canonical += decoded + alone
         self._characters += decoded - both
         self._after_cr = cr_last
 
     def finish(self) -> None:
-        """Raises UnicodeDecodeError where the last character is not complete."""
+        """Raise UnicodeDecodeError if the last character is incomplete."""
         self._decoder.decode(b"", True)
 
     def count(self, unit: Unit) -> int:
@@ -378,14 +395,16 @@ class _Counting:
 
 
 def _breaks(data: bytes) -> tuple[int, int, int]:
-    """How many LF, CR, and CR before LF there are."""
+    """Return the numbers of LF, CR, and CR before LF."""
     if b"\r" not in data:
         return data.count(b"\n"), 0, 0
     return data.count(b"\n"), data.count(b"\r"), data.count(b"\r\n")
 
 
 def _fastest() -> Breaks:
-    """`_breaks`, with numpy where it is installed: twice as fast on lines that end with CRLF."""
+    """Return `_breaks`, or a version with numpy if it is installed: twice as fast with CRLF line
+    ends.
+    """
     try:
         import numpy as np
     except ImportError:
@@ -398,7 +417,7 @@ def _fastest() -> Breaks:
         if b"\r" not in data:
             return lfs, 0, 0
         cr = octets == 0x0D
-        if cr[:-1].tobytes() == lf[1:].tobytes():  # all of them are CRLF, as nearly always
+        if cr[:-1].tobytes() == lf[1:].tobytes():  # all of them are CRLF, the usual case
             both = lfs - int(lf[0])
             return lfs, both + int(cr[-1]), both
         both = int(np.count_nonzero(cr[:-1] & lf[1:]))

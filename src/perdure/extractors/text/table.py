@@ -1,16 +1,16 @@
 """Rows, columns and cells of CSV (RFC 7111): `row=5-7`, `col=2-*`, `cell=4,1-6,2`.
 
 How it works: rows are slices of the stored bytes, found in the index of the table
-(`perdure.extractors.text.table_index`). Columns and cells are written anew: the fields as they are
-stored, quotation marks and all, with commas between them and a CRLF after each row (RFC 4180). A
-row that is shorter than the columns asked for gives what it has of them, if that is an empty line,
-so that row n of the part stays row n of what was selected.
+(`perdure.extractors.text.table_index`). Columns and cells are written as new rows: the fields as
+they are stored, including quotation marks, with commas between them and a CRLF after each row (RFC
+4180). If a row is shorter than the columns requested, the part has as much of it as exists, even if
+that is an empty line, so that row n of the part stays row n of the selection.
 
-Several ranges are one set, in the order of the document, and each is cut at the end of the table.
-`*` is the last row, or the last column; where rows are not equally long, that of the longest of the
-first hundred. A column beyond is not there.
+Several ranges form one set, in the order of the document, and each is cut at the end of the table.
+`*` is the last row, or the last column; if rows differ in length, it is the last column of the
+longest of the first hundred rows. Columns beyond that do not exist.
 
-What must stay true: a part that selects nothing is an error; fields are never unquoted or decoded.
+What must stay true: a part that selects nothing is an error. Fields are never unquoted or decoded.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from perdure.extractors.text.table_index import BLOCK, TableIndex, open_table
 from perdure.extractors.text.table_text import TableText, read_field, read_table
 from perdure.parts import Cells, Selector
 
-_AT_ONCE = 1 << 20  # bytes that are written anew before the first is sent
+_AT_ONCE = 1 << 20  # bytes that are written before the first one is sent
 _SHOWN = 50  # names of columns in `extents`
 _LONGEST_NAME = 80  # characters of a column's name
 
 Range = tuple[int, int]
 """Half-open, counted from 0."""
 _ENDLESS = sys.maxsize
-_TELLING = 100  # rows from whose longest the number of columns is taken
+_TELLING = 100  # rows; the longest of them determines the number of columns
 
 
 class TableExtractor:
@@ -43,17 +43,15 @@ class TableExtractor:
     selectors = (Cells,)
     confined = False
     install = None
-    lengthy_from = (
-        1 << 20
-    )  # bytes; where quotation marks stand anywhere, each takes most of a second
+    lengthy_from = 1 << 20  # bytes; each MiB takes most of a second if quotation marks are anywhere
 
     def __init__(self, block: int = BLOCK) -> None:
-        """With bytes between the marks of an index, about."""
+        """`block` is the approximate number of bytes between the marks of an index."""
         self._block = block
 
     def extract(self, source: Source, selector: Selector, indexes: Indexes) -> Part:
-        """The part. Raises PartNotFound where nothing is selected, PartNotSupported, Undecodable or
-        OverBudget.
+        """Cut the part. Raises PartNotFound if nothing is selected, PartNotSupported, Undecodable
+        or OverBudget.
         """
         if not isinstance(selector, Cells):
             raise PartNotSupported(media_type=source.media_type, selector=str(selector))
@@ -76,7 +74,9 @@ class TableExtractor:
         names = tuple(_name(field, table) for field in next(table.fields(0, 1))[:_SHOWN])
         width = _width(table)
         return (
-            Extent(syntax=f"row=1-{table.rows}", what="rows, the header being 1", size=table.rows),
+            Extent(
+                syntax=f"row=1-{table.rows}", what="rows, with the header as 1", size=table.rows
+            ),
             Extent(syntax=f"col=1-{width}", what="columns", size=width, items=names),
             Extent(syntax="cell=1,1", what="cells, by row and column"),
         )
@@ -128,9 +128,9 @@ def _width(table: TableIndex) -> int:
 def _ranges(
     pairs: Iterable[tuple[int | None, int | None]], size: int, *, open_end: int | None = None
 ) -> list[Range]:
-    """What there is of closed ranges from 1: in order, no two of them touching.
+    """Return the existing parts of closed ranges from 1, in order and merged if they touch.
 
-    `open_end` is the end of a range through `*`, where that is not the size: some rows may be
+    `open_end` is the end of a range through `*`, if that differs from the size: some rows may be
     longer.
     """
     found: list[Range] = []
@@ -153,7 +153,9 @@ def _ranges(
 
 
 def _stretches(areas: list[tuple[Range, list[Range]]]) -> Iterator[tuple[Range, list[Range]]]:
-    """Rows that have the same columns chosen, in order, of areas that may overlap."""
+    """Yield groups of rows with the same columns selected, in order, from areas that
+    may overlap.
+    """
     borders = sorted({border for rows, _ in areas for border in rows})
     for first, stop in pairwise(borders):
         columns = [
@@ -190,7 +192,7 @@ def _written(table: TableIndex, stretches: list[tuple[Range, list[Range]]]) -> I
 def _part(table: TableIndex, selector: Cells, body: Body, slices: tuple[Span, ...]) -> Part:
     return Part(
         selector=selector,
-        media_type=table.source.essence,  # what it says of a header is true of the whole
+        media_type=table.source.essence,  # the header parameter holds only for the whole
         charset=table.coding.label,
         body=body,
         slices=slices,

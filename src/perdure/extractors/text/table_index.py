@@ -1,16 +1,16 @@
-"""Where the rows of a CSV file begin, without reading the rows before them.
+"""The index of a CSV file: the place of each row, without reading the rows before it.
 
-How it works: the file is read once, in blocks that end with a row; for each block the index has
-the offset of its first row and that row's number, 16 bytes for 8 KiB. A row is found by reading
-the one block that it lies in.
+How it works: the file is read once, in blocks that end with a row. For each block the index has the
+offset of its first row and that row's number, 16 bytes for 8 KiB. To find a row, only its block is
+read.
 
-A quotation mark opens a quoted field at the start of a field only; elsewhere it is a character, as
+A quotation mark opens a quoted field only at the start of a field; elsewhere it is a character, as
 for other readers (`6" x 9"`). Within quotes, commas and line breaks are text, and two quotation
 marks are one. A row ends with CRLF, or with LF or CR alone. An empty line is a row of one empty
-field: by the grammar of RFC 4180 it is nothing else.
+field: the grammar of RFC 4180 allows nothing else.
 
 What must stay true: a row is a slice of the stored bytes with its line break, and all rows together
-are the file behind its byte-order mark. A quoted field that never ends is an error.
+are the file after its byte-order mark. A quoted field that never ends is an error.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from perdure.extractors.text.ascii_view import Encoding, ascii_view
 from perdure.extractors.text.coding import Coding
 
 BLOCK = 8 * 1024  # bytes between marks, about
-_CHUNK = 1 << 20  # bytes that are looked at together
+_CHUNK = 1 << 20  # bytes that are examined together
 _COLUMNS = 2
 _LONGEST_ROW = 16 << 20  # bytes
 
 # field = (DQUOTE *(TEXTDATA / COMMA / CR / LF / 2DQUOTE) DQUOTE) / *TEXTDATA  (RFC 4180 section 2)
-# Two quotation marks in a quoted field end one stretch between such marks and begin the next. No
-# group is possessive, for Python before 3.11.5 matches those wrongly.
+# Two quotation marks in a quoted field end one quoted section and begin the next. No group is
+# possessive, because Python before 3.11.5 matches those wrongly.
 _QUOTED = re.compile(rb'(?:"[^"]*+"){1,64}')
 _UNQUOTED = re.compile(rb"[^,\r\n]*+")
 _SIMPLE = re.compile(rb'(?:(?!")|"[^"]*+"(?!"))[^,\r\n]*+')  # a field without two such marks
@@ -41,7 +41,7 @@ _BREAK = re.compile(rb"\r\n?|\n")
 
 
 class TableIndex:
-    """Finds rows of one table, counted from 0. It is made by `open_table`."""
+    """Finds rows of one table, counted from 0. `open_table` creates it."""
 
     def __init__(self, source: Source, coding: Coding, kept: memoryview | bytes) -> None:
         self.source = source
@@ -50,16 +50,14 @@ class TableIndex:
         self._marks = memoryview(kept).cast("Q")
         self._last = len(self._marks) // _COLUMNS - 1
         self.rows = self._marks[self._last * _COLUMNS + 1]
-        """How many there are."""
+        """The number of rows."""
 
     def span(self, first: int, stop: int) -> Span:
-        """The bytes of rows [first, stop), which exist."""
+        """Return the bytes of rows [first, stop), which exist."""
         return Span(self._start(first), self._start(stop))
 
     def fields(self, first: int, stop: int, most: int | None = None) -> Iterator[list[bytes]]:
-        """The fields of each of the rows [first, stop), the first `most` of them, as they are
-        written.
-        """
+        """Yield the first `most` fields of each of the rows [first, stop), as they are written."""
         width = self._encoding.width
         while first < stop:
             number, start, end = self._block(first)
@@ -83,7 +81,7 @@ class TableIndex:
         return start + ends[row - number - 1] * self._encoding.width
 
     def _block(self, row: int) -> tuple[int, int, int]:
-        """The number of the first row of the block that has a row, and the bytes of the block."""
+        """Return the number of the first row in the block of a row, and the bytes of the block."""
         mark = bisect_right(range(self._last), row, key=lambda n: self._marks[n * _COLUMNS + 1]) - 1
         start, number, end = self._marks[mark * _COLUMNS : mark * _COLUMNS + 3]
         return number, start, end
@@ -92,10 +90,10 @@ class TableIndex:
 def open_table(
     source: Source, coding: Coding, indexes: Indexes, *, block: int = BLOCK
 ) -> TableIndex:
-    """The rows of a table, found now where nobody has asked before.
+    """Return the rows of a table; the first request finds them.
 
-    Raises Undecodable where a quoted field never ends, OverBudget for a row of more than 16 MiB,
-    and PartNotSupported for UTF-7.
+    Raises Undecodable if a quoted field never ends, OverBudget if a row has more than 16 MiB, and
+    PartNotSupported for UTF-7.
     """
     if coding.codec == "utf-7":
         raise PartNotSupported(
@@ -110,7 +108,7 @@ def open_table(
 
 
 def marks(source: Source, coding: Coding, block: int = BLOCK, chunk: int = _CHUNK) -> bytes:
-    """Offset and number of the first row of each block; of none, behind the last."""
+    """Return the offset and number of the first row of each block, and of the end."""
     encoding = _encoding(coding)
     found = array("Q")
     at, rows, size = coding.start, 0, chunk
@@ -146,7 +144,9 @@ def _refuse(source: Source, at: int, rows: int, *, whole: bool, size: int) -> No
 
 
 def row_ends(data: bytes, *, whole: bool) -> list[int]:
-    """Where the rows end that begin at the start of the data; `whole`: nothing follows it."""
+    """Return the ends of the rows that begin at the start of the data; `whole`: nothing
+    follows it.
+    """
     if not whole and data[-1:] == b"\r":  # an LF may follow
         data = data[:-1]
     ends = _ends_by_parity(data)
@@ -174,9 +174,9 @@ def _ends_one_by_one(data: bytes, *, whole: bool) -> list[int]:
 
 
 def _field_end(view: bytes | memoryview, at: int) -> int | None:
-    """Where the field ends that begins here; None for a quoted one that has no end.
+    """Return the end of the field that begins here, or None if it is quoted and has no end.
 
-    What stands behind a closing quotation mark is taken for text of the field, as others do.
+    Characters after a closing quotation mark are text of the field, as for other readers.
     """
     if simple := _SIMPLE.match(view, at):
         return simple.end()
@@ -190,10 +190,11 @@ def _end(match: re.Match[bytes] | None, at: int) -> int:
 
 
 def _ends_by_parity(data: bytes) -> list[int] | None:
-    """All at once: a line break ends a row where as many quotation marks open as close before it.
+    """Find all ends at once: a line break ends a row if the number of quotation marks before it is
+    even.
 
-    None where a quotation mark would by this rule open or close a field in the midst of it; without
-    numpy, where there is any.
+    None if by this rule a quotation mark would open or close a field in its middle; without numpy,
+    if there is any quotation mark.
     """
     try:
         import numpy as np
@@ -221,7 +222,7 @@ def _ends_by_parity(data: bytes) -> list[int] | None:
 
 
 def _cut(view: bytes | memoryview, at: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Where the fields of a row lie."""
+    """Yield the places of the fields of a row."""
     while (end := _field_end(view, at)) is not None:
         yield at, end
         if end == stop or view[end : end + 1] != b",":

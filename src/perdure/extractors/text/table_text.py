@@ -1,9 +1,9 @@
 """The plain text of a table: a tab between cells, a line feed after each row.
 
-How it works: fields are unquoted as RFC 4180 says. A stretch within one row is selected as its
+How it works: fields are unquoted as RFC 4180 says. A passage within one row is selected as its
 cells, any other as its rows; a cell cannot be cut.
 
-What must stay true: the plain text of the part, a table itself, contains the stretch.
+What must stay true: the plain text of the part, which is itself a table, contains the passage.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class TableText(NamedTuple):
     table: TableIndex
     text: str
     cells: array[int]
-    """Where each cell begins in the text; at last, where the text ends."""
+    """The place of each cell in the text, and last the end of the text."""
     rows: array[int]
-    """The first cell of each row; at last, how many cells there are."""
+    """The first cell of each row, and last the number of cells."""
     width: int
-    """Columns that can be selected."""
+    """The number of columns that can be selected."""
 
     def span(self, start: int, stop: int) -> Span:
-        """The stored fields of the cells, or the rows, that have [start, stop)."""
+        """Return the stored fields of the cells, or the rows, that contain [start, stop)."""
         row, first, last = self._place(start, stop)
         whole = self.table.span(row, self._row(last) + 1)
         if self._row(last) != row:
@@ -47,7 +47,7 @@ class TableText(NamedTuple):
         return Span(begin, begin + sum(chosen) + comma * (len(chosen) - 1))
 
     def select(self, start: int, stop: int) -> Cells:
-        """The cells of one row, or whole rows (RFC 7111)."""
+        """Return a selector for cells of one row, or for complete rows (RFC 7111)."""
         row, first, last = self._place(start, stop)
         final, column = self._row(last), first - self.rows[row]
         if final != row or column >= self.width:
@@ -56,11 +56,11 @@ class TableText(NamedTuple):
         return Cells("cell", (((row + 1, column + 1), (row + 1, until + 1)),))
 
     def _place(self, start: int, stop: int) -> tuple[int, int, int]:
-        """The row of the first cell, the first cell and the last one."""
+        """Return the row of the first cell, the first cell and the last one."""
         first = bisect_right(self.cells, start) - 1
         last = bisect_right(self.cells, stop - 1) - 1
         if self.cells[last + 1] == stop and self.text[stop - 1] == "\t":
-            last += 1  # a tab stands between two cells
+            last += 1  # the tab is between two cells
         return self._row(first), first, last
 
     def _row(self, cell: int) -> int:
@@ -68,7 +68,7 @@ class TableText(NamedTuple):
 
 
 def read_table(table: TableIndex, width: int) -> TableText:
-    """The text of a table, of which `width` columns can be selected. Raises OverBudget."""
+    """Return the text of a table of which `width` columns can be selected. Raises OverBudget."""
     check_size(table.source)
     cells, rows = array("Q", [0]), array("Q", [0])
     written: list[str] = []
@@ -85,7 +85,7 @@ def read_table(table: TableIndex, width: int) -> TableText:
 
 
 def read_field(field: bytes, codec: str) -> str:
-    """What a field says, without its quotation marks."""
+    """Return the text of a field, without its quotation marks."""
     text = field.decode(codec, "replace")
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].replace('""', '"')
