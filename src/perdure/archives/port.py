@@ -42,7 +42,7 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     offset: int = 0
     """Offset of the record in the file, in bytes; if compressed, of its first compressed byte."""
     length: int = 0
-    """Bytes of the record in the file, compressed if the file is; 0 if you must read to find it."""
+    """Bytes of the record in the file, compressed if the file is; 0 if the index lacks it."""
     refers_to_uri: str = ""
     """For a revisit: URI of the capture that has the payload (WARC-Refers-To-Target-URI)."""
     refers_to_date: str = ""

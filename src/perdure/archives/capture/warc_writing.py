@@ -25,7 +25,7 @@ _LEVEL = 9
 
 
 class CaptureWriter:
-    """Write exchanges into a file. `exchanges` counts them."""
+    """Writes exchanges into a file. `exchanges` counts them."""
 
     def __init__(self, into: BinaryIO, *, name: str, software: str, user_agent: str) -> None:
         self._into = into

@@ -35,7 +35,7 @@ HTTP_SCHEMES = ("http:", "https:")
 
 Fields = list[tuple[str, str]]
 
-# Request, response and metadata follow one another.
+# The request, response and metadata records of a capture follow each other.
 _urlkey = lru_cache(maxsize=32)(urlkey)
 _second = lru_cache(maxsize=32)(second)
 

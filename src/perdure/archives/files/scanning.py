@@ -174,7 +174,7 @@ def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head
     else:
         end, once = window.at(after - 4, 4), False
     if codec == "gzip" and end != (extent & 0xFFFFFFFF).to_bytes(4, "little"):
-        return False  # a member ends with the size of what it holds (RFC 1952 section 2.3.1)
+        return False  # a member ends with its inflated size (RFC 1952 section 2.3.1)
     if once:
         return True
     found = offset

@@ -27,7 +27,7 @@ MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
 _STEEPEST = 1100
 _STEEPEST_TAKEN = 100  # times; text from the Web reaches a tenth of that
-_UNMEASURED = 64 << 20  # bytes that an entry may always inflate to
+_UNMEASURED = 64 << 20  # bytes; an entry may always inflate to this size
 _LOCAL_HEADER = 30
 _PIECE = 1 << 20
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
@@ -112,7 +112,7 @@ def _entries(
 ) -> Iterator[Entry]:
     infos = package.infolist()
     if len(infos) > MOST_ENTRIES:
-        raise ValueError(f"{len(infos)} entries")
+        raise ValueError(f"it has {len(infos)} entries; at most {MOST_ENTRIES} are read")
     if sum(info.compress_size for info in infos) > size:
         raise ValueError("its entries overlap")
     end = -1
@@ -159,7 +159,7 @@ def _begin(file: BinaryIO, offset: int) -> int:
     file.seek(offset)
     head = file.read(_LOCAL_HEADER)
     if len(head) < _LOCAL_HEADER or head[:4] != b"PK\x03\x04":
-        raise ValueError(f"no local header at {offset}")
+        raise ValueError(f"there is no local header at {offset}")
     return (
         offset
         + _LOCAL_HEADER
@@ -224,7 +224,9 @@ def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw
 
 def _description(package: zipfile.ZipFile, entry: Entry) -> bytes:
     if entry.inflated > LARGEST_DESCRIPTION:
-        raise ValueError(f"{entry.name} has {entry.inflated} bytes")
+        raise ValueError(
+            f"{entry.name} has {entry.inflated} bytes; at most {LARGEST_DESCRIPTION} are read"
+        )
     return b"".join(contents(package, entry))
 
 

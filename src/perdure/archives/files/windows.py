@@ -80,7 +80,7 @@ class Window:
             start += len(piece) - len(needle) + 1
         return -1
 
-    # As a file, for libraries that read one
+    # The interface of a file, for libraries that read files
 
     def read(self, size: int = -1) -> bytes:
         piece = self.at(self._at, self.size - self._at if size < 0 else size)
@@ -199,7 +199,7 @@ class Gunzipped:
         self._waiting = b""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end. Raises Damaged."""
+        """Return at most `size` bytes; empty at the end. Raises Damaged."""
         while not self._inflate.eof:
             fed = self._inflate.unconsumed_tail or self._feed()
             try:
@@ -235,7 +235,7 @@ class Unframed:
         self._reader: Any = None
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end. Raises Damaged."""
+        """Return at most `size` bytes; empty at the end. Raises Damaged."""
         try:
             if self._reader is None:
                 self._reader = self._begun()

@@ -56,7 +56,7 @@ from perdure.errors.requests import MalformedNumber, MissingParameter
 
 MOST_READ = 1_000_000  # captures
 BLOCK = 3000  # captures; the lines of a block that clients assume
-_PAGE_SIZE = 5  # blocks, as with pywb
+_PAGE_SIZE = 5  # blocks, as in pywb
 _LARGEST_PAGE = 50  # blocks
 _LARGEST_LIMIT = 1_000_000
 _MOST_FILTERS = 8
@@ -113,7 +113,7 @@ class Paging(NamedTuple):
     blocks: int
 
 
-# reading a query
+# parsing a query
 # ---------------
 
 
@@ -228,8 +228,8 @@ def _known(found: Filter) -> Filter:
     return Filter(_canonical(found.field), found.holds)
 
 
-# what a query selects
-# --------------------
+# selecting captures
+# ------------------
 
 
 def select(captures: Captures, query: Query) -> Iterator[Capture]:
@@ -323,7 +323,7 @@ def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> It
             later is not None
             and seconds_between(middle, later.time) <= seconds_between(earlier.time, middle)
         ):
-            assert later is not None  # noqa: S101  (one of the two is there)
+            assert later is not None  # noqa: S101  (one of the two is not None)
             yield later
             later = next(after, None)
         else:

@@ -74,8 +74,8 @@ def _of_original(one: Capture, value: Callable[[Capture], str]) -> str:
     return value(its) if its else "-"
 
 
-# how it is written
-# -----------------
+# forms of output
+# ---------------
 
 Writer = Callable[[Capture], bytes]
 _encode = msgspec.json.Encoder().encode

@@ -31,7 +31,7 @@ from perdure.errors import BadSettings
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
-_MOVES = 4  # from archive to archive
+_MOVES = 4  # followed from archive to archive
 
 
 class Example(

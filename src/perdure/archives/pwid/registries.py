@@ -65,7 +65,7 @@ def from_memgator(text: str) -> tuple[Archive, ...]:
                 name=one.name,
                 timegate=f"{one.timegate}{{uri}}" if one.timegate else "",
                 timemap=f"{one.timemap}{{uri}}" if one.timemap else "",
-                note="MemGator asks not to use it" if one.ignore else "",
+                note="MemGator asks clients not to use it" if one.ignore else "",
                 sources=("memgator",),
             )
             for one in entries

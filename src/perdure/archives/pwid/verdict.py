@@ -105,8 +105,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict.value
 
 
-# what is asked for
-# -----------------
+# the request
+# -----------
 
 
 def asked(pwid: Pwid) -> Asked:
@@ -167,8 +167,8 @@ def _beside(
     return tuple(islice((one for one in more if suits(coverage, one)), 1))
 
 
-# what it is answered with
-# ------------------------
+# the verdict
+# -----------
 
 
 def judge(wanted: Asked, evidence: Evidence, *, nearest: bool = False) -> Judgement:
