@@ -108,15 +108,15 @@ def test_all_records_that_warcio_finds(path: Path) -> None:
         ("*ipwb*1memento.warc", Flaw(458, "its lines do not end with CRLF")),
         (
             "*Evil-Warc-Headers.warc",
-            Flaw(0, "the block ends 5173 bytes before the 6000 that Content-Length announces"),
+            Flaw(0, "the block is 5173 bytes shorter than the 6000 that Content-Length announces"),
         ),
         (
             "*bad-length.warc",
-            Flaw(1197, "5 bytes lie behind the 974 that Content-Length announces"),
+            Flaw(1197, "5 more bytes follow the 974 that Content-Length announces"),
         ),
         (
             "*clueweb-quirk.warc.gz",
-            Flaw(317, "not indexed: no WARC-Date that could be: '2008-10-294T05:21:46-0700'"),
+            Flaw(317, "not indexed: invalid WARC-Date: '2008-10-294T05:21:46-0700'"),
         ),
     ],
 )

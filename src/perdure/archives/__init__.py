@@ -1,1 +1,1 @@
-"""Web archives: which there are, what lies in one's own, and how a capture is found in either."""
+"""Web archives: the registry of all of them, the captures of your own, and how to find one."""

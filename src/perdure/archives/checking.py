@@ -1,8 +1,8 @@
-"""Archive files read again: whether the digests that their records carry still hold.
+"""Check archive files: read them again and compare the digests that their records carry.
 
-How it works: each record is read as a reader would read it, its block hashed, and the part of it
-that is the payload. What other programs call the payload differs where the transfer was chunked:
-with the chunks, as most write it, or without; either will do.
+How it works: each record is read as for a reader. Its block is hashed, and so is the payload in it.
+If the transfer was chunked, programs differ about the payload: most include the chunks in it, some
+do not. Either digest is accepted.
 
 What must stay true: a record whose digests cannot be computed is not called sound.
 """
@@ -26,25 +26,28 @@ from perdure.archives.index.sqlite_index import ArchiveFile
 from perdure.archives.port import Capture, Captures
 from perdure.errors import PerdureError
 
-_NOT_INDEXED = "the index does not have it so: the file was changed, and must be added again"
+_NOT_INDEXED = "it is not in the index: the file has changed since it was added; add it again"
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """One record, or one flaw of the file."""
+    """The result for one record, or one flaw of the file."""
 
     file: str
     offset: int
     problem: str = ""
-    """Empty where all is well."""
+    """Empty if the record is sound."""
     digests: int = 0
-    """How many were compared."""
+    """Number of digests that were compared."""
     is_record: bool = True
 
 
 def check(
     file: ArchiveFile, place: Place, files: RegisteredFiles, captures: Captures
 ) -> Iterator[Checked]:
-    """Reads a file again, which `captures` is the index of. Raises OSError where it is gone."""
+    """Read a file again and compare it with its index, `captures`.
+
+    Raises OSError if the file is gone.
+    """
     records = 0
     for met in scan(place, file.name):
         if isinstance(met, Flaw):
@@ -60,12 +63,12 @@ def check(
             problem = f"{_NOT_INDEXED}; {problem}" if problem else _NOT_INDEXED
         yield Checked(file=file.name, offset=met.offset, problem=problem, digests=compared)
     if records != file.records:
-        problem = f"it has {records} records now, and had {file.records} when it was added"
+        problem = f"it has {records} records now; it had {file.records} when it was added"
         yield Checked(file=file.name, offset=0, problem=problem, is_record=False)
 
 
 def _is_indexed(captures: Captures, met: Capture) -> bool:
-    """Whether the index has the record as it is now."""
+    """Return whether the index has the record as it is now."""
     here = ranges.seconds(met.key, met.time, met.time)
     return any(
         (one.file, one.offset, one.uri, one.date) == (met.file, met.offset, met.uri, met.date)
@@ -74,11 +77,11 @@ def _is_indexed(captures: Captures, met: Capture) -> bool:
 
 
 def _verify(record: WarcRecord) -> tuple[int, str]:
-    """How many digests were compared, and what is wrong."""
+    """Return the number of digests compared, and a description of what is wrong."""
     compared, problems = 0, []
     kind = heads.value_of(record.fields, "WARC-Type")
     readings: dict[str, list[Callable[[], Iterator[bytes]]]] = {"Block": [record.block]}
-    if kind != "revisit":  # its payload lies with another record
+    if kind != "revisit":  # the payload of a revisit is in another record
         readings["Payload"] = [record.entity, record.unchunked]
     for name, ways in readings.items():
         promised = heads.value_of(record.fields, f"WARC-{name}-Digest")
@@ -89,7 +92,7 @@ def _verify(record: WarcRecord) -> tuple[int, str]:
         if problem:
             problems.append(f"{name.lower()} digest: {problem}")
     if not compared:
-        for _ in record.block():  # to the end, as it says
+        for _ in record.block():  # raises Corrupt if the block is shorter than announced
             pass
     return compared, "; ".join(problems)
 
@@ -97,7 +100,7 @@ def _verify(record: WarcRecord) -> tuple[int, str]:
 def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
     algorithm, text = digests.algorithm_of(promised), promised.partition(":")[2]
     if algorithm not in digests.ALGORITHMS:
-        return f"nobody knows {algorithm[:40]!a}"
+        return f"unknown algorithm {algorithm[:40]!a}"
     found = b""
     for way in ways:
         digest = hashlib.new(algorithm, usedforsecurity=False)
@@ -106,4 +109,4 @@ def _compared(promised: str, ways: list[Callable[[], Iterator[bytes]]]) -> str:
         if digest.digest() in digests.readings(text.strip(), digest.digest_size):
             return ""
         found = found or digest.digest()
-    return f"promised {text[:128]}, found {base64.b32encode(found).decode()}"
+    return f"expected {text[:128]}, found {base64.b32encode(found).decode()}"

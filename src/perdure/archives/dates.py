@@ -1,10 +1,10 @@
-"""WARC-Date and the second that it lies in.
+"""WARC-Date and the second in which it falls.
 
 How it works: WARC/1.1 allows every precision of W3CDTF, from `2014` to nanoseconds; ARC files have
-14 digits. An index sorts by the second; where the date says less, its first second counts.
+14 digits. An index sorts by the second. If a date is less precise, its first second counts.
 
-What must stay true: the date as recorded is kept beside the second, and nothing is made up where a
-date cannot be.
+What must stay true: the date is kept as recorded, together with the second; a date that is invalid
+is never replaced by an invented one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 _SECOND = re.compile(
     r"(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)Z", re.ASCII
 )
-"""A date as nearly all are, that can be on any calendar."""
+"""The form of nearly all dates, with a day that every month has."""
 _DATE = re.compile(
     r"(\d{4})(?:-?(\d\d)(?:-?(\d\d)(?:[Tt ]?(\d\d):?(\d\d)(?::?(\d\d)(?:[.,]\d{1,9})?)?"
     r"(?:[Zz]|([+-]\d\d):?(\d\d))?)?)?)?",
@@ -25,7 +25,7 @@ _DATE = re.compile(
 
 
 def second(date: str) -> str:
-    """The second of a date, UTC, in 14 digits. Raises ValueError for what is no date.
+    """Return the second of a date, UTC, in 14 digits. Raises ValueError if it is not a date.
 
     >>> second("2016-01-22T11:20:29.5Z"), second("2014-01"), second("20080430204825")
     ('20160122112029', '20140101000000', '20080430204825')
@@ -37,10 +37,10 @@ def second(date: str) -> str:
 def _careful(date: str) -> str:
     found = _DATE.fullmatch(date.strip())
     if not found:
-        raise ValueError(f"no date: {date[:40]!r}")
+        raise ValueError(f"not a date: {date[:40]!r}")
     year, month, day, hour, minute, sec, east, east_minutes = found.groups()
-    leap = sec == "60"  # RFC 3339 section 5.7; such a second sorts behind the 59th
-    moment = datetime(  # noqa: DTZ001  # in whatever zone the text says, made UTC below
+    leap = sec == "60"  # RFC 3339 section 5.7; such a second sorts after the 59th
+    moment = datetime(  # noqa: DTZ001  # in the zone of the text, converted to UTC below
         int(year),
         int(month or 1),
         int(day or 1),
@@ -59,7 +59,7 @@ def _careful(date: str) -> str:
 
 
 def whole_second(time: str) -> str:
-    """The date that says no more than the second.
+    """Return the date with the precision of the second.
 
     >>> whole_second("20160122112029")
     '2016-01-22T11:20:29Z'
@@ -67,13 +67,13 @@ def whole_second(time: str) -> str:
     return f"{_day(time[:8])}T{time[8:10]}:{time[10:12]}:{time[12:]}Z"
 
 
-@lru_cache(maxsize=16384)  # days of forty years, which captures are met from in any order
+@lru_cache(maxsize=16384)  # the days of forty years; captures come in any order
 def _day(digits: str) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
 def seconds_between(earlier: str, later: str) -> int:
-    """Seconds from one 14-digit time to another; negative where that is earlier."""
+    """Return the seconds from one 14-digit time to another; negative if the other is earlier."""
     return int((_moment(later) - _moment(earlier)).total_seconds())
 
 

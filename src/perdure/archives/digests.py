@@ -1,9 +1,9 @@
-"""Digests as archive files have them: `sha1:B2LTWW…`, read and compared. Pure.
+"""Read and compare the digests of archive files, such as `sha1:B2LTWW…`. Pure.
 
-How it works: writers agree on an algorithm and a colon, not on how the value is written: in
-Base 32 as a rule, in Base 16 or in Base 64.
+How it works: writers agree on an algorithm and a colon, but not on the encoding of the value. It
+is usually Base 32, sometimes Base 16 or Base 64.
 
-What must stay true: two digests are called different only where both are of one algorithm.
+What must stay true: two digests are called different only if both are of the same algorithm.
 
 >>> same("sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", "SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
 True
@@ -23,12 +23,12 @@ ALGORITHMS = {"md5", "sha1", "sha224", "sha256", "sha384", "sha512"}
 
 
 def algorithm_of(digest: str) -> str:
-    """`sha512` of `sha-512:…`."""
+    """Return the algorithm of a digest: `sha512` for `sha-512:…`."""
     return digest.partition(":")[0].strip().lower().replace("-", "")
 
 
 def readings(text: str, size: int) -> list[bytes]:
-    """What the value of a digest of so many bytes can mean."""
+    """Return all values of `size` bytes that the text of a digest can encode."""
     found = []
     readers: tuple[Callable[[str], bytes], ...] = (
         lambda text: base64.b32decode(text.upper() + "=" * (-len(text) % 8)),
@@ -43,7 +43,7 @@ def readings(text: str, size: int) -> list[bytes]:
 
 
 def same(one: str, other: str) -> bool | None:
-    """Whether two digests are one; None where they are of different algorithms."""
+    """Return whether two digests are equal; None if they are of different algorithms."""
     if one == other:
         return True
     algorithm = algorithm_of(one)
@@ -51,7 +51,7 @@ def same(one: str, other: str) -> bool | None:
         return None
     if algorithm not in ALGORITHMS:
         return False
-    if len(one) == len(other) and one.lower() != other.lower():  # nearly all that are compared
+    if len(one) == len(other) and one.lower() != other.lower():  # nearly all comparisons
         return False
     size = hashlib.new(algorithm, usedforsecurity=False).digest_size
     values = [readings(digest.partition(":")[2].strip(), size) for digest in (one, other)]

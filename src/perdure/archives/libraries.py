@@ -1,4 +1,4 @@
-"""The libraries that read web archives, imported when first needed."""
+"""Import the libraries that read web archives when they are first needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perdure.errors.processes import MissingLibrary
 
 
 def library(name: str) -> Any:
-    """The module of this name. Raises Unavailable where it is not installed."""
+    """Return the module of this name. Raises Unavailable if it is not installed."""
     try:
         return import_module(name)
     except ImportError:

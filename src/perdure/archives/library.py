@@ -1,11 +1,12 @@
-"""The archive files of a registry: which there are, what is in them, and how more are added.
+"""The archive files of a registry: list them, add files, check them.
 
-How it works: `captures/` in the registry directory holds the index and what was moved there; other
-files stay where they lie and are registered by their place. Adding a file reads all of it once and
-commits its captures together, under the index's own lock, so that a server goes on reading.
+How it works: `captures/` in the registry directory holds the index and the files that were moved
+there. Other files stay in place and are registered by their path. Adding a file reads all of it
+once and commits its captures together, under the index's own lock, so that a server can go on
+reading.
 
-What must stay true: a file is in the index with all its captures or not at all; a name is given
-once and leads to one place; what is wrong with a file is kept with it, and the rest of it is there.
+What must stay true: the index has all captures of a file or none; a name is given once and leads
+to one place; the flaws of a file are recorded with it, and the rest of the file is indexed.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ _FLAWS_KEPT = 1000
 _EVERY = 1024
 
 Watch = Callable[[int], None]
-"""Told how many bytes of a file were read."""
+"""Called with the number of bytes of a file that were read."""
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a file that was to be added."""
+    """The result of adding a file."""
 
     file: ArchiveFile
     outcome: str
-    """`added`, `replaced` where it had changed since, or `unchanged`."""
+    """`added`, `replaced` (the file had changed since it was added), or `unchanged`."""
     flaws: tuple[Flaw, ...] = ()
-    """The first of them; `file.flaws` counts all."""
+    """The first flaws; `file.flaws` counts all of them."""
 
 
 def archive_files(path: Path) -> list[Path]:
-    """The archive files that a file or a directory is or holds, in order of name.
+    """Return the archive files at a path, in order of name.
 
-    A file that is named counts whatever it is called; in a directory, the name decides.
+    The path of a file is always taken. In a directory, only files with a known suffix are.
     """
     if not path.is_dir():
         return [path]
@@ -85,18 +86,19 @@ class Library:
         self.files = RegisteredFiles(self._index)
 
     def registered(self) -> list[ArchiveFile]:
-        """All archive files, in the order in which they were added."""
+        """Return all archive files, in the order in which they were added."""
         return self._index.files()
 
     def flaws(self, file: ArchiveFile) -> list[Flaw]:
-        """What is wrong with a file, as far as it was kept: the first thousand."""
+        """Return the flaws of a file that were recorded: the first thousand."""
         return [Flaw(offset, what) for offset, what in self._index.flaws(file.id)]
 
     def add(self, path: Path, *, move: bool = False, watch: Watch = lambda _: None) -> list[Added]:
-        """Registers an archive file and indexes what is in it; a WACZ counts as several.
+        """Register an archive file and index its records; a WACZ file counts as several files.
 
-        With `move` the file goes to the registry directory; else it stays where it lies and must
-        stay there. Raises OSError where it cannot be read, StorageFailed, Unavailable or Conflict.
+        With `move`, the file is moved to the registry directory. Without it, the file stays where
+        it is and must stay there. Raises OSError if the file cannot be read, StorageFailed,
+        Unavailable or Conflict.
         """
         sqlite_index.create(self._root)
         source = path.resolve(strict=True)
@@ -112,9 +114,9 @@ class Library:
         return added
 
     def _add_package(self, path: Path, watch: Watch) -> list[Added]:
-        """The archive files of a WACZ, and at last the package itself, with what is wrong with it.
+        """Add the archive files of a WACZ package, and last the package itself with its flaws.
 
-        So a package that was added in part, because the power went, is read again.
+        That way a package that was added only in part, because of a power failure, is read again.
         """
         kept, state = self._kept(path), path.stat()
         known = self._index.at(kept, 0)
@@ -151,7 +153,7 @@ class Library:
         return Added(file=file, outcome="unchanged", flaws=tuple(self.flaws(file)))
 
     def _inflated(self, path: Path, entry: wacz.Entry) -> Path:
-        """A file in the registry directory with what a package holds compressed."""
+        """Inflate an entry of a package into a file in the registry directory."""
         directory = self._root / FILES
         directory.mkdir(exist_ok=True)
         name = Path(entry.name).name
@@ -167,9 +169,9 @@ class Library:
         return target.resolve()
 
     def _brought(self, source: Path) -> Path:
-        """A second name for a file in the registry directory, or a copy on another disk.
+        """Link a file into the registry directory, or copy it if that is on another disk.
 
-        The first name goes when the file is in the index, so that it is never without one.
+        The original name is removed once the file is in the index, so that the file always has one.
         """
         directory = self._root / FILES
         if source.parent == directory.resolve():
@@ -179,7 +181,7 @@ class Library:
             directory.mkdir(exist_ok=True)
             try:
                 os.link(source, target)
-            except OSError:  # another disk, or one without links
+            except OSError:  # another disk, or a file system without links
                 shutil.copy2(source, target)
                 with target.open("rb") as file:
                     os.fsync(file.fileno())
@@ -190,12 +192,12 @@ class Library:
         return target.resolve()
 
     def _kept(self, path: Path) -> str:
-        """How a place is written: relative where it moves along with the registry."""
+        """Return a path as the index stores it: relative if it is inside the registry."""
         root = self._root.resolve()
         return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
     def _free_name(self, name: str, taken: Callable[[str], bool]) -> str:
-        """The name, or one with a number behind it."""
+        """Return the name, with a number appended if it is taken."""
         free, number = name, 1
         while taken(free) or self._index.file(free):
             number += 1
@@ -203,11 +205,11 @@ class Library:
         return free
 
     def _file(self, place: Place, name: str, known: ArchiveFile | None) -> ArchiveFile:
-        """What is known of a file before it is read."""
+        """Describe a file as far as it is known before it is read."""
         state = Path(place.path).stat()
         return ArchiveFile(
             id=0,
-            # Runs know files by their names: a file that changed gets another one where there are.
+            # Runs refer to files by name: if there are runs, a changed file gets a new name.
             name=known.name
             if known and not self._index.runs(fresh=True)
             else self._free_name(name, lambda _: False),
@@ -259,7 +261,7 @@ class Library:
         return done, flaws
 
     def check(self, file: ArchiveFile) -> Iterator[Checked]:
-        """Reads a file again: each record with what is wrong with it. Raises OSError."""
+        """Read a file again and check each record. Raises OSError."""
         place = sqlite_index.placed(file, self._root)
         if place.base or not _is_package(Path(place.path)):
             yield from check(file, place, self.files, self._own)

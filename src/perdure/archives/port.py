@@ -1,13 +1,13 @@
-"""What perdure knows of a capture, and what it asks of whoever keeps captures.
+"""A capture, and the interfaces of the indexes and files that hold captures.
 
-How it works: a `Capture` is one line of an index: one record of an archive file, with where it
-lies. Indexes are ordered by `(key, time, date, file, offset)`, so that everything that is asked
-(this second, the nearest before and after, all of a page, all of a site) is a range of it. A
-`Captures` is such an index, whether it lies in SQLite here, in compressed segments, or with another
-server. What the record itself says comes from `ArchiveFiles`.
+How it works: a `Capture` is one line of an index: one record of an archive file, with its place in
+the file. Indexes are ordered by `(key, time, date, file, offset)`, so that every question (this
+second, the nearest before and after, all of a page, all of a site) is a range of the index. A
+`Captures` is such an index, in SQLite here, in compressed segments, or on another server. The
+content of the record comes from `ArchiveFiles`.
 
-What must stay true: `uri` and `date` are what was recorded, never a canonical form of it:
-`key` finds candidates, `uri` and `date` decide whether they are what was asked for.
+What must stay true: `uri` and `date` are as recorded, never in a canonical form. `key` finds
+candidates; `uri` and `date` decide whether a candidate is the capture that you asked for.
 """
 
 from __future__ import annotations
@@ -26,42 +26,43 @@ class Capture(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     time: str
     """The second, UTC, in 14 digits: `20160122112029`."""
     date: str
-    """WARC-Date as recorded: `2016-01-22T11:20:29Z`, or finer, or coarser."""
+    """WARC-Date as recorded: `2016-01-22T11:20:29Z`, or more or less precise."""
     uri: str
-    """WARC-Target-URI as recorded, without the brackets of old wget."""
+    """WARC-Target-URI as recorded, without the angle brackets that old versions of wget wrote."""
     kind: str
     """WARC-Type: `response`, `revisit`, `resource`, `conversion`, `metadata`, `request` …"""
     media_type: str = ""
-    """Of the payload, without parameters; empty where nothing says so."""
+    """Media type of the payload, without parameters; empty if it is not recorded."""
     status: int | None = None
-    """Of HTTP."""
+    """HTTP status."""
     digest: str = ""
     """WARC-Payload-Digest as recorded, with its algorithm: `sha1:B2LTWW…`."""
     file: str = ""
-    """Registered name of the archive file; never a path that somebody else wrote."""
+    """Registered name of the archive file; never a path from an outside source."""
     offset: int = 0
-    """Of the record in the file, in bytes; in a compressed file, of its first compressed byte."""
+    """Offset of the record in the file, in bytes; if compressed, of its first compressed byte."""
     length: int = 0
-    """Bytes of the record in the file, compressed where the file is; 0: to be found by reading."""
+    """Bytes of the record in the file, compressed if the file is; 0 if the index lacks it."""
     refers_to_uri: str = ""
-    """Of a revisit: where the payload was met first (WARC-Refers-To-Target-URI)."""
+    """For a revisit: URI of the capture that has the payload (WARC-Refers-To-Target-URI)."""
     refers_to_date: str = ""
     id: str = ""
-    """WARC-Record-ID, without its angle brackets, where the index keeps it."""
+    """WARC-Record-ID, without its angle brackets, if the index keeps it."""
 
 
 class Captures(Protocol):
     """An index of captures. Safe to use from several threads."""
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
-        """At most `limit` captures with low <= `key SP time` < high, in order of the index.
+        """Return at most `limit` captures with low <= `key SP time` < high, in index order.
 
-        One look-up costs O(log n), whatever the number of captures of a URL. `backwards` gives
-        the last ones, the last first. Raises Unavailable where another server keeps the index.
+        A look-up costs O(log n), however many captures a URL has. With `backwards`, the last ones
+        are returned, the very last first. Raises Unavailable if the index is on another server
+        that does not answer.
         """
 
     def count(self) -> int:
-        """How many captures there are; for a person, so an estimate will do."""
+        """Return the number of captures. It is shown to people, so an estimate will do."""
 
 
 class ArchivedRecord(Protocol):
@@ -73,31 +74,31 @@ class ArchivedRecord(Protocol):
 
     @property
     def status(self) -> int | None:
-        """Of the archived HTTP response; None where there is none."""
+        """Status of the archived HTTP response; None if it has none."""
 
     @property
     def reason(self) -> str: ...
 
     @property
     def headers(self) -> list[tuple[str, str]]:
-        """Of the archived HTTP response, in order, as recorded."""
+        """Header fields of the archived HTTP response, in order, as recorded."""
 
     def unchunked(self) -> Iterator[bytes]:
-        """The entity without the chunks of the transfer: what a recorded payload digest is of."""
+        """Yield the entity without the chunks of the transfer. Payload digests are taken of it."""
 
     @property
     def payload_length(self) -> int | None:
-        """Bytes of the payload, where the heads say so; None where it must be read to be known."""
+        """Bytes of the payload according to the heads; None if it must be read to be known."""
 
     def payload(self) -> Iterator[bytes]:
-        """The entity: without HTTP head, transfer coding and content coding. Bounded in memory.
+        """Yield the entity without HTTP head, transfer coding and content coding.
 
-        May be asked for again, and then begins anew. Raises Corrupt where the record is damaged,
-        OverBudget where it inflates without measure.
+        Memory is bounded. You can call it again; it then starts from the beginning. Raises Corrupt
+        if the record is damaged, OverBudget if it inflates beyond the limit.
         """
 
     def raw(self) -> Iterator[bytes]:
-        """The record, from its `WARC/` line to the end of its block, uncompressed."""
+        """Yield the record, from its `WARC/` line to the end of its block, uncompressed."""
 
     def close(self) -> None: ...
 
@@ -106,4 +107,4 @@ class ArchiveFiles(Protocol):
     """The archive files of this registry."""
 
     def open(self, capture: Capture) -> ArchivedRecord:
-        """The record of a capture. Raises NotFound, Corrupt or Unavailable."""
+        """Open the record of a capture. Raises NotFound, Corrupt or Unavailable."""

@@ -1,15 +1,15 @@
 """The canonical key of a URL, in sort-friendly order (SURT): `dk,dr)/nyheder?a=1`.
 
-How it works: indexes of web archives sort by such a key, so that the captures of a page, a site and
-a domain each lie together. The rules are those of the Internet Archive's canonicaliser, as the
-Python package `surt` 0.3.1 carries them out (a test compares both): escapes undone and made anew,
-host reversed and without `www`, everything in lower case, no session ids, no default port, query
-sorted, no fragment. A URL of the plain kind, and most are, takes one pass through one pattern; the
-others go through the rules one by one.
+How it works: indexes of web archives sort by this key, so that the captures of a page, a site and
+a domain are each next to each other. The rules are those of the Internet Archive's canonicaliser,
+as the Python package `surt` 0.3.1 implements them (a test compares both): escapes are decoded and
+encoded again, the host is reversed and loses its `www`, everything is in lower case, session ids,
+the default port and the fragment are dropped, and the query is sorted. Most URLs are plain and need
+one match of one pattern; the others go through the rules one by one.
 
 What must stay true: the key only finds candidates, the recorded URI decides; time is linear in the
-length of the URL; a key holds no space and no control character; nothing is asked of the network
-(`surt` asks a name server what `1.2` might be; here the C library's reading of the digits counts).
+length of the URL; a key has no space and no control character; the network is never used (`surt`
+asks a name server about `1.2`; perdure takes the C library's reading of the digits).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PLAIN = re.compile(
 )
 _SESSION = re.compile(r"sid=|sessionid|cfid=")
 _LONGEST_HOST = 255
-"""Characters of a name that a name server can know (RFC 1035 section 2.3.4)."""
+"""Characters of the longest domain name (RFC 1035 section 2.3.4)."""
 _WWW = re.compile(r"^www\d*\.", re.ASCII)
 
 _SCHEME = re.compile(rb"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -54,7 +54,7 @@ _PASSES = 3
 
 
 def urlkey(url: str) -> str:
-    """The key of a URL; of what is no URL, the text itself, escaped.
+    """Return the key of a URL, or the text itself, escaped, if it is not a URL.
 
     >>> urlkey("http://www.dr.dk/Nyheder/?b=2&a=1#top")
     'dk,dr)/nyheder?a=1&b=2'
@@ -82,7 +82,7 @@ def urlkey(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _site(host: str) -> str:
-    """A plain host, read backwards and without `www`."""
+    """Reverse the labels of a plain host and drop its `www`."""
     labels = _WWW.sub("", host.lower(), count=1).split(".")
     return ",".join(reversed(labels))
 
@@ -106,21 +106,21 @@ def _by_the_rules(url: str) -> str:
 
 
 def _as_it_is(text: bytes) -> str:
-    """No URL: findable under its own text, with what would break an index escaped."""
+    """Return the key of a text that is not a URL, with characters that break an index escaped."""
     return quote_from_bytes(text, safe=_SAFE + b"%#")
 
 
 def _canonical(text: bytes) -> bytes:
-    """Raises ValueError for what cannot be split into the parts of a URL."""
+    """Apply the rules. Raises ValueError if the text cannot be split into the parts of a URL."""
     text = text.strip().translate(None, b"\n\r\t")
     if not _SCHEME.match(text):
         text = b"http://" + text
-    protocols = _PROTOCOLS.match(text)  # "http://https://example.org/" has been seen
+    protocols = _PROTOCOLS.match(text)  # "http://https://example.org/" does occur
     if protocols:
         text = text[protocols.start(1) :]
     parts = _PARTS.fullmatch(text)
     if parts is None:
-        raise ValueError("no URL")
+        raise ValueError("not a URL")
     scheme, authority, path, query = parts.groups()
     host, port = _host_and_port((authority or b"").rstrip(b":"))
     if not host and path and scheme.startswith(b"http"):
@@ -150,14 +150,14 @@ def _host_and_port(authority: bytes) -> tuple[bytes, int]:
     if not port:
         return host, 0
     if not port.isdigit() or len(port) > 5 + port.count(b"0") or int(port) > 65535:
-        raise ValueError("no port")
+        raise ValueError("not a port")
     return host, int(port)
 
 
 def _canonical_host(host: bytes, scheme: bytes) -> bytes:
     host = _unescaped(host)
     if not host.isascii():
-        with suppress(ValueError):  # an internationalised name of no known form stays as it is
+        with suppress(ValueError):  # an internationalised name of an unknown form stays as it is
             host = host.decode("utf-8", "ignore").encode("idna")
     host = host.replace(b"..", b".").strip(b".")
     host = _address(host) or _escaped(host).lower()
@@ -169,11 +169,11 @@ def _canonical_host(host: bytes, scheme: bytes) -> bytes:
 
 
 def _address(host: bytes) -> bytes:
-    """The dotted form of an IPv4 address that is written in another way; empty where it is none."""
+    """Return the dotted form of an IPv4 address; empty if the host is not an address."""
     if not host:
         return b""
     if host.isdigit():
-        # More than 4,300 digits are no number to Python, and no host to anybody.
+        # Python does not convert more than 4,300 digits, and no such host exists.
         return socket.inet_ntoa((int(host[-4000:]) & 0xFFFFFFFF).to_bytes(4, "big")).encode()
     if _NUMERIC_HOST.fullmatch(host) and (host[0] != 48 or _OCTAL_HOST.fullmatch(host)):
         try:
@@ -194,7 +194,7 @@ def _canonical_path(path: bytes, *, hosted: bool) -> bytes:
 
 
 def _straightened(path: bytes) -> bytes:
-    """Without `.` and `..`, and without empty segments but for a last one."""
+    """Remove `.`, `..` and all empty segments except the last."""
     kept: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
@@ -210,7 +210,7 @@ def _straightened(path: bytes) -> bytes:
 
 
 def _without_path_session(path: bytes, pattern: re.Pattern[bytes]) -> bytes:
-    """Drops the last segment that is a session id of ASP.NET, before a page `….aspx`."""
+    """Drop the last segment that is an ASP.NET session id, before a page `….aspx`."""
     last = path.rfind(b".aspx")
     end = path.rfind(b")/", 0, last)
     while end >= 0:
@@ -238,7 +238,7 @@ def _canonical_query(query: bytes) -> bytes:
 
 
 def _without_coldfusion(query: bytes) -> bytes:
-    """Drops the last `cfid=…&cftoken=…`."""
+    """Drop the last `cfid=…&cftoken=…`."""
     arguments = query.split(b"&")
     for at in range(len(arguments) - 1, 0, -1):
         token = arguments[at].lower()
@@ -256,10 +256,10 @@ def _escaped(text: bytes) -> bytes:
 
 
 def _unescaped(text: bytes) -> bytes:
-    """Escapes undone until there are none: `%2541` is `A`.
+    """Decode escapes until none is left: `%2541` is `A`.
 
-    No escape overlaps another, so the order in which they are undone makes no difference: a few
-    passes, and one with a stack for what was escaped more often than anybody does in earnest.
+    Escapes do not overlap, so the order in which they are decoded makes no difference. A few
+    passes are enough for real URLs; a pass with a stack handles deeper nesting.
     """
     for _ in range(_PASSES):
         if b"%" not in text:

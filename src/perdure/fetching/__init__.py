@@ -1,7 +1,7 @@
-"""Asking strangers' servers: URLs that somebody else chose, without being led to one's own network.
+"""Fetch URLs from untrusted sources safely: they can never reach into the operator's own network.
 
-`Fetcher` is all that others need: `exchange` asks once, `follow` goes where redirects lead. What
-comes back is an `Exchange`, byte by byte as it was on the wire. docs/decisions/safe-fetching.md
+Use `Fetcher`: `exchange` sends one request, `follow` follows redirects. The result is an
+`Exchange`, with the exact bytes that were on the wire. docs/decisions/safe-fetching.md
 """
 
 from perdure.fetching.exchange import Cause, Exchange, Limits, Unreachable

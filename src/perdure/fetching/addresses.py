@@ -1,11 +1,11 @@
-"""Which network addresses strangers may make this machine talk to. Pure.
+"""Decide to which network addresses this machine may connect for a stranger's URL. Pure.
 
 How it works: an address is allowed if it is global unicast by IANA's registries of special-purpose
-addresses, or lies in a network that the operator allows. An IPv6 address that carries an IPv4
-address (RFC 4291 mapped, RFC 6052 NAT64, RFC 3056 6to4) leads to that one, so both must be allowed.
+addresses, or in a network that the operator allows. An IPv6 address with an embedded IPv4 address
+(RFC 4291 mapped, RFC 6052 NAT64, RFC 3056 6to4) leads to that address, so both must be allowed.
 
-What must stay true: what is not known to be public is refused. The judgement is about the address
-that the connection is made to, never about the name.
+What must stay true: an address that is not known to be public is refused. The decision is about the
+address of the connection, never about the name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA has allocated as global unicast
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _NOT_PUBLIC: tuple[Network, ...] = (
-    # global by the registries, or not in those that this Python knows, and yet not for strangers
+    # global by the registries, or missing in those of this Python version, but not safe
     ipaddress.IPv4Network("192.0.0.0/24"),  # IETF protocols, RFC 6890
     ipaddress.IPv4Network("192.88.99.0/24"),  # relays of 6to4, RFC 7526
     ipaddress.IPv4Network("168.63.129.16/32"),  # a cloud's own services, from inside that cloud
@@ -29,7 +29,7 @@ _NOT_PUBLIC: tuple[Network, ...] = (
 
 
 def networks(written: tuple[str, ...]) -> tuple[Network, ...]:
-    """Networks as an operator writes them. Raises ValueError.
+    """Parse networks in the form of the settings. Raises ValueError.
 
     >>> networks(("10.1.0.0/16", "::1"))
     (IPv4Network('10.1.0.0/16'), IPv6Network('::1/128'))
@@ -38,7 +38,7 @@ def networks(written: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def is_allowed(written: str, allowed: tuple[Network, ...] = ()) -> bool:
-    """Whether a connection may be made to this address. Raises ValueError for what is none.
+    """Return whether a connection to this address is allowed. Raises ValueError if it is invalid.
 
     >>> is_allowed("192.0.2.1"), is_allowed("9.9.9.9"), is_allowed("::ffff:127.0.0.1")
     (False, True, False)
@@ -71,7 +71,7 @@ def _is_6to4(address: ipaddress.IPv6Address) -> bool:
 
 
 def _carried(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """The IPv4 address that an IPv6 address leads to by its form."""
+    """Return the IPv4 address that is embedded in an IPv6 address, if any."""
     if isinstance(address, ipaddress.IPv4Address):
         return ()
     if address in _NAT64:

@@ -1,10 +1,10 @@
-"""Cookies for as long as one capture takes, since many sites show nothing to whoever brings none.
+"""Cookies for the duration of one capture, because many sites show nothing without cookies.
 
-How it works: the rules of a browser are those of `http.cookiejar`, in its stricter reading of
-domains; it is handed what it asks of a request and a response, and touches no socket.
+How it works: `http.cookiejar` implements the rules of a browser, here with its stricter reading of
+domains. It gets only the request and response fields that it asks for, and uses no socket.
 
-What must stay true: a jar begins empty and is kept nowhere, so that whoever captures is nobody to
-the server; what one site sets goes to no other; memory is bounded.
+What must stay true: a jar starts empty and is never stored, so that the server cannot recognise a
+client; a cookie that one site sets is not sent to another; memory is bounded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perdure.fetching.exchange import Exchange
 
 MOST_COOKIES = 300
 LONGEST_FIELD = 8192
-"""Characters of a Cookie field; beyond it none is sent."""
+"""Characters of a Cookie field. A longer field is not sent."""
 
 
 class Cookies:
@@ -32,13 +32,13 @@ class Cookies:
         self._jar = CookieJar(policy)
 
     def keep(self, exchange: Exchange) -> None:
-        """Takes what a response sets."""
+        """Keep the cookies that a response sets."""
         if exchange.header("Set-Cookie") is not None and len(self._jar) < MOST_COOKIES:
             answered: Any = _Answered(exchange)
             self._jar.extract_cookies(answered, Request(exchange.url))  # noqa: S310  # not opened
 
     def field(self, url: str) -> str:
-        """What `Cookie` says to a server; empty where nothing is said."""
+        """Return the value of the `Cookie` field for a URL; empty if there are no cookies."""
         request = Request(url)  # noqa: S310  # not opened
         self._jar.add_cookie_header(request)
         text = request.get_header("Cookie", "") or ""
@@ -47,7 +47,7 @@ class Cookies:
 
 
 class _Answered:
-    """A response, as the jar asks it for its fields."""
+    """A response in the form that the jar expects."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._message = Message()

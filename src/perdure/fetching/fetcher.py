@@ -1,13 +1,13 @@
-"""Asks servers over connections whose address was judged first.
+"""Send requests to servers, over connections whose address is checked first.
 
-How it works: the name is resolved once; every address it has must be allowed
-(`perdure.fetching.addresses`), and the connection is made to that address, not to the name, so
-that a second answer of a name server can change nothing. Each exchange has a connection of its own.
-A redirect is a new URL, which goes through all of this again.
+How it works: the name is resolved once, and every address of it must be allowed
+(`perdure.fetching.addresses`). The connection is made to that address, not to the name, so that a
+second answer of a name server has no effect. Each exchange has a connection of its own. A redirect
+is a new URL, which goes through all of this again.
 
-What must stay true: nothing is sent before the address is judged; proxies named in the environment
-are not used, since they would resolve the name anew; whatever a server does, an exchange ends
-within its limits.
+What must stay true: nothing is sent before the address is checked; proxies from the environment are
+not used, because they would resolve the name again; whatever a server does, an exchange ends within
+its limits.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _PIECE = 64 << 10
 
 
 async def system_names(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the order in which the system would try them."""
+    """Return the addresses of a host, in the order in which the system would try them."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
 class Fetcher:
-    """Asks servers that strangers name.
+    """Fetches URLs from untrusted sources.
 
-    `networks` are those besides the public internet that may be asked (settings:
-    `private_networks`); `resolve` and `tls` are arguments so that a test can have its own.
+    `networks` are networks other than the public Internet that are allowed (settings:
+    `private_networks`). `resolve` and `tls` are arguments so that a test can replace them.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Fetcher:
         self._tls = tls
 
     async def exchange(self, url: str, *, method: str = "GET", headers: Fields = ()) -> Exchange:
-        """Asks once, with GET or HEAD, and follows nothing.
+        """Send one request, with GET or HEAD, without following redirects.
 
-        `headers` come in addition to Host, User-Agent, Accept-Encoding and Connection, or replace
-        them. Raises InvalidRequest where the URL may not be asked for, Unreachable where there is
-        no answer. A body that did not arrive in whole is told by `truncated`.
+        `headers` are sent in addition to Host, User-Agent, Accept-Encoding and Connection, or
+        replace them. Raises InvalidRequest if the URL is not allowed, Unreachable if the server
+        does not answer. `truncated` of the result says whether the body is incomplete.
         """
         where = target(url)
         request = self._request(where, method, headers)
@@ -81,7 +81,7 @@ class Fetcher:
                     outgoing.write(request)
                     await _read(incoming, reading)
                 finally:
-                    outgoing.transport.abort()  # no close_notify is waited for
+                    outgoing.transport.abort()  # do not wait for a close_notify
         except TimeoutError:
             if not reading.head_length:
                 raise self._unreachable(where, Cause.TIME, "it took too long") from None
@@ -109,11 +109,11 @@ class Fetcher:
     async def follow(
         self, url: str, *, method: str = "GET", headers: Fields = (), ask: Ask | None = None
     ) -> tuple[Exchange, ...]:
-        """Asks, and goes where redirects lead: every exchange on the way, the last one last.
+        """Send a request and follow redirects. Return all exchanges in order.
 
-        `ask` does each of them, for whoever has something to see to before; else `exchange` with
-        this method and these fields. Raises what that raises, and Unreachable where there are too
-        many redirects.
+        Each request is sent by `ask` if it is given, for callers that must do something before,
+        otherwise by `exchange` with this method and these fields. Raises the errors of that
+        function, and Unreachable if there are too many redirects.
         """
         chain: list[Exchange] = []
         while True:
@@ -126,11 +126,11 @@ class Fetcher:
                 return tuple(chain)
             where = target(onwards)
             if len(chain) > self.limits.redirects or where.url in {one.url for one in chain}:
-                raise self._unreachable(where, Cause.REDIRECTS, "redirects go on without end")
+                raise self._unreachable(where, Cause.REDIRECTS, "too many redirects")
             url = onwards
 
     def content(self, exchange: Exchange) -> bytes:
-        """The entity of a response without content coding, as far as the limit allows."""
+        """Return the entity of a response without content coding, cut off at the limit."""
         return content(exchange, self.limits.inflated)
 
     def _request(self, where: Target, method: str, headers: Fields) -> bytes:
@@ -149,9 +149,9 @@ class Fetcher:
     async def _connect(
         self, where: Target
     ) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to the first address that answers, of those that the name has.
+        """Connect to the first address of the name that answers.
 
-        Each gets its share of the time: where IPv6 leads nowhere, IPv4 has its turn.
+        Each address gets a share of the time, so that IPv4 is tried if IPv6 does not work.
         """
         problem: OSError | None = None
         loop = asyncio.get_running_loop()
@@ -160,7 +160,7 @@ class Fetcher:
             async with asyncio.timeout_at(until):
                 found = await self._addresses(where)
         except TimeoutError:
-            reason = "the name is not resolved in time"
+            reason = "the name was not resolved in time"
             raise self._unreachable(where, Cause.TIME, reason) from None
         for turn, address in enumerate(found):
             share = (until - loop.time()) / (len(found) - turn)
@@ -179,7 +179,7 @@ class Fetcher:
             else:
                 return address, reader, writer
         if isinstance(problem, TimeoutError):
-            raise self._unreachable(where, Cause.TIME, "nobody answers in time")
+            raise self._unreachable(where, Cause.TIME, "the server did not answer in time")
         raise self._unreachable(where, Cause.CONNECTION, _words(problem or OSError()))
 
     async def _addresses(self, where: Target) -> list[str]:
@@ -196,7 +196,7 @@ class Fetcher:
         if where.scheme == "http":
             return None
         if self._tls is None:
-            self._tls = ssl.create_default_context()  # reads a large file: when first needed
+            self._tls = ssl.create_default_context()  # reads a large file, so only when needed
         return self._tls
 
     def _unreachable(self, where: Target, cause: Cause, reason: str) -> Unreachable:
@@ -204,11 +204,11 @@ class Fetcher:
 
 
 def redirect(exchange: Exchange) -> str | None:
-    """Where a response leads on to; None where it does not."""
+    """Return the URL to which a response redirects; None if it does not redirect."""
     location = exchange.header("Location")
     if exchange.status not in REDIRECTS or not location:
         return None
-    # browsers read UTF-8 where RFC 9110 has ASCII
+    # browsers accept UTF-8 although RFC 9110 allows only ASCII
     text = location.encode("latin-1").decode("utf-8", "replace")
     return joined(exchange.url, text)
 
@@ -223,6 +223,6 @@ async def _read(incoming: asyncio.StreamReader, reading: Reading) -> None:
 
 
 def _words(error: Exception) -> str:
-    """What the system says, in printable characters."""
+    """Return the system's message for an error, in printable characters."""
     words = error.strerror if isinstance(error, OSError) else None
     return quote(words or str(error) or type(error).__name__)[1:-1]

@@ -1,7 +1,7 @@
-"""Undoing a content coding, within bounds.
+"""Decode a content coding, within bounds.
 
-What must stay true: a body of any kind takes no more memory than the limit, however it inflates;
-what is damaged or goes on behind the limit gives what there was before.
+What must stay true: no body takes more memory than the limit, however much it inflates; if a body
+is damaged or exceeds the limit, the result is the data before that.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _MOST_CODINGS = 3
 
 
 def content(exchange: Exchange, limit: int) -> bytes:
-    """The entity without its content codings, at most `limit` bytes of it.
+    """Return the entity without its content codings, at most `limit` bytes.
 
-    Empty where there is a coding that was not asked for.
+    It is empty if the entity has a coding that was not requested.
     """
     codings = [
         coding.strip().lower()
@@ -39,7 +39,7 @@ def content(exchange: Exchange, limit: int) -> bytes:
 
 
 def _inflated(body: bytes, limit: int) -> bytes:
-    # "deflate" is zlib's form by the standard and the bare one with some servers
+    # "deflate" is the zlib format in the standard, but some servers send a bare stream
     bare = len(body) > 1 and body[:2] != b"\x1f\x8b" and (body[0] & 15 != 8 or _sum(body) % 31)
     made = b""
     while body and len(made) < limit:

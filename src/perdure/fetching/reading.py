@@ -1,12 +1,12 @@
-"""A response out of the bytes of a connection: kept as they are, and understood.
+"""Read a response from the bytes of a connection, and keep these bytes unchanged.
 
-How it works: `Reading` is fed what arrives. It reads the head itself, for an archive also wants the
-responses whose header fields no strict parser accepts, and drops interim responses (RFC 9110
-section 15.2). llhttp then gets the body, and of the head what says how that is delimited: it knows
-where a body ends and what in it is transfer coding. It does no I/O.
+How it works: `Reading` is fed the bytes that arrive. It parses the head itself, because an archive
+also needs responses with header fields that a strict parser rejects, and drops interim responses
+(RFC 9110 section 15.2). llhttp then gets the fields that delimit the body, and the body. It finds
+the end of the body and removes the transfer coding. Nothing here does I/O.
 
-What must stay true: `received` is what was fed, but for interim responses and what comes after the
-end; no more is kept than the limits allow.
+What must stay true: `received` has the bytes that were fed, without interim responses and without
+bytes after the end; no more is kept than the limits allow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perdure.fetching.exchange import Limits
 
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _STATUS = re.compile(rb"HTTP/1\.[0-9] ([1-9][0-9]{2})(?: ([^\r\n]*))?\r?\n")
-# from the beginning of a line only: each line is looked at once; a line may be folded
+# matches only from the start of a line, so each line is read once; a line may be folded
 _FIELD = re.compile(
     rb"^([^\r\n:]*):((?:[^\r\n]|\r(?!\n)|\r?\n[ \t])*)",
     re.MULTILINE,
@@ -27,11 +27,11 @@ _INTERIM = range(100, 200)
 
 
 class NotHttp(ValueError):
-    """What a server sent is no response of HTTP/1."""
+    """The server's answer is not an HTTP/1 response."""
 
 
 class Reading:
-    """One response on its way in."""
+    """One response while it arrives."""
 
     def __init__(self, limits: Limits, *, method: str) -> None:
         self._limits = limits
@@ -45,7 +45,7 @@ class Reading:
         self.reason = ""
         self.headers: list[tuple[str, str]] = []
         self.done = False
-        """Whether the response is whole, or nothing more of it is wanted."""
+        """Whether the response is complete, or no more of it is wanted."""
         self.truncated: str | None = None
 
     @property
@@ -57,7 +57,7 @@ class Reading:
         return bytes(self._body)
 
     def feed(self, piece: bytes) -> None:
-        """Takes what arrived. Raises NotHttp."""
+        """Read a piece of the response. Raises NotHttp."""
         if not self.done:
             self._received += piece
             if self._parser is None:
@@ -66,21 +66,21 @@ class Reading:
                 self._parse(piece)
 
     def end(self) -> None:
-        """The server hung up. Raises NotHttp where there was no head."""
+        """Handle the end of the connection. Raises NotHttp if there was no complete head."""
         if self._parser is None:
-            raise NotHttp("it hung up before the end of a head")
+            raise NotHttp("it closed the connection before the end of the head")
         if not self.done:
             self._announced_more()
             self.done = True
 
     def stop(self, why: str) -> None:
-        """Nothing more is waited for: what is there is the response, cut off."""
+        """Stop reading: the response is cut off here, for the reason given."""
         self.truncated, self.done = why, True
 
     def _announced_more(self) -> None:
         names = {name.lower() for name, _ in self.headers}
         if names & {"content-length", "transfer-encoding"}:
-            self.truncated = "disconnect"  # else its end is the end of the connection
+            self.truncated = "disconnect"  # otherwise the body ends with the connection
 
     def _read_head(self) -> None:
         while found := _END_OF_HEAD.search(self._received, self._searched):
@@ -95,15 +95,15 @@ class Reading:
             return
         self._searched = max(0, len(self._received) - 3)
         if not b"HTTP/1.".startswith(bytes(self._received[:7])):
-            raise NotHttp("it does not begin with HTTP/1")
+            raise NotHttp("its answer does not begin with HTTP/1")
         if len(self._received) > self._limits.head or found:
-            raise NotHttp("it has no status line, or a head without end")
+            raise NotHttp("its answer has no status line, or an endless head")
 
     def _begin(self, line: re.Match[bytes], end: int) -> None:
         from httptools import HttpResponseParser
 
         if end > self._limits.head:
-            raise NotHttp(f"its head is longer than {self._limits.head} bytes")
+            raise NotHttp(f"the head of its answer is longer than {self._limits.head} bytes")
         self.head_length = end
         self.status = int(line[1])
         self.reason = (line[2] or b"").decode("latin-1")
@@ -127,7 +127,7 @@ class Reading:
             self._parse(received[end:])
 
     def _framing(self) -> bytes:
-        """A head that says what this one says of how the body is delimited, and nothing else."""
+        """Make a head with only the fields of this one that delimit the body."""
         lengths: dict[str, None] = {}
         codings: list[str] = []
         for name, value in self.headers:
@@ -158,7 +158,7 @@ class Reading:
             del self._body[self._limits.body :]
             self.stop("length")
 
-    # what llhttp calls
+    # called by llhttp
 
     def on_body(self, piece: bytes) -> None:
         if not self.done:

@@ -1,11 +1,11 @@
-"""Whether a URI says by itself that it leads to a private network. Pure: no name is looked up.
+"""Detect URIs that visibly lead to a private network. Pure: no name is looked up.
 
 How it works: the host is an address in any of the forms that browsers read (dotted, one number,
-octal, hexadecimal: the URL standard's "IPv4 parser"), or a name that is reserved for one's own
-network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `.internal`). Names that only a name server can
-judge are judged when somebody connects (`perdure.fetching.fetcher`).
+octal, hexadecimal: the URL standard's "IPv4 parser"), or a name that is reserved for local networks
+(RFC 6761, RFC 6762, RFC 8375, and ICANN's `.internal`). Names that only a name server can resolve
+are checked when a connection is made (`perdure.fetching.fetcher`).
 
-What must stay true: what no browser would connect to is no reason to refuse.
+What must stay true: a URI to which no browser would connect is not refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OWN = ("localhost", "local", "internal", "home.arpa", "intranet", "lan")
 
 
 def is_private(uri: str, allowed: tuple[Network, ...] = ()) -> bool:
-    """Whether the host of a URI is on a private network that is not allowed.
+    """Return whether the host of a URI is on a private network that is not allowed.
 
     >>> [is_private(f"http://{one}/") for one in ("a.example", "0x7f.1", "[::1]", "db.local.")]
     [False, True, True, True]
@@ -35,7 +35,7 @@ def is_private(uri: str, allowed: tuple[Network, ...] = ()) -> bool:
 
 
 def _address(host: str) -> str | None:
-    """The address that a host is; None for a name."""
+    """Return the address that a host denotes; None if it is a name."""
     try:
         return str(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:

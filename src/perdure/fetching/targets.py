@@ -1,10 +1,10 @@
-"""Where a URL leads: scheme, host, port and what is asked for there. Pure.
+"""Parse a URL to fetch: its scheme, host, port and path. Pure.
 
-How it works: a URL that a stranger wrote is taken apart once; what a request needs of it is made of
-the parts, each in the characters that it may have, so that nothing else gets onto the wire.
+How it works: an untrusted URL is split once. Each part of a request is made from these parts, with
+only the characters that it may contain, so that nothing else gets onto the wire.
 
-What must stay true: only `http` and `https`; no user names and passwords; no port that belongs to
-another protocol, whose server might take a request for commands (Fetch standard, section 2.9).
+What must stay true: only `http` and `https`; no user names and passwords; no port of another
+protocol, whose server might read a request as commands (Fetch standard, section 2.9).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from perdure.errors.captures import (
 )
 
 _PORTS = {"http": 80, "https": 443}
-_SAFE = "!$%&'()*+,-./:;=?@[]_~|^{}`\\\""  # as it was written, where that can stand in a request
+_SAFE = "!$%&'()*+,-./:;=?@[]_~|^{}`\\\""  # not escaped, because a request may contain them
 _AROUND = "".join(map(chr, range(0x21)))
 _HOST = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_.])?|[0-9a-f:.]+", re.ASCII)
 _LONGEST = 8192
@@ -41,7 +41,7 @@ OTHER_PROTOCOLS = frozenset(
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """A server and what it is asked for."""
+    """A server, and the path to request from it."""
 
     scheme: str
     host: str
@@ -52,7 +52,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def authority(self) -> str:
-        """What `Host` says."""
+        """The value of the `Host` field."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -62,7 +62,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def target(url: str) -> Target:
-    """Where a URL leads. Raises InvalidRequest where nothing may be asked for.
+    """Parse a URL. Raises InvalidRequest if it may not be fetched.
 
     >>> target("HTTP://Example.org:80?a b#top").url
     'http://example.org/?a%20b'
@@ -89,9 +89,9 @@ def target(url: str) -> Target:
 
 
 def joined(base: str, reference: str) -> str:
-    """The URL that a reference on a page or in a redirect means, without its fragment.
+    """Return the URL that a reference on a page or in a redirect means, without its fragment.
 
-    What cannot be read comes back as it is, for `target` to refuse.
+    A reference that cannot be parsed is returned unchanged; `target` refuses it.
     """
     try:
         return urljoin(base, reference.strip(_AROUND)).partition("#")[0]
@@ -110,5 +110,5 @@ def _ascii(url: str, host: str) -> str:
 
 
 def _hide_user(url: str) -> str:
-    """The beginning of a URL without the user: a password does not get into a log."""
+    """Return the start of a URL without the user, so that a password does not get into a log."""
     return _USER.sub("", url[: 2 * _LONGEST], count=1)

@@ -1,1 +1,1 @@
-"""Pages as captures: what belongs to a page, and how a page is captured."""
+"""Capture pages, and list what belongs to a captured page or site."""

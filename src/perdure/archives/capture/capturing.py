@@ -1,14 +1,14 @@
-"""Capturing a page with all that belongs to it, into a WARC file.
+"""Capture a page and everything that belongs to it into a WARC file.
 
-How it works: the page is fetched, and then what it names (images, style sheets, scripts, frames;
-`perdure.archives.capture.references` knows them, as for replay), and what frames and style sheets
-name in turn. Each exchange becomes a response and a request record as soon as it is there. A
-redirect is a record, too, and where it leads to the next thing to fetch. Cookies that are set on
-the way are brought along until the page is there, as a browser does, and then forgotten.
+How it works: the page is fetched, then the images, style sheets, scripts and frames that it names
+(found by `perdure.archives.capture.references`, as for replay), then whatever the frames and style
+sheets name in turn. Each exchange is written as a response and a request record as soon as it is
+complete. A redirect is recorded too, and its target is fetched next. Cookies are kept and sent as a
+browser does until the capture is complete, and then dropped.
 
 What must stay true: a response record holds the bytes that were on the wire; every address goes
-through `perdure.fetching`, so that no page can make this machine look into its own network; time,
-memory and the number of requests are bounded, and what was left out is told.
+through `perdure.fetching`, so that no page can make this machine reach into its own network; time,
+memory and the number of requests are bounded, and everything that was left out is reported.
 """
 
 from __future__ import annotations
@@ -39,53 +39,53 @@ from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
 _BELONGS = frozenset(("resource", "style", "frame"))
-_HTML = frozenset(("text/html", "application/xhtml+xml", ""))  # who says nothing means HTML
+_HTML = frozenset(("text/html", "application/xhtml+xml", ""))  # no media type means HTML
 
 Watch = Callable[[int, int, str], None]
-"""Told how many requests were made, how many are known of, and what was fetched last."""
+"""Called with the number of requests made, the number of known URLs, and the last URL fetched."""
 
 
 def _nobody(done: int, known: int, last: str) -> None:
-    """Nobody is watching."""
+    """Ignore the progress."""
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """What one capture may cost."""
+    """The limits of one capture."""
 
     requests: int = 1000
     wire: int = 512 << 20
-    """Bytes received, all in all; what is under way beyond it is still recorded."""
+    """Bytes received in total. Requests already under way at the limit are still recorded."""
     seconds: int = 900
-    """For all of it; likewise."""
+    """Time in total. Requests already under way at the limit are still recorded."""
     deepest: int = 4
-    """Frames in frames, style sheets importing style sheets."""
+    """Depth of frames in frames and of style sheets that import style sheets."""
     redirects: int = 10
-    """In a row."""
+    """Redirects in a row."""
     at_once: int = 4
-    """Requests under way. Each takes up to twice the fetcher's limit on a body in memory."""
+    """Requests at a time. Each takes up to twice the fetcher's limit on a body in memory."""
 
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that belongs to the page and is not in the file, or not in whole."""
+    """A resource of the page that is not in the file, or only in part."""
 
     uri: str
     reason: str
 
 
 class Captured(msgspec.Struct, frozen=True, kw_only=True):
-    """What was captured."""
+    """The result of a capture."""
 
     pwid: Pwid
-    """Of the page, where redirects led to."""
+    """PWID of the page after all redirects."""
     status: int
-    """That the page had."""
+    """HTTP status of the page."""
     exchanges: int
     wire: int
     """Bytes received."""
     missing: tuple[Missing, ...]
 
     def as_dict(self) -> dict[str, object]:
-        """What machines are told."""
+        """Return the result as a JSON object."""
         return {
             "pwid": str(self.pwid),
             "urn": self.pwid.urn,
@@ -97,7 +97,7 @@ class Captured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Wanted(msgspec.Struct, frozen=True):
-    """An address on the list, and how it got there."""
+    """An address to fetch, and how it was found."""
 
     url: str
     role: str
@@ -115,20 +115,20 @@ async def capture(
     bounds: Bounds | None = None,
     watch: Watch = _nobody,
 ) -> Captured:
-    """Fetches a page with its requisites and writes them as WARC/1.1, each record compressed.
+    """Fetch a page with its requisites and write them as WARC/1.1, each record compressed.
 
-    `name` is what the file will be called. Raises InvalidRequest or Unreachable where the page
-    itself cannot be fetched, MalformedIdentifier where no PWID can name it; what else cannot be
-    fetched is in `missing`.
+    `name` is the future name of the file. Raises InvalidRequest or Unreachable if the page itself
+    cannot be fetched, MalformedIdentifier if no PWID can name it. Resources of the page that cannot
+    be fetched are listed in `missing`.
     """
-    target(url)  # before anything is written
+    target(url)  # raises before anything is written
     make(archive_id, "2000", "page", url)
     writer = CaptureWriter(into, name=name, software=software(), user_agent=fetcher.user_agent)
     return await _Capture(fetcher, writer, bounds or Bounds(), watch).run(url, archive_id)
 
 
 class _Capture:
-    """One capture under way."""
+    """One capture in progress."""
 
     def __init__(
         self, fetcher: Fetcher, writer: CaptureWriter, bounds: Bounds, watch: Watch
@@ -170,21 +170,21 @@ class _Capture:
         )
 
     async def _page(self, url: str) -> Exchange:
-        """The page itself, over all redirects. It must be there."""
+        """Fetch the page itself through all redirects. Raises if it cannot be fetched."""
         met: set[tuple[str, str]] = set()
         while True:
             where = target(url).url
             state = where, self._cookies.field(where)
             hops = len(met)
             if state in met or hops > self._bounds.redirects:
-                fault = "its redirects go on without end"
+                fault = "it redirects too many times"
                 raise Unreachable(url=where, fault=fault, cause=Cause.REDIRECTS.value)
             if monotonic() - self._began > self._bounds.seconds:
                 raise Unreachable(
                     url=where, fault="its redirects take too long", cause=Cause.TIME.value
                 )
             if where in self._known:
-                await asyncio.sleep(1)  # a PWID names a second: two captures in one would be one
+                await asyncio.sleep(1)  # a PWID cannot tell two captures in one second apart
             met.add(state)
             self._known.add(where)
             self._asked += 1
@@ -230,13 +230,13 @@ class _Capture:
         return True
 
     def _keep(self, exchange: Exchange, wanted: _Wanted) -> None:
-        """Records an exchange and puts on the list what it leads to."""
+        """Record an exchange and queue the addresses to which it leads."""
         self._write(exchange)
         onwards = redirect(exchange)
         if onwards is None:
             self._read_on(exchange, wanted)
         elif onwards == exchange.url or wanted.hops >= self._bounds.redirects:
-            self._miss(onwards, "redirects go on without end")
+            self._miss(onwards, "too many redirects")
         else:
             self._want(_Wanted(onwards, wanted.role, wanted.depth, wanted.hops + 1))
 
@@ -247,7 +247,7 @@ class _Capture:
             self._miss(exchange.url, f"cut off ({exchange.truncated})")
 
     def _read_on(self, exchange: Exchange, wanted: _Wanted) -> None:
-        """Puts on the list what a document names."""
+        """Queue the addresses that a document names."""
         if wanted.depth < self._bounds.deepest:
             for one in self._named_by(exchange, wanted):
                 self._want(_Wanted(one.uri, one.role, wanted.depth + 1))
@@ -260,7 +260,7 @@ class _Capture:
             is_of_web = url.startswith(("http:", "https:"))
             if url not in self._known and (is_of_web or wanted.hops):
                 self._miss(url, str(error))
-            self._known.add(url)  # `data:` and the like lie in the page itself
+            self._known.add(url)  # `data:` and the like are part of the page itself
             return
         if url not in self._known:
             self._known.add(url)
@@ -270,27 +270,27 @@ class _Capture:
         self._missing.append(Missing(uri=uri, reason=reason))
 
     def _named_by(self, exchange: Exchange, wanted: _Wanted) -> list[references.Address]:
-        """What belongs to a document, in order."""
+        """Return the addresses that belong to a document, in order."""
         css = exchange.media_type == "text/css"
         if not css and (exchange.media_type not in _HTML or wanted.role != "frame"):
             return []
         text = self._fetcher.content(exchange)
         if exchange.body and not text:
             coding = exchange.header("Content-Encoding") or "damaged"
-            self._miss(exchange.url, f"its content coding ({coding}) was not undone to read on")
+            self._miss(exchange.url, f"its content coding ({coding}) could not be decoded")
         charset = heads.charset_of(exchange.header("Content-Type") or "")
         found = references.addresses(text, exchange.url, css=css, charset=charset)
         return [one for one in found if one.role in _BELONGS]
 
 
 def fetcher(settings: Settings, limits: Limits) -> Fetcher:
-    """What asks servers on behalf of this registry, and says so."""
+    """Return a fetcher that names this registry in its User-Agent."""
     about = f" (+{settings.base_url})" if settings.base_url else ""
     return Fetcher(user_agent=software() + about, networks=settings.private_networks, limits=limits)
 
 
 def software() -> str:
-    """What calls itself the maker of a file."""
+    """Return the name and version of the software, for a `warcinfo` record."""
     return f"perdure/{version('perdure')}"
 
 
@@ -304,10 +304,10 @@ def into_library(
     bounds: Bounds,
     watch: Watch = _nobody,
 ) -> tuple[Captured, str]:
-    """Captures a page into the archive files of a registry, and tells the name of the file.
+    """Capture a page into the archive files of a registry. Return the result and the file's name.
 
-    Runs an event loop of its own. `incoming` is where the file grows; it is in the index with all
-    of it or not at all. Raises what `capture` and `Library.add` raise.
+    Runs an event loop of its own. The file is first written in the directory `incoming`. The index
+    then gets all of its captures or none. Raises the errors of `capture` and `Library.add`.
     """
     path = incoming / file_name(url, mark=token_hex(2))
     try:
@@ -330,7 +330,7 @@ def into_library(
 
 
 def file_name(url: str, *, mark: str, at: datetime | None = None) -> str:
-    """What to call the file of a capture: by its time and host, and a mark of its own.
+    """Return the name of a capture's file, made of its time, its host and a unique mark.
 
     >>> moment = datetime(2016, 1, 22, 11, 20, 29, tzinfo=UTC)
     >>> file_name("http://www.dr.dk/a", mark="1f", at=moment)

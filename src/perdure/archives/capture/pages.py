@@ -1,13 +1,13 @@
-"""What belongs to an archived page, and what to a site: each with a verdict of its own.
+"""List the resources of an archived page, and the URLs of a site, each with its own verdict.
 
-How it works: a page's HTML and the style sheets and frames that it names are read from the archive,
-the addresses in them looked up one by one at the time of the page. The list says of each whether
-the archive has it, and how far from that time. A site is listed URL by URL, each with the capture
-nearest to the time asked for; from one URL to the next is one step in the index, however often the
-one in between was captured.
+How it works: the HTML of a page and the style sheets and frames that it names are read from the
+archive. The addresses in them are looked up one by one at the time of the page. The list says for
+each whether the archive has it, and how far from that time. A site is listed URL by URL, each with
+the capture nearest to the requested time. Going from one URL to the next takes one step in the
+index, however many captures the first one has.
 
-What must stay true: nothing is fetched from anywhere; one list costs at most `MOST_RESOURCES`
-look-ups and `MOST_DOCUMENTS` documents with `MOST_BYTES` together.
+What must stay true: nothing is fetched from the network; one list costs at most `MOST_RESOURCES`
+look-ups and `MOST_DOCUMENTS` documents with `MOST_BYTES` in total.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _READ_ON = ("frame", "style")
 
 
 class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a page consists of."""
+    """A resource that belongs to a page."""
 
     uri: str
     role: str
@@ -58,7 +58,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """A URL of a site, with the capture of it that is nearest to the time asked for."""
+    """A URL of a site, with its capture nearest to the requested time."""
 
     verdict: Verdict
     delta: int
@@ -66,12 +66,12 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to a page. `complete`: nothing was left out because there was too much."""
+    """The resources of a page. `complete` is false if some were left out because of a limit."""
 
     resources: tuple[Resource, ...]
     complete: bool
     unread: tuple[str, ...] = ()
-    """Documents that are there and could not be read."""
+    """Documents that are archived but could not be read."""
 
 
 def is_html(media_type: str) -> bool:
@@ -85,11 +85,12 @@ def is_css(media_type: str) -> bool:
 def payload(
     captures: Captures, files: ArchiveFiles, capture: Capture
 ) -> tuple[bytes | None, str | None]:
-    """The payload of a capture, of a revisit too, and the charset that the server gave for it.
+    """Return the payload of a capture or revisit, and the charset that the server gave for it.
 
-    None where it is too large for a document.
+    The payload is None if it is too large for a document.
 
-    Raises OriginalMissing where it is that of a revisit, Corrupt, OverBudget, Unavailable.
+    Raises OriginalMissing if the capture is a revisit without an original, Corrupt, OverBudget,
+    Unavailable.
     """
     found = original(captures, capture)
     if found.capture is None:
@@ -106,7 +107,7 @@ def payload(
 
 
 def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
-    """What a page consists of, in the order in which it is named."""
+    """List the resources of a page, in the order in which they are named."""
     found: dict[str, Resource] = {}
     unread: list[str] = []
     waiting = deque([(page, 0)])
@@ -145,7 +146,7 @@ def resources(captures: Captures, files: ArchiveFiles, page: Capture) -> Page:
 def _document(
     captures: Captures, files: ArchiveFiles, capture: Capture
 ) -> tuple[bytes | None, str | None]:
-    """What may name others, and its charset; None where it cannot be read."""
+    """Read a document that may name others, and its charset; None if it cannot be read."""
     if not is_css(capture.media_type) and not is_html(capture.media_type):
         return b"", None
     try:
@@ -159,9 +160,9 @@ def _document(
 
 
 def scope(wanted: Asked) -> tuple[Stretch, ...]:
-    """Where a `subsite` (all in and below its folder) or a `site` (all of its host) lies.
+    """Return the index ranges of a `subsite` (its folder and below) or a `site` (its host).
 
-    Keys have no slash at the end, so the page of a folder itself lies before what is in it.
+    Keys have no slash at the end, so the page of a folder itself sorts before its contents.
     """
     if wanted.coverage != "subsite":
         return (stretch(wanted.uri, "host"),)
@@ -176,9 +177,9 @@ def scope(wanted: Asked) -> tuple[Stretch, ...]:
 def members(
     captures: Captures, wanted: Asked, *, after: str = "", limit: int
 ) -> tuple[list[Member], str | None]:
-    """URLs of a site in order of their keys, from behind the key `after`.
+    """List the URLs of a site in order of their keys, starting after the key `after`.
 
-    Gives at most `limit`, and the key to go on behind; None where that was all.
+    Returns at most `limit` of them, and the key after which to go on, or None if there are no more.
     """
     found: list[Member] = []
     for low, high in scope(wanted):
@@ -195,7 +196,7 @@ def members(
 
 
 def _nearest(captures: Captures, first: Capture, wanted: Asked) -> Member | None:
-    """Of all captures with the key of `first`, the one nearest to the time asked for."""
+    """Return the capture nearest to the requested time among those with the key of `first`."""
     evidence: Evidence = look_up(
         captures, msgspec.structs.replace(wanted, uri=first.uri, coverage="part")
     )

@@ -1,13 +1,12 @@
-"""The addresses in an archived HTML document or style sheet: which there are, and others in place.
+"""Find or replace the addresses in an archived HTML document or style sheet.
 
-How it works: tags and their attributes are found by the project's own tokenizer, on the bytes as
-they lie; style sheets by one pattern for `url(…)` and `@import`. Every address is handed to a
-function, which gives what is to stand there instead. Whoever only wants to know them gives them
-back unchanged.
+How it works: the project's own tokenizer finds tags and their attributes in the bytes as they are.
+In style sheets, one pattern finds `url(…)` and `@import`. Every address is passed to a function
+that returns its replacement. To list addresses only, that function returns them unchanged.
 
-What must stay true: all bytes but those of addresses stay as they are; a document in an encoding
-that is no superset of ASCII is not touched, nor is script, whatever it looks like; no address gets
-into the document unescaped.
+What must stay true: all bytes other than addresses stay as they are; a document whose encoding is
+not a superset of ASCII is not changed, nor is any script; every address is escaped when it is
+written into the document.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from perdure import formats
 from perdure.extractors.markup.tags import HTML, Attribute, attributes, read, scan
 
 _HEAD = 1024  # bytes in which HTML looks for a charset
-MOST_TAGS = 100_000  # of a document; what follows them stays as it is
+MOST_TAGS = 100_000  # of a document; whatever follows them stays unchanged
 _LONGEST = 8192  # characters of an address
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _ALL_VISIBLE = re.compile("[!-~]*")
 
 
 class Address(NamedTuple):
-    """An address that stands in a document."""
+    """An address found in a document."""
 
     uri: str
     """Absolute."""
@@ -62,7 +61,7 @@ _ROLES = {
     b"profile": "link",
 }
 _FRAMES = frozenset((b"frame", b"iframe"))
-_DRAWN = frozenset((b"image", b"use", b"feimage", b"script"))  # `href` of these is fetched
+_DRAWN = frozenset((b"image", b"use", b"feimage", b"script"))  # their `href` is fetched
 _FETCHED_RELS = frozenset(
     ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "manifest", "mask-icon",
      "modulepreload", "preload")
@@ -92,29 +91,29 @@ _EMPTY = re.compile(
     rb"<(?:script|style|title|textarea|xmp|iframe|noembed|noframes)(?:\s.*)?/>",
     re.IGNORECASE | re.DOTALL,
 )
-_MOST_BEGINNINGS = 16  # a document is looked through from so many places at most
+_MOST_BEGINNINGS = 16  # a document is searched from at most this many places
 
 
 class _Document(msgspec.Struct, frozen=True):
     base: str
     replace: Replace
     codec: str = "utf-8"
-    """That of its text, as Python names it."""
+    """Codec of its text, as Python names it."""
     is_within: bool = False
-    """Whether it stands in an attribute of another one (`srcdoc`)."""
+    """Whether it is the value of an attribute of another document (`srcdoc`)."""
 
     def other(self, written: str, role: str) -> str:
-        """What stands instead of an address; the same where it is none of the Web."""
+        """Return the replacement of an address, or the address itself if it is a fragment."""
         uri = absolute(self.base, written, self.codec)
         return written if uri is None else self.replace(Address(uri, role))
 
 
 def absolute(base: str, written: str, codec: str = "utf-8") -> str | None:
-    """The address that a text in a document means; None where that is within the document.
+    """Return the address that a text in a document means; None if it is within the document.
 
-    What cannot be understood leads nowhere: `about:blank`. Bytes that are no UTF-8 are letters in
-    the codec of the document: a path has them in UTF-8, a query as they are (URL Standard section
-    4.4, "percent-encode after encoding").
+    A text that is not an address becomes `about:blank`. Bytes that are not UTF-8 are characters in
+    the codec of the document: a path is converted to UTF-8, a query keeps them as they are (URL
+    Standard section 4.4, "percent-encode after encoding").
 
     >>> absolute("http://a.dk/b/c", " ../d?x=1 ")
     'http://a.dk/d?x=1'
@@ -138,7 +137,7 @@ def absolute(base: str, written: str, codec: str = "utf-8") -> str | None:
 
 
 def _decoded(text: str, codec: str) -> str:
-    """A text that was read as UTF-8; in its own codec, where it is not UTF-8."""
+    """Decode a text again in its own codec if it is not UTF-8."""
     with suppress(UnicodeEncodeError):
         text.encode("utf-8")
         return text
@@ -153,14 +152,14 @@ def _codec(data: bytes, charset: str | None) -> str:
 
 
 def in_html(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
-    """An HTML document with other addresses in it; `charset` is what the server gave for it."""
+    """Replace the addresses in an HTML document. `charset` is the one that the server gave."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
     return _spliced(data, _of_html(data, _Document(base, replace, _codec(data, charset))))
 
 
 def in_css(data: bytes, base: str, replace: Replace, charset: str | None = None) -> bytes:
-    """A style sheet with other addresses in it."""
+    """Replace the addresses in a style sheet."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data
     text = data.decode("utf-8", "surrogateescape")
@@ -171,7 +170,7 @@ def in_css(data: bytes, base: str, replace: Replace, charset: str | None = None)
 def addresses(
     data: bytes, base: str, *, css: bool, charset: str | None = None
 ) -> Iterator[Address]:
-    """The addresses in a document, in order, each once."""
+    """Return the addresses in a document, in order, each once."""
     found: dict[Address, None] = {}
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         data = data.decode("utf-16", "replace").encode()
@@ -219,7 +218,7 @@ def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
             continue
         firsts: dict[bytes, Attribute] = {}
         for one in found:
-            firsts.setdefault(one.name.lower(), one)  # the others have no effect
+            firsts.setdefault(one.name.lower(), one)  # a repeated attribute has no effect
         values = {key: _text(data, one) for key, one in firsts.items()}
         for key, one in firsts.items():
             other = _attribute(name, key, values, document)
@@ -232,10 +231,10 @@ def _of_html(data: bytes, document: _Document) -> Iterator[_Span]:
 
 
 def _tags(data: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Where the tags of a document begin and end, and whether they are a whole raw text element.
+    """Yield the start and end of each tag, and whether it is a complete raw text element.
 
-    In SVG and MathML, `<title/>` and `<script/>` have no text (HTML Standard section 13.2.6.5), so
-    what follows is markup again, and is looked through from there.
+    In SVG and MathML, `<title/>` and `<script/>` have no text (HTML Standard section 13.2.6.5).
+    Markup follows them, so the search starts again after them.
     """
     at, depth = 0, 0
     for left in reversed(range(_MOST_BEGINNINGS)):
@@ -264,7 +263,7 @@ def _escaped(text: str) -> bytes:
 def _attribute(
     tag: bytes, name: bytes, values: dict[bytes, str], document: _Document
 ) -> str | None:
-    """What an attribute is to be: None: what it is; nothing: left out."""
+    """Return the new value of an attribute: None to keep it, empty to remove it."""
     value = values[name]
     if name in _SETS:
         return _set(value, document)
@@ -290,7 +289,7 @@ def _attribute(
 
 
 def _within(value: str, document: _Document) -> str:
-    """The document that an attribute holds; in those that it holds in turn nothing is replaced."""
+    """Replace the addresses in a document that an attribute holds, but not one level deeper."""
     if document.is_within:
         return value
     data = value.encode("utf-8", "surrogateescape")
@@ -306,7 +305,7 @@ def _relation(rel: str) -> str:
 
 
 def _meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | None:
-    """Of what a document says to the browser: where it refreshes to; rules of its own are void."""
+    """Replace the address of a refresh, and disable the document's own rules for the browser."""
     kind = values.get(b"http-equiv", "").strip().lower()
     if name == b"http-equiv" and kind in (
         "content-security-policy",
@@ -324,7 +323,7 @@ def _meta(name: bytes, values: dict[bytes, str], document: _Document) -> str | N
 
 
 def _set(value: str, document: _Document) -> str:
-    """The candidates of a `srcset`."""
+    """Replace the addresses of the candidates in a `srcset`."""
     made = []
     for found in _CANDIDATE.finditer(value):
         url = found["url"]
@@ -351,7 +350,7 @@ def _css(text: str, document: _Document) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Without the escapes of CSS (CSS Syntax section 4.3.7)."""
+    """Decode the escapes of CSS (CSS Syntax section 4.3.7)."""
 
     def plain(found: re.Match[str]) -> str:
         if not found[1]:

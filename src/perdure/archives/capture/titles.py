@@ -1,11 +1,12 @@
-"""What an archived page says about itself: its title, who wrote it, when. For references to it.
+"""Read the title, author and date of an archived page from the page itself, to cite it.
 
-How it works: the payload of the capture is read by what reads documents that are held
-(`perdure.metadata.derived`), in a process of its own, in the charset that a browser would take:
-that of a byte-order mark, that which the server gave, that which the document declares; else what
-the bytes look like.
+How it works: the payload of the capture is read by `perdure.metadata.derived`, like any document in
+the registry, in a separate process. The charset is the one that a browser would choose: that of a
+byte-order mark, the one that the server gave, the one that the document declares; otherwise it is
+guessed from the bytes.
 
-What must stay true: what cannot be read says nothing; the answer comes within bounds.
+What must stay true: a page that cannot be read gives an empty description; time and memory are
+bounded.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SUCCESS = range(200, 300)
 
 
 def said(captures: Captures, files: ArchiveFiles, capture: Capture) -> About:
-    """What a capture says about itself; nothing of what is no document, or of an error page."""
+    """Return what a capture says about itself; empty if it is an error page or not a document."""
     found = original(captures, capture).capture
     is_document = capture.media_type in derived.TYPES
     if found is None or not is_document or capture.status not in (None, *_SUCCESS):

@@ -1,11 +1,11 @@
-"""Writes what was captured as WARC/1.1 (ISO 28500:2017), each record compressed by itself.
+"""Write captures as WARC/1.1 (ISO 28500:2017), each record compressed by itself.
 
-How it works: a `warcinfo` record opens the file; for each exchange a `response` and the `request`
-that it answered follow. A block is what was on the wire, byte for byte. SHA-1 digests in base
-32 are what other archives have in their indexes, so that a capture is found again by them.
+How it works: a `warcinfo` record opens the file. For each exchange, a `response` record follows,
+then the `request` that it answered. A block has the bytes that were on the wire. Digests are SHA-1
+in base 32, because other archives use these in their indexes, so that both find the same captures.
 
-What must stay true: every record has the digest of its block, and every message that of its
-payload; `warcio check` and `fastwarc check` find both right.
+What must stay true: every record has the digest of its block, and every message the digest of its
+payload; `warcio check` and `fastwarc check` accept both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CaptureWriter:
         self._write_record(fields, lines.encode())
 
     def write_exchange(self, exchange: Exchange) -> None:
-        """Writes the response, and the request that it answered."""
+        """Write the response, and the request that it answered."""
         response_id = make_record_id()
         fields = {"WARC-Type": "response", "WARC-Record-ID": response_id}
         if exchange.truncated:
@@ -90,7 +90,7 @@ def make_record_id() -> str:
 
 
 def make_digest(data: bytes) -> str:
-    """The SHA-1 of bytes as indexes of web archives have it.
+    """Return the SHA-1 of bytes in the form that indexes of web archives use.
 
     >>> make_digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'

@@ -1,10 +1,11 @@
-"""A page with all that it consists of, wherever its redirects led: what is kept of it, what is not.
+"""Collect an archived page with all its resources, through redirects, and list what is missing.
 
-How it works: `pages.resources` tells what a document names; where a redirect was captured, what it
-leads to is looked up at the time of the page like all the rest, and read on in turn.
+How it works: `pages.resources` lists the addresses that a document names. If a captured resource is
+a redirect, its target is looked up at the time of the page, like all other resources, and then read
+in turn.
 
-What must stay true: nothing is fetched from anywhere; every URL is in the result once; bounds are
-those of `pages`, and `MOST_REDIRECTS` documents behind redirects.
+What must stay true: nothing is fetched from the network; every URL is in the result once; the
+bounds are those of `pages`, plus `MOST_REDIRECTS` documents reached through redirects.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Whole(msgspec.Struct, frozen=True, kw_only=True):
-    """A page and its pieces."""
+    """A page and its resources."""
 
     captures: tuple[Capture, ...]
     """The page first."""
     missing: tuple[str, ...]
-    """URIs that it names and that were not captured."""
+    """URIs that the page names and that were not captured."""
     unread: tuple[str, ...]
-    """Documents of it that are there and cannot be read, so that what they name is not known."""
+    """Documents of the page that are archived but cannot be read; their resources are unknown."""
     complete: bool
-    """Whether nothing was left out because there was too much."""
+    """False if resources were left out because of a limit."""
 
 
 def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
-    """What a page consists of."""
+    """Collect the captures of a page and its resources."""
     found: dict[str, Capture] = {}
     missing: dict[str, None] = {}
     unread: dict[str, None] = {}
@@ -83,9 +84,9 @@ def whole(captures: Captures, files: ArchiveFiles, page: Capture) -> Whole:
 
 
 def _behind(captures: Captures, files: ArchiveFiles, redirect: Capture) -> str:
-    """Where an archived redirect leads; empty where that is nowhere on the Web, or not readable.
+    """Return the target of an archived redirect; empty if it is not on the Web or not readable.
 
-    A revisit may have the header fields itself, or leave them to its original.
+    A revisit may have the header fields itself; otherwise they are in its original.
     """
     location = ""
     for one in (redirect, original(captures, redirect).capture):

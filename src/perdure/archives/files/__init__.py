@@ -1,1 +1,1 @@
-"""Archive files (WARC, ARC and WACZ): their records, read in order or by offset."""
+"""Read the records of archive files (WARC, ARC and WACZ), in order or by offset."""

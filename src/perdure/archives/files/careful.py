@@ -1,13 +1,13 @@
-"""Archive files read byte by byte, where they are damaged or not written as they should be.
+"""Read archive files byte by byte, if they are damaged or not written according to the standard.
 
-How it works: a record begins at an offset; its head says how long it is. Where that holds, the next
-one begins behind it; where it does not, the next place where a record can begin is looked for, and
-what lies between is reported. Members of compressed files are taken one by one; a file that was
-compressed as one stream is reported as such (`Shared`) and read inflated.
+How it works: a record begins at an offset, and its head says how long it is. If that is correct,
+the next record follows. If not, the next place where a record can begin is searched, and the bytes
+in between are reported. Members of compressed files are read one by one. A file that was compressed
+as one stream is reported as such (`Shared`) and read inflated.
 
-What must stay true: every byte of a file belongs to a record that is yielded or to a flaw that is;
-a record whose head can be read is yielded even where its block is damaged, because that it was
-captured is known; memory is bounded whatever a file says of itself.
+What must stay true: every byte of a file belongs to a record or to a flaw that is yielded; a record
+with a readable head is yielded even if its block is damaged, because the capture is known to have
+been made; memory is bounded, whatever lengths a file claims.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _FIRST = re.compile(rb"WARC/\d")
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """What is wrong with an archive file, and where."""
+    """A fault of an archive file, and its offset."""
 
     offset: int
     what: str
 
 
 class Unindexed(msgspec.Struct, frozen=True):
-    """A record that is whole and names no URI: `warcinfo`, as a rule."""
+    """A complete record without a URI, usually `warcinfo`."""
 
     offset: int
     kind: str
 
 
 class Shared(Exception):
-    """Several records lie in one compressed member: they have no offsets of their own.
+    """One compressed member holds several records, so they have no offsets of their own.
 
-    No error: a way for the reader to take.
+    This is not an error. It tells the caller to read the file as one stream.
     """
 
 
@@ -63,7 +63,7 @@ Met = Capture | Flaw | Unindexed
 
 
 class _Opened(msgspec.Struct):
-    """A head that was read, with what came along behind it."""
+    """A head that was read, with the bytes that were read after it."""
 
     head: Head
     rest: bytes
@@ -75,7 +75,10 @@ class _Opened(msgspec.Struct):
 def read(
     window: Window, codec: str, file: str, start: int = 0, stop: int | None = None
 ) -> Iterator[Met]:
-    """What lies in [start, stop), in order. Raises Shared before anything of such a member."""
+    """Yield the records and flaws in [start, stop), in order.
+
+    Raises Shared before it yields anything of a shared member.
+    """
     end = window.size if stop is None else stop
     if codec:
         yield from _members(window, codec, file, start, end)
@@ -84,7 +87,7 @@ def read(
 
 
 def line_of(head: Head, block: Block, file: str, offset: int, length: int) -> Met:
-    """What is yielded for a record."""
+    """Return the capture, flaw or unindexed record to yield for a record."""
     try:
         found = heads.capture(head, block, file=file, offset=offset, length=length)
     except Faulty as error:
@@ -93,7 +96,7 @@ def line_of(head: Head, block: Block, file: str, offset: int, length: int) -> Me
 
 
 def open_head(source: Readable) -> _Opened:
-    """Reads up to the end of a head. Raises Damaged where there is none."""
+    """Read up to the end of a head. Raises Damaged if there is none."""
     text = b""
     while True:
         piece = source.read(PIECE)
@@ -102,7 +105,7 @@ def open_head(source: Readable) -> _Opened:
         if opened:
             return opened
         if not piece or len(text) > LONGEST_HEAD:
-            raise Damaged("no head of a record")
+            raise Damaged("no record head found")
 
 
 def _headed(text: bytes) -> _Opened | None:
@@ -143,7 +146,7 @@ def _members(window: Window, codec: str, file: str, start: int, stop: int) -> It
             if after > stop or (after < stop and window.at(after, 3) != b"\x1f\x8b\x08"):
                 found = _next_member(window, codec, start + 1, stop)
                 if not flaw:
-                    yield Flaw(after, f"{found - after} bytes lie between records")
+                    yield Flaw(after, f"{found - after} stray bytes between records")
                 after = found
             elif flaw.startswith("gzip"):
                 after = _next_member(window, codec, start + 1, stop)
@@ -154,7 +157,7 @@ def _members(window: Window, codec: str, file: str, start: int, stop: int) -> It
 
 
 def _member_head(window: Window, start: int, source: Readable) -> tuple[Readable, _Opened]:
-    """The head of the record in a member; in small bites where the member is damaged."""
+    """Open the record in a member; if the member is damaged, inflate it in small steps."""
     try:
         return source, open_head(source)
     except Damaged:
@@ -165,7 +168,7 @@ def _member_head(window: Window, start: int, source: Readable) -> tuple[Readable
 
 
 def _next_member(window: Window, codec: str, start: int, stop: int) -> int:
-    """Also members that hold an ARC record, or something else that inflates."""
+    """Return the offset of the next member that holds a WARC or ARC record, or `stop`."""
     magic = {"gzip": b"\x1f\x8b\x08"}.get(codec)
     if magic is None:
         return min(next_frame(window, codec, start), stop)
@@ -180,7 +183,7 @@ def _next_member(window: Window, codec: str, start: int, stop: int) -> int:
 
 
 def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
-    """The first bytes of the block, and what is wrong with it. Raises Shared."""
+    """Read a block. Return its first bytes and its fault, empty if it is sound. Raises Shared."""
     begin = opened.rest[: opened.head.length] if opened.head.length is not None else opened.rest
     left = opened.head.length
     try:
@@ -188,7 +191,7 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
             total = len(opened.rest)
             while piece := source.read(PIECE):
                 total += len(piece)
-            return begin[:LONGEST_HEAD], "no Content-Length that could be"
+            return begin[:LONGEST_HEAD], "no valid Content-Length"
         have = opened.rest
         while len(have) < left:
             left -= len(have)
@@ -197,7 +200,7 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
                 begin += have[:left]
             if not have:
                 return begin[:LONGEST_HEAD], (
-                    f"the block ends {left} bytes before the {opened.head.length} "
+                    f"the block is {left} bytes shorter than the {opened.head.length} "
                     "that Content-Length announces"
                 )
         behind = have[left:]
@@ -213,7 +216,7 @@ def _through_block(source: Readable, opened: _Opened) -> tuple[bytes, str]:
         return begin[:LONGEST_HEAD], str(error)
     if more:
         return begin[:LONGEST_HEAD], (
-            f"{more} bytes lie behind the {opened.head.length} that Content-Length announces"
+            f"{more} more bytes follow the {opened.head.length} that Content-Length announces"
         )
     if opened.newline_only:
         return begin[:LONGEST_HEAD], _LINE_ENDS
@@ -254,7 +257,7 @@ def _plain(window: Window, file: str, start: int, stop: int) -> Iterator[Met]:
 
 
 def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int, str]:
-    """Where the next record begins, and what is wrong with the one before it."""
+    """Return the offset of the next record, and the fault of this one, empty if it is sound."""
     length = opened.head.length
     if length is not None and body + length <= stop:
         end = body + length
@@ -265,21 +268,21 @@ def _extent(window: Window, opened: _Opened, body: int, stop: int) -> tuple[int,
             return min(after, stop), _LINE_ENDS if opened.newline_only else ""
     after = _next_record(window, body, stop)
     if length is None:
-        return after, "no Content-Length that could be"
+        return after, "no valid Content-Length"
     missing = body + length - after
     if missing < 0:
-        return after, f"{-missing} bytes lie behind the {length} that Content-Length announces"
+        return after, f"{-missing} more bytes follow the {length} that Content-Length announces"
     return (
         after,
-        f"the block ends {missing} bytes before the {length} that Content-Length announces",
+        f"the block is {missing} bytes shorter than the {length} that Content-Length announces",
     )
 
 
 def _follows(window: Window, place: int) -> bool:
-    """Whether the next record begins at the place where it should.
+    """Return whether a record begins at the expected place.
 
-    A length that is off by a few bytes leads into the line that begins a record of an ARC file:
-    `ttp://…` would be the head of one, too.
+    If a length is wrong by a few bytes, the place is inside the first line of an ARC record, and
+    `ttp://…` would pass for a head, too.
     """
     text = window.at(place, LONGEST_HEAD)
     if not _headed_start(text):
@@ -290,10 +293,10 @@ def _follows(window: Window, place: int) -> bool:
 
 
 def _next_record(window: Window, start: int, stop: int) -> int:
-    """The next place where a line begins that can begin a record."""
+    """Return the offset of the next line that can begin a record, or `stop`."""
     overlap = 8 << 10
     at = max(start - 1, 0)
-    endless = 0  # up to here no head ends: so none does of those that begin before
+    endless = 0  # no head ends before this offset, so no head that begins before it does either
     while at < stop:
         piece = window.at(at, min(4 * PIECE, stop - at))
         for found in sorted(

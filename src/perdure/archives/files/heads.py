@@ -1,13 +1,12 @@
-"""Heads of WARC records and of archived HTTP messages: bytes in, fields out.
+"""Parse the heads of WARC records and of archived HTTP messages: bytes in, fields out.
 
-How it works: both are lines `Name: value` behind a first line; a line that begins with a blank
-continues the one before. Real files end their lines with LF alone, repeat fields and have bytes in
-them that are no UTF-8: all of that is read. The first of repeated fields counts, as other readers
-have it.
+How it works: both have lines `Name: value` after a first line; a line that begins with a space
+continues the one before. Real files end lines with LF alone, repeat fields and contain bytes that
+are not UTF-8. All of that is read. Of repeated fields the first counts, as in other readers.
 
-What must stay true: nothing is invented: a field that cannot be read is absent, and values stay as
-recorded, but for the angle brackets that old versions of wget put around the target URI. No
-function here takes more than linear time.
+What must stay true: nothing is invented. A field that cannot be read is absent, and values stay as
+recorded, except for the angle brackets that old versions of wget put around the target URI. Every
+function here takes linear time.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ HTTP_SCHEMES = ("http:", "https:")
 
 Fields = list[tuple[str, str]]
 
-# Request, response and metadata follow one another.
+# The request, response and metadata records of a capture follow each other.
 _urlkey = lru_cache(maxsize=32)(urlkey)
 _second = lru_cache(maxsize=32)(second)
 
 
 class Faulty(ValueError):
-    """A record whose head says too little for it to be found again, and why."""
+    """A record whose head lacks what the index needs to find it again. The text says what."""
 
 
 class Head(msgspec.Struct, frozen=True, gc=False):
-    """What the index needs of the head of a record."""
+    """The fields of a record's head that the index needs."""
 
     kind: str
     uri: str
     date: str
     length: int | None
-    """Content-Length; None where there is none that could be."""
+    """Content-Length; None if it is absent or invalid."""
     content_type: str
     digest: str
     refers_to_uri: str
@@ -61,13 +60,13 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 def end_of_head(text: bytes, start: int = 0) -> int:
-    """Index behind the blank line that ends a head; -1 where none does."""
+    """Return the index after the blank line that ends a head; -1 if there is none."""
     found = _END.search(text, start)
     return found.end() if found else -1
 
 
 def fields(text: bytes) -> Fields:
-    """The named fields of a head whose first line is left out."""
+    """Return the named fields of a head without its first line."""
     found: Fields = []
     for line in decoded(text).split("\n"):
         line = line.rstrip("\r")
@@ -82,7 +81,7 @@ def fields(text: bytes) -> Fields:
 
 
 def decoded(text: bytes) -> str:
-    """UTF-8 (ISO 28500 section 4), or each byte as the character of its number."""
+    """Decode UTF-8 (ISO 28500 section 4); if the text is not UTF-8, decode it as ISO 8859-1."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
@@ -95,18 +94,18 @@ def first_line(text: bytes) -> tuple[bytes, bytes]:
 
 
 def value_of(all_fields: Fields, name: str) -> str:
-    """The first field of this name, in any case; empty where there is none."""
+    """Return the value of the first field of this name, in any case; empty if there is none."""
     name = name.lower()
     return next((value for one, value in all_fields if one.lower() == name), "")
 
 
 def warc_fields(text: bytes) -> Fields:
-    """The fields of a head, from its `WARC/` line to its blank line."""
+    """Return the fields of a head that begins with its `WARC/` line and ends with a blank line."""
     return fields(first_line(text)[1])
 
 
 def warc_head(named: Fields) -> Head:
-    """What the index needs of the fields of a head; of those that are repeated, the first."""
+    """Return the fields of a head that the index needs; of repeated fields, the first."""
     found: dict[str, str] = {}
     for name, value in named:
         found.setdefault(name.lower(), value)
@@ -131,12 +130,12 @@ def length_of(text: str) -> int | None:
 
 
 def unbracketed(uri: str) -> str:
-    """Without the angle brackets of the grammar of WARC/1.0, which wget took at its word."""
+    """Remove angle brackets. The grammar of WARC/1.0 has them, and wget wrote them literally."""
     return uri[1:-1] if uri[:1] == "<" and uri[-1:] == ">" else uri
 
 
 def charset_of(content_type: str) -> str | None:
-    """The charset that a Content-Type names.
+    """Return the charset that a Content-Type names, or None.
 
     >>> charset_of('text/html; Charset="windows-1251"')
     'windows-1251'
@@ -146,20 +145,20 @@ def charset_of(content_type: str) -> str | None:
 
 
 def speaks_http(kind: str, uri: str, content_type: str) -> bool:
-    """Whether the block of such a record is an HTTP message, as a rule."""
+    """Return whether the block of such a record is usually an HTTP message."""
     return kind in _OF_HTTP and (
         content_type.startswith("application/http") or uri[:6].lower().startswith(HTTP_SCHEMES)
     )
 
 
 def status_line(text: bytes) -> tuple[int | None, str]:
-    """Status and reason of an archived HTTP response that begins so."""
+    """Return the status and reason of an archived HTTP response, given its first bytes."""
     found = _STATUS.match(text)
     return (int(found[1]), decoded(found[2]).strip()) if found else (None, "")
 
 
 def media_type_of(text: bytes) -> str:
-    """From the head of an HTTP message; without parameters, in lower case."""
+    """Return the media type in an HTTP head, without parameters, in lower case; empty if none."""
     found = _TYPE_OR_END.search(text)
     return decoded(found[1]).lower() if found and found[1] else ""
 
@@ -176,10 +175,10 @@ ARC_START = re.compile(
 
 
 def arc_head(text: bytes) -> tuple[Head, str, int] | None:
-    """A head of an ARC file, its IP address, and its length in bytes; None where it is none.
+    """Parse the head of an ARC record. Return it, its IP address and its bytes; None if invalid.
 
-    `URL IP-address date type length`, with more between type and length in version 2. URLs with
-    spaces in them have been seen; a line of an index is none.
+    `URL IP-address date type length`, with more fields between type and length in version 2. Some
+    files have URLs with spaces. A line of a CDX index is not a head.
     """
     found = _ARC.match(text)
     if not found:
@@ -204,14 +203,14 @@ def arc_head(text: bytes) -> tuple[Head, str, int] | None:
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """What the index needs of the block of a record."""
+    """The properties of a record's block that the index needs."""
 
     status: int | None = None
     media_type: str = ""
 
 
 def block_of(head: Head, start: bytes) -> Block:
-    """`start`: the first bytes of the block, where it is an HTTP message."""
+    """Return the properties of a block. `start`: its first bytes, if it is an HTTP message."""
     if not speaks_http(head.kind, head.uri, head.content_type):
         return Block(None, strip_parameters(head.content_type))
     if head.kind == "request" or not start.startswith(b"HTTP/"):
@@ -221,16 +220,16 @@ def block_of(head: Head, start: bytes) -> Block:
 
 
 def capture(head: Head, block: Block, *, file: str, offset: int, length: int) -> Capture | None:
-    """The line of the index for a record; None where it names no URI, as `warcinfo` does not.
+    """Return the index line of a record; None if it has no URI, like `warcinfo`.
 
-    Raises Faulty where the record has a URI and cannot be found by it.
+    Raises Faulty if the record has a URI but lacks a field that the index needs.
     """
     if not head.uri or head.kind == "warcinfo":
         return None
     try:
         time = _second(head.date)
     except ValueError:
-        raise Faulty(f"no WARC-Date that could be: {head.date[:40]!r}") from None
+        raise Faulty(f"invalid WARC-Date: {head.date[:40]!r}") from None
     if not head.kind:
         raise Faulty("no WARC-Type")
     return Capture(

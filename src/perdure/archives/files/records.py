@@ -1,13 +1,13 @@
-"""One record of an archive file, open for reading.
+"""Read one record of an archive file.
 
-How it works: the head is read when the record is opened, the block when it is asked for, piece by
-piece. `payload` undoes what the transfer added, the chunks and the content coding, as a browser
-would; `raw` gives the record as it lies in the file, uncompressed. A record of an ARC file has the
-fields that a WARC record of it would have.
+How it works: the head is read when the record is opened; the block is read piece by piece when you
+ask for it. `payload` removes the chunks and the content coding of the transfer, as a browser does.
+`raw` yields the record as it is in the file, uncompressed. An ARC record is given the fields that a
+WARC record would have.
 
-What must stay true: a block that is shorter than its head says is Corrupt, never an end; more than
-`STEEPEST` times the bytes that lie in the file is OverBudget, and told before it is given; memory
-is bounded.
+What must stay true: a block that is shorter than its head says raises Corrupt and never simply
+ends; a payload of more than `STEEPEST` times its bytes in the file raises OverBudget before the
+excess is yielded; memory is bounded.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from perdure.archives.libraries import library
 from perdure.errors import Corrupt, OverBudget
 
 UNMEASURED = 64 << 20
-"""Bytes of a payload that nobody asks how they came about."""
+"""Bytes of a payload that are always allowed."""
 STEEPEST = 2200
-"""Times the bytes in the file: twice what deflate can reach, so that only what was compressed
-twice, or with a coding made for it, gets there."""
+"""Largest ratio of a payload to its bytes in the file. It is twice what deflate can reach, so only
+data that was compressed twice, or crafted for the purpose, exceeds it."""
 _LONGEST_CHUNK_LINE = 4096
 _SAMPLE = 512
-"""Bytes of text that cannot be taken for a bare deflate stream to their end."""
+"""Bytes that are enough to tell text from a bare deflate stream."""
 _MOST_SPARE = 256 << 10
-"""Bytes of a payload that may turn out not to be in the coding that its head says."""
+"""Bytes of a payload kept in case it is not in the coding that its head announces."""
 _CODINGS = ("Transfer-Encoding", "Content-Encoding")
 
 
@@ -43,10 +43,10 @@ class WarcRecord:
     """A record; implements `perdure.archives.port.ArchivedRecord`."""
 
     def __init__(self, window: Window, source: Callable[[], Readable], where: str, length: int):
-        """Raises Corrupt where no head of a record begins there. Closes the window in the end.
+        """Open a record. Raises Corrupt if it has no head. `close` closes the window, too.
 
-        `source` gives the bytes from the first of the record on, as often as it is called; `where`
-        names it in errors; `length` is that of the record in the file, in bytes.
+        Each call of `source` opens the bytes from the first of the record on; `where` names the
+        record in errors; `length` is that of the record in the file, in bytes.
         """
         self._window = window
         self._source = source
@@ -76,7 +76,7 @@ class WarcRecord:
             if 0 <= end <= LONGEST_HEAD:
                 break
             if not piece or len(text) > LONGEST_HEAD:
-                raise self._corrupt("no head of a record")
+                raise self._corrupt("no record head")
         self._text = text[:end]
         if found:
             self._head, address, _ = found
@@ -88,11 +88,11 @@ class WarcRecord:
 
     @property
     def head(self) -> Head:
-        """What an index has of it."""
+        """The fields of the head that an index needs."""
         return self._head
 
     def _read_http(self) -> None:
-        """The head of the HTTP message, where the block begins with one."""
+        """Read the head of the HTTP message, if the block begins with one."""
         start = self._buffer
         limit = LONGEST_HEAD if self._head.length is None else self._head.length
         while (end := heads.end_of_head(start[:limit])) < 0 and len(start) < min(
@@ -105,7 +105,7 @@ class WarcRecord:
         self._buffer = start
         begins = self._head.kind == "request" or start.startswith(b"HTTP/")
         if end < 0 and len(start) >= limit and begins:
-            end = limit  # a head and nothing else, as many revisits have
+            end = limit  # only a head, as in many revisits
         if end < 0 or end > LONGEST_HEAD:
             self._head_is_endless = begins and len(start) >= LONGEST_HEAD
             return
@@ -117,11 +117,11 @@ class WarcRecord:
 
     @cached_property
     def headers(self) -> Fields:
-        """Of the archived HTTP message, in order, as recorded."""
+        """Header fields of the archived HTTP message, in order, as recorded."""
         return heads.fields(heads.first_line(self._http)[1])
 
     def block(self) -> Iterator[bytes]:
-        """The block as recorded. Raises Corrupt where it is shorter than its head says."""
+        """Yield the block as recorded. Raises Corrupt if it is shorter than its head says."""
         buffer = self._rewound()
         left = self._head.length
         while True:
@@ -135,11 +135,11 @@ class WarcRecord:
             buffer = self._read()
             if not buffer:
                 if left:
-                    raise self._corrupt(f"{left} bytes missing at the end of the block")
+                    raise self._corrupt(f"a block that lacks {left} bytes at its end")
                 return
 
     def _rewound(self) -> bytes:
-        """The first bytes of the block; the stream stands behind them."""
+        """Return the first bytes of the block, with the stream positioned after them."""
         if self._begun:
             self._stream = self._source()
             return self._read_head()
@@ -153,9 +153,9 @@ class WarcRecord:
         yield from block
 
     def entity(self) -> Iterator[bytes]:
-        """The block without its HTTP head: chunks and codings are as recorded.
+        """Yield the block without its HTTP head; chunks and codings are as recorded.
 
-        Raises Corrupt, and OverBudget where that head is longer than heads are read.
+        Raises Corrupt, or OverBudget if the head is longer than `LONGEST_HEAD`.
         """
         if self._head_is_endless:
             what = f"the head of the HTTP message in {self._where}"
@@ -169,7 +169,7 @@ class WarcRecord:
             behind = 0
 
     def unchunked(self) -> Iterator[bytes]:
-        """The entity without the chunks of the transfer; its content coding is as recorded."""
+        """Yield the entity without the chunks of the transfer; its coding is as recorded."""
         pieces = self.entity()
         if "chunked" in heads.value_of(self.headers, "Transfer-Encoding").lower():
             pieces = _unchunked(pieces)
@@ -177,7 +177,7 @@ class WarcRecord:
 
     @property
     def payload_length(self) -> int | None:
-        """See `ArchivedRecord`: what is neither chunked nor coded is the rest of the block."""
+        """See `ArchivedRecord`. Without chunks and coding, it is the rest of the block."""
         coded = any(heads.value_of(self.headers, name) for name in _CODINGS)
         if coded or self._head.length is None or self._head_is_endless:
             return None
@@ -204,7 +204,7 @@ class WarcRecord:
             return _inflated(pieces, coding, self._corrupt)
         if coding in ("br", "zstd"):
             return _unpacked(pieces, coding, self._corrupt)
-        return pieces  # `identity`, or one that nobody knows: as it is
+        return pieces  # `identity`, or an unknown coding: unchanged
 
     def _read(self) -> bytes:
         try:
@@ -214,7 +214,10 @@ class WarcRecord:
 
     def _corrupt(self, found: str) -> Corrupt:
         return Corrupt(
-            identifier=self._where, where="its archive file", promised="a whole record", found=found
+            identifier=self._where,
+            where="its archive file",
+            promised="a complete record",
+            found=found,
         )
 
     def close(self) -> None:
@@ -233,13 +236,13 @@ class WarcRecord:
 
 
 def _as_warc(head: Head, address: str) -> Fields:
-    """The fields that a WARC record has where an ARC record has one line."""
+    """Return the fields of a WARC record for the single line of an ARC record."""
     found = [("WARC-Type", head.kind)]
     if head.uri:
         found.append(("WARC-Target-URI", head.uri))
-    with suppress(ValueError):  # a date that is none is left out: nothing is made up
+    with suppress(ValueError):  # an invalid date is left out: nothing is invented
         found.append(("WARC-Date", whole_second(second(head.date))))
-    if address and address != "0.0.0.0":  # noqa: S104  # ARC's way to say that it is not known
+    if address and address != "0.0.0.0":  # noqa: S104  # ARC's way to say that it is unknown
         found.append(("WARC-IP-Address", address))
     if head.content_type:
         found.append(("Content-Type", head.content_type))
@@ -249,10 +252,10 @@ def _as_warc(head: Head, address: str) -> Fields:
 
 
 def _unchunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Without the framing of chunks (RFC 9112 section 7.1).
+    """Remove the framing of chunks (RFC 9112 section 7.1).
 
-    Many records say `chunked` and are not, because whoever wrote them had undone it: what does not
-    begin with a chunk is given as it is, and so is the rest behind a chunk that cannot be one.
+    Many records say `chunked` and are not, because their writer had removed the chunks. So data
+    that does not begin with a chunk is yielded unchanged, and so is the rest after an invalid one.
     """
     buffer = b""
     left = 0
@@ -279,7 +282,7 @@ def _unchunked(pieces: Iterator[bytes]) -> Iterator[bytes]:
             if not left:
                 return
     rest = buffer.strip(b"\r\n")
-    if not begun or (rest and not _is_hexadecimal(rest)):  # else framing, cut off
+    if not begun or (rest and not _is_hexadecimal(rest)):  # otherwise it is framing, cut off
         yield buffer
 
 
@@ -290,7 +293,7 @@ def _is_hexadecimal(text: bytes) -> bool:
 def _inflated(
     pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
 ) -> Iterator[bytes]:
-    """gzip, zlib and, as `deflate`, the bare stream; what is none of them stays as it is."""
+    """Inflate gzip, zlib and, for `deflate`, a bare stream; yield other data unchanged."""
     first = b""
     while len(first) < _SAMPLE and (piece := next(pieces, b"")):
         first += piece
@@ -301,7 +304,7 @@ def _inflated(
     else:
         yield from _chain(first, pieces)
         return
-    spare: bytes | None = b""  # all that was read, until something comes out of it
+    spare: bytes | None = b""  # everything read so far, until something was inflated
     for piece in _chain(first, pieces):
         spare = _longer(spare, piece)
         fed = piece
@@ -309,7 +312,7 @@ def _inflated(
             try:
                 part = inflate.decompress(fed, PIECE)
             except zlib.error as error:
-                if spare is not None:  # it says that it is compressed, and is not
+                if spare is not None:  # it claims to be compressed, but is not
                     yield from _chain(spare, pieces)
                     return
                 raise corrupt(f"content coding: {error}") from None
@@ -326,7 +329,7 @@ def _inflated(
 
 
 def _longer(spare: bytes | None, piece: bytes) -> bytes | None:
-    """What is kept to be given back, and more of it; None where that is nothing or too much."""
+    """Append a piece to the spare bytes; None if there are none, or too many."""
     return None if spare is None or len(spare) > _MOST_SPARE else spare + piece
 
 
@@ -343,10 +346,10 @@ def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 def _unpacked(
     pieces: Iterator[bytes], coding: str, corrupt: Callable[[str], Corrupt]
 ) -> Iterator[bytes]:
-    """Brotli and zstd; what is neither stays as it is.
+    """Decompress Brotli and zstd; yield other data unchanged.
 
-    Brotli has no mark to be known by: it is none where the reader gives up before it has given
-    anything, and without having asked for more than there is.
+    Brotli has no magic number. Data is not Brotli if the reader fails before it has produced
+    anything and without having reached the end of the data.
     """
     stream_io: Any = library("fastwarc.stream_io")
     source = _Reading(pieces)
@@ -354,7 +357,7 @@ def _unpacked(
     while True:
         try:
             part: bytes = reader.read(PIECE)
-            if not part:  # what lies behind the end of the coding is told at the next reading
+            if not part:  # data after the end of the coding raises at the next read
                 part = reader.read(PIECE)
         except (OSError, ValueError) as error:
             if source.spare is not None and not (source.spare and source.ended):
@@ -368,16 +371,16 @@ def _unpacked(
 
 
 class _Reading:
-    """Pieces as a file, as FastWARC's readers take one."""
+    """Pieces in the form of a file, for FastWARC's readers."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._waiting = b""
         self._at = 0
         self.spare: bytes | None = b""
-        """All that was read, as long as it may have to be given back."""
+        """Everything read so far, as long as it may have to be yielded unchanged."""
         self.ended = False
-        """Whether more was asked for than there is."""
+        """Whether the reader asked for more data than there is."""
 
     def read(self, size: int = -1) -> bytes:
         while not self._waiting:
@@ -393,14 +396,14 @@ class _Reading:
         return given
 
     def rest(self) -> Iterator[bytes]:
-        """What was not read."""
+        """Yield the data that was not read yet."""
         return _chain(self._waiting, self._pieces)
 
     def seek(self, _offset: int, _whence: int = 0) -> int:
-        raise OSError("read from beginning to end")
+        raise OSError("this file can only be read from beginning to end")
 
     def tell(self) -> int:
         return self._at
 
     def close(self) -> None:
-        """Whoever gives the pieces closes what they come from."""
+        """Do nothing: the owner of the pieces closes their source."""

@@ -1,11 +1,11 @@
-"""The archive files that are registered here, and the records in them.
+"""Open the records of registered archive files.
 
-How it works: an index names files by a short name; what lies where is kept beside the index. A
-record is read with two or three `pread` calls from a file that is opened for it.
+How it works: an index names files by a short name; their paths are stored with the index. A record
+is read with two or three `pread` calls from a file that is opened for it.
 
-What must stay true: a file that was changed since it was indexed gives no other capture's bytes; a
-name that somebody else wrote (in a CDXJ file, in a ZIP file, on another server) is looked up among
-those that were registered, and never becomes a path.
+What must stay true: a file that has changed since it was indexed never yields the bytes of another
+capture; a name from an outside source (a CDXJ file, a ZIP file, another server) is only looked up
+among the registered names, and never becomes a path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from perdure.errors.processes import FileUnusable
 
 
 class Places(Protocol):
-    """Where the registered files lie."""
+    """The places of the registered files."""
 
     def place(self, file: str) -> Place | None: ...
 
@@ -37,8 +37,11 @@ class RegisteredFiles:
         self._places = places
 
     def open(self, capture: Capture) -> WarcRecord:
-        """Raises NotFound where the file is not registered, Unavailable where it cannot be read
-        now, Corrupt where the record that begins at the offset is not that of the capture."""
+        """Open the record of a capture.
+
+        Raises NotFound if the file is not registered, Unavailable if it cannot be read now,
+        Corrupt if the record at the offset is not that of the capture.
+        """
         place = self._places.place(capture.file)
         if place is None:
             raise NotFound(identifier=f"archive file {capture.file}")
@@ -47,14 +50,14 @@ class RegisteredFiles:
             record.close()
             raise Corrupt(
                 identifier=f"{capture.file}@{capture.offset}",
-                where="its archive file, which was changed after it was added",
+                where="its archive file, which has changed since it was added",
                 promised=f"{capture.uri} at {capture.date}",
                 found=f"{record.head.uri} at {record.head.date}",
             )
         return record
 
     def at(self, place: Place, name: str, offset: int, length: int = 0) -> WarcRecord:
-        """The record that begins at an offset; `length` in the file, where it is known."""
+        """Open the record at an offset. `length`: its bytes in the file, if known."""
         try:
             window = place.window()
         except OSError as error:
@@ -68,11 +71,11 @@ class RegisteredFiles:
 
 
 def is_of(head: Head, capture: Capture) -> bool:
-    """Whether a record is the one that the index speaks of: by its URI, second and digest.
+    """Return whether a record is the one in the index, by its URI, second and digest.
 
-    Another index may write a URI in another way, and knows no fraction of a second.
+    Another index may spell a URI in another way, and has no fractions of a second.
     """
-    if not capture.key:  # nothing of an index: the record that begins a file
+    if not capture.key:  # not from an index: the first record of a file
         return True
     same_uri = head.uri == capture.uri or urlkey(head.uri) in (capture.key, urlkey(capture.uri))
     try:
@@ -103,7 +106,7 @@ def _opened(window: Window, place: Place, where: str, offset: int, length: int) 
 
 
 class _Skipped:
-    """What was compressed as one, from an offset of what it holds."""
+    """A file compressed as one stream, read from an offset in the inflated data."""
 
     def __init__(self, source: Readable, offset: int) -> None:
         self._source = source

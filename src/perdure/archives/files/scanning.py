@@ -1,13 +1,12 @@
-"""All records of an archive file, in order, fast where the file is as it should be.
+"""Read all records of an archive file in order; quickly if the file follows the standard.
 
-How it works: FastWARC reads a WARC file; each record it gives is checked against the bytes between
-its offset and that of the next one: they must be one record and nothing else, by its lengths and by
-what begins in between. Where they are not, or where FastWARC stops, `careful` reads that stretch.
-FastWARC loses some records without a word (what is cut off, what has a wrong length); so the last
-record is always read with care.
+How it works: FastWARC reads a WARC file. Each record is checked against the bytes between its
+offset and the next. They must be exactly one record, by its lengths and because nothing else begins
+in between. If they are not, or if FastWARC stops, `careful` reads that stretch. FastWARC silently
+drops records that are cut off or have a wrong length, so `careful` always reads the last record.
 
-What must stay true: what is yielded is what `careful` alone would yield; memory does not grow with
-the file.
+What must stay true: the result is the same as from `careful` alone; memory does not grow with the
+file.
 """
 
 from __future__ import annotations
@@ -40,28 +39,28 @@ from perdure.archives.libraries import library
 _LARGEST_SHARED = 64 << 30
 _AT_ONCE = 256 << 10
 _LONG_HEAD = 8 << 10
-"""Bytes of a block: few HTTP messages have a head that is longer."""
+"""Bytes of a block; few HTTP messages have a longer head."""
 _STEEPEST = 1100
-"""No deflate stream holds more than 1,032 times its size."""
+"""Largest ratio of inflated to compressed bytes; deflate cannot exceed 1,032."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an archive file lies: a file, or a stretch of one."""
+    """The place of an archive file: a file, or a stretch of one."""
 
     path: str
     base: int = 0
     size: int | None = None
     shared: bool = False
-    """Compressed as one stream; offsets count what it holds."""
+    """Whether it is compressed as one stream; offsets then count inflated bytes."""
 
     def window(self) -> Window:
         return Window(self.path, self.base, self.size)
 
 
 def scan(place: Place, name: str) -> Iterator[Met]:
-    """The records and flaws of a file under the name that its captures will bear.
+    """Yield the records and flaws of a file. `name` is its name in the captures.
 
-    Raises Shared, before or after others, where the file must be read with `shared` set instead.
+    Raises Shared, perhaps after some of them, if the file must be read with `shared` set instead.
     """
     if place.shared:
         yield from _inflated(place, name)
@@ -83,7 +82,7 @@ def _scan(window: Window, name: str) -> Iterator[Met]:
 
 
 def packing(window: Window) -> str:
-    """How a file is compressed, also where its beginning is damaged."""
+    """Return how a file is compressed, even if its beginning is damaged."""
     codec = codec_of(window)
     try:
         start = member(window, codec, 0).read(5)
@@ -97,13 +96,13 @@ def packing(window: Window) -> str:
 
 def _fast(window: Window, codec: str, name: str) -> Iterator[Met]:
     warc: Any = library("fastwarc.warc")
-    # One object for all records: what is wanted of each is taken before the next.
+    # FastWARC reuses one object for all records, so each is read before the next is requested.
     records = warc.ArchiveIterator(window, parse_http=False, quirks_mode=True, inplace=True)
     offset, size, head, begin = 0, 0, _UNREAD, b""
     while True:
         try:
             record = next(records, None)
-        except OSError:  # said again, with its place, by the careful reader
+        except OSError:  # the careful reader reports it again, with its place
             record = None
         if record is None:
             break
@@ -131,10 +130,10 @@ _AMBIGUOUS = Head("", "", "", None, "", "", "", "", "")
 
 
 def _head_of(headers: Any) -> tuple[int, Head]:
-    """A head as FastWARC read it, and how many bytes it has if it is written as usual.
+    """Return the bytes of a head that FastWARC read, and the head itself.
 
-    Zero where it is not, with fields that are repeated, in another case or not in ASCII: those
-    are for `careful`.
+    The bytes are 0 if the head is unusual, with fields that are repeated, in another case or not
+    in ASCII. `careful` reads such heads.
     """
     pairs = headers.to_tuples()
     values = dict(pairs)
@@ -160,7 +159,7 @@ def _head_of(headers: Any) -> tuple[int, Head]:
 
 
 def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head: Head) -> bool:
-    """Whether the bytes between two offsets are one record, whole, and nothing else."""
+    """Return whether the bytes between two offsets are exactly one complete record."""
     if head.length is None or not size:
         return False
     extent = size + head.length + 4
@@ -175,7 +174,7 @@ def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head
     else:
         end, once = window.at(after - 4, 4), False
     if codec == "gzip" and end != (extent & 0xFFFFFFFF).to_bytes(4, "little"):
-        return False  # a member ends with the size of what it holds (RFC 1952 section 2.3.1)
+        return False  # a member ends with its inflated size (RFC 1952 section 2.3.1)
     if once:
         return True
     found = offset
@@ -186,11 +185,11 @@ def _is_one(window: Window, codec: str, offset: int, after: int, size: int, head
 
 
 def _inflated(place: Place, name: str) -> Iterator[Met]:
-    """A file that was compressed as one, inflated into a file that has no name."""
+    """Scan a file that was compressed as one stream, inflated into a temporary file."""
     yield Flaw(
         0,
-        "compressed as one stream, not record by record: to read a record inflates what lies "
-        "before it; 'warcio recompress' makes a better file",
+        "compressed as one stream, not record by record: to read a record, perdure must inflate "
+        "everything before it; 'warcio recompress' makes a better file",
     )
     with place.window() as window, tempfile.NamedTemporaryFile(prefix="perdure-") as plain:
         limit = min(_LARGEST_SHARED, max(window.size, 1 << 16) * _STEEPEST)
@@ -199,7 +198,7 @@ def _inflated(place: Place, name: str) -> Iterator[Met]:
             for piece in pieces(whole(window, codec_of(window))):
                 plain.write(piece)
                 if plain.tell() > limit:
-                    problem = f"more than {limit} bytes when inflated; the rest is not read"
+                    problem = f"inflates to more than {limit} bytes; the rest was not read"
                     break
         except Damaged as error:
             problem = str(error)

@@ -1,13 +1,13 @@
-"""WACZ packages (Web Archive Collection Zipped, version 1.1): archive files in a ZIP file.
+"""Read WACZ packages (Web Archive Collection Zipped, version 1.1): archive files in a ZIP file.
 
-How it works: the archive files lie in the package stored, not compressed once more, so they are
-read where they lie, at an offset of the package. `datapackage.json` says what belongs to it, with
-the size and SHA-256 of each file, and `datapackage-digest.json` that of `datapackage.json`; all of
-it is checked. A file that was compressed all the same is inflated into the registry.
+How it works: the package stores archive files without further compression, so they are read in
+place, at an offset of the package. `datapackage.json` lists the files with their sizes and SHA-256
+digests, and `datapackage-digest.json` has the digest of `datapackage.json`. All of it is checked.
+If an archive file is compressed nevertheless, it is inflated into the registry.
 
-What must stay true: names in a package are compared and shown, and never become paths; no more is
-inflated than its headers say and deflate can reach; entries that overlap are refused, because a
-ZIP file can say of one stretch that it is many.
+What must stay true: names in a package are compared and shown, but never become paths; no more is
+inflated than the headers say and deflate can reach; entries that overlap are refused, because a
+ZIP file can present one stretch as many.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from perdure.archives.files.careful import Flaw
 MOST_ENTRIES = 100_000
 LARGEST_DESCRIPTION = 64 << 20
 _STEEPEST = 1100
-_STEEPEST_TAKEN = 100  # times; text of the web comes to a tenth of that
-_UNMEASURED = 64 << 20  # bytes that an entry may always inflate to
+_STEEPEST_TAKEN = 100  # times; text from the Web reaches a tenth of that
+_UNMEASURED = 64 << 20  # bytes; an entry may always inflate to this size
 _LOCAL_HEADER = 30
 _PIECE = 1 << 20
 _BY_LENGTH = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 128: "sha512"}
@@ -37,7 +37,7 @@ _DIGEST = "datapackage-digest.json"
 
 
 class Stats(msgspec.Struct, frozen=True):
-    """Where packages of before version 1.1 say it."""
+    """The digest and size of a file, in packages before version 1.1."""
 
     hash: str = ""
     bytes: int | None = None
@@ -53,7 +53,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class DataPackage(msgspec.Struct, frozen=True):
-    """What is needed of `datapackage.json`."""
+    """The fields of `datapackage.json` that perdure needs."""
 
     resources: tuple[Resource, ...] = ()
     wacz_version: str = ""
@@ -69,23 +69,23 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     base: int
-    """Where its bytes begin in the package."""
+    """Offset of its bytes in the package."""
     size: int
-    """Bytes, as they lie there."""
+    """Bytes in the package, compressed or not."""
     inflated: int
-    """Bytes that it has."""
+    """Bytes when inflated."""
     stored: bool
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True):
-    """What a WACZ file holds, and what is wrong with it."""
+    """The contents of a WACZ file, and its flaws."""
 
     entries: tuple[Entry, ...] = ()
     flaws: tuple[Flaw, ...] = ()
 
 
 def read(path: Path, suffixes: tuple[str, ...]) -> Package:
-    """The archive files of a package, known by the ends of their names. Raises OSError."""
+    """Return the archive files of a package, recognised by their suffixes. Raises OSError."""
     flaws: list[Flaw] = []
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as package:
@@ -95,7 +95,7 @@ def read(path: Path, suffixes: tuple[str, ...]) -> Package:
             except _DAMAGED as error:
                 flaws.append(Flaw(0, f"the package cannot be compared with {_PACKAGE}: {error}"))
     except _DAMAGED as error:
-        flaws.append(Flaw(0, f"no ZIP file that can be read: {error}"))
+        flaws.append(Flaw(0, f"not a readable ZIP file: {error}"))
         return Package(flaws=tuple(flaws))
     archives = [
         entry
@@ -103,7 +103,7 @@ def read(path: Path, suffixes: tuple[str, ...]) -> Package:
         if entry.name.lower().endswith(suffixes) and not entry.name.lower().endswith(".wacz")
     ]
     if not archives:
-        flaws.append(Flaw(0, "the package holds no archive file"))
+        flaws.append(Flaw(0, "the package has no archive file"))
     return Package(entries=tuple(archives), flaws=tuple(flaws))
 
 
@@ -112,7 +112,7 @@ def _entries(
 ) -> Iterator[Entry]:
     infos = package.infolist()
     if len(infos) > MOST_ENTRIES:
-        raise ValueError(f"{len(infos)} entries")
+        raise ValueError(f"it has {len(infos)} entries; at most {MOST_ENTRIES} are read")
     if sum(info.compress_size for info in infos) > size:
         raise ValueError("its entries overlap")
     end = -1
@@ -124,24 +124,25 @@ def _entries(
             raise ValueError(f"the entries at {info.header_offset} overlap")
         end = base + info.compress_size
         if _is_elsewhere(info.filename):
-            flaws.append(Flaw(info.header_offset, f"a name that leads out: {_shown(info)}"))
+            flaws.append(
+                Flaw(info.header_offset, f"the name {_shown(info)} leads outside the package")
+            )
             continue
         if info.flag_bits & 1:
             flaws.append(Flaw(info.header_offset, f"{_shown(info)} is encrypted"))
             continue
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            flaws.append(Flaw(info.header_offset, f"{_shown(info)} is compressed in no known way"))
+            text = f"{_shown(info)} is compressed in an unknown way"
+            flaws.append(Flaw(info.header_offset, text))
             continue
         if info.file_size > max(info.compress_size, 64) * _STEEPEST:
             flaws.append(
-                Flaw(
-                    info.header_offset, f"{_shown(info)} says that it inflates to more than it can"
-                )
+                Flaw(info.header_offset, f"{_shown(info)} claims to inflate to more than it can")
             )
             continue
         if info.file_size > max(info.compress_size * _STEEPEST_TAKEN, _UNMEASURED):
             times = info.file_size // max(info.compress_size, 1)
-            text = f"{_shown(info)} inflates to {times} times what lies in the package: not taken"
+            text = f"{_shown(info)} inflates to {times} times its size in the package: not taken"
             flaws.append(Flaw(info.header_offset, text))
             continue
         yield Entry(
@@ -154,11 +155,11 @@ def _entries(
 
 
 def _begin(file: BinaryIO, offset: int) -> int:
-    """Where the bytes of an entry begin: its local header has lengths of its own (4.3.7)."""
+    """Return the offset of an entry's bytes: its local header has lengths of its own (4.3.7)."""
     file.seek(offset)
     head = file.read(_LOCAL_HEADER)
     if len(head) < _LOCAL_HEADER or head[:4] != b"PK\x03\x04":
-        raise ValueError(f"no local header at {offset}")
+        raise ValueError(f"there is no local header at {offset}")
     return (
         offset
         + _LOCAL_HEADER
@@ -180,9 +181,9 @@ def _shown(info: zipfile.ZipInfo) -> str:
 
 
 def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw]) -> None:
-    """Whether the package is what its description says."""
+    """Compare the package with its description and append the differences to `flaws`."""
     if _PACKAGE not in entries:
-        flaws.append(Flaw(0, f"no {_PACKAGE}: nothing says what the package should hold"))
+        flaws.append(Flaw(0, f"no {_PACKAGE}, so the contents of the package cannot be checked"))
         return
     text = _description(package, entries[_PACKAGE])
     try:
@@ -223,16 +224,18 @@ def _check(package: zipfile.ZipFile, entries: dict[str, Entry], flaws: list[Flaw
 
 def _description(package: zipfile.ZipFile, entry: Entry) -> bytes:
     if entry.inflated > LARGEST_DESCRIPTION:
-        raise ValueError(f"{entry.name} has {entry.inflated} bytes")
+        raise ValueError(
+            f"{entry.name} has {entry.inflated} bytes; at most {LARGEST_DESCRIPTION} are read"
+        )
     return b"".join(contents(package, entry))
 
 
 def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
     algorithm, colon, digits = promised.partition(":")
-    if not colon:  # as it was written before version 1.1
+    if not colon:  # the form before version 1.1
         algorithm, digits = _BY_LENGTH.get(len(promised), ""), promised
     if algorithm not in _BY_LENGTH.values():
-        return f"no digest that is known ({promised[:40]!a})"
+        return f"its digest is of an unknown kind ({promised[:40]!a})"
     digest = hashlib.new(algorithm, usedforsecurity=False)
     try:
         for piece in pieces():
@@ -244,7 +247,7 @@ def _mismatch(promised: str, pieces: Callable[[], Iterator[bytes]]) -> str:
 
 
 def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
-    """The bytes of an entry, inflated. Raises BadZipFile where they are damaged."""
+    """Yield the bytes of an entry, inflated. Raises BadZipFile if they are damaged."""
     left = entry.inflated
     with package.open(entry.name) as file:
         while left > 0 and (piece := file.read(min(_PIECE, left))):
@@ -252,11 +255,11 @@ def contents(package: zipfile.ZipFile, entry: Entry) -> Iterator[bytes]:
             yield piece
         if not left and not file.read(1):
             return
-    raise zipfile.BadZipFile(f"{entry.name} has not the {entry.inflated} bytes that it says")
+    raise zipfile.BadZipFile(f"{entry.name} does not have the {entry.inflated} bytes it claims")
 
 
 def extract(path: Path, entry: Entry, target: BinaryIO) -> None:
-    """Writes an entry that is compressed to a file. Raises BadZipFile or OSError."""
+    """Inflate an entry into a file. Raises BadZipFile or OSError."""
     try:
         with zipfile.ZipFile(path) as package:
             target.writelines(contents(package, entry))

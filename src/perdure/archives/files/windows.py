@@ -1,13 +1,12 @@
-"""Bytes of an archive file: a stretch of it, and what a compressed member of it holds.
+"""Read the bytes of an archive file: a stretch of it, or a compressed member.
 
-How it works: a `Window` is a file, or one that lies stored in a ZIP file at an offset, read with
-`pread`, so that threads share it and nothing is mapped that another process could cut off. A
-`Member` is what was compressed together, one record as a rule: gzip with zlib, which tells where it
-ends; zstd and lz4 with FastWARC's readers, which do not, so that whoever reads on looks for the
-next frame.
+How it works: a `Window` is a file, or one that is stored in a ZIP file at an offset. It is read
+with `pread`, so that threads can share it; it is not mapped, because another process could truncate
+it. A member is the unit of compression, usually one record. For gzip, zlib reports where a member
+ends. For zstd and lz4, FastWARC's readers do not, so the caller searches for the next frame.
 
-What must stay true: no more than a few hundred kibibytes are held at a time, however much a member
-holds; damage is raised as Damaged, with the bytes before it already given.
+What must stay true: at most a few hundred kibibytes are held in memory, however large a member is;
+damage raises Damaged after the bytes before it were returned.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ CODECS = {"gzip": GZIP, "zstd": ZSTD, "lz4": LZ4}
 
 
 class Damaged(ValueError):
-    """Compressed bytes that cannot be what was written, or not all of it, and why."""
+    """Compressed bytes that are damaged or incomplete. The text says how."""
 
 
 @lru_cache(maxsize=8)
 def pattern(needle: bytes) -> re.Pattern[bytes]:
-    """Finds a few bytes among compressed ones in half the time of `bytes.find`."""
+    """Compile a pattern for a few bytes: it searches compressed data twice as fast as `find`."""
     return re.compile(re.escape(needle))
 
 
 class Window:
-    """A stretch of a file, from `base` on. Offsets are counted from its beginning."""
+    """A stretch of a file, from `base` on. Offsets count from its beginning."""
 
     def __init__(self, path: str | Path, base: int = 0, size: int | None = None) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -54,10 +53,10 @@ class Window:
         self._at = 0
         self._last_at = 0
         self._last = self._before = b""
-        """What `read` gave last, and before: who reads a file through looks back at it."""
+        """The last two results of `read`: a scan of a file looks back at them."""
 
     def at(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes."""
+        """Return at most `length` bytes from an offset."""
         start = offset - self._last_at
         if start >= 0 and start + length <= len(self._last):
             return self._last[start : start + length]
@@ -68,7 +67,7 @@ class Window:
         return os.pread(self._fd, length, self._base + offset) if length > 0 else b""
 
     def find(self, needle: bytes, start: int, stop: int) -> int:
-        """Where `needle` stands first in [start, stop); -1 where it does not."""
+        """Return the first offset of `needle` in [start, stop), or -1."""
         stop = min(stop, self.size)
         search = pattern(needle).search
         while start < stop:
@@ -81,7 +80,7 @@ class Window:
             start += len(piece) - len(needle) + 1
         return -1
 
-    # As a file, for libraries that read one
+    # The interface of a file, for libraries that read files
 
     def read(self, size: int = -1) -> bytes:
         piece = self.at(self._at, self.size - self._at if size < 0 else size)
@@ -122,7 +121,7 @@ class Window:
 
 
 def codec_of(window: Window, offset: int = 0) -> str:
-    """`gzip`, `zstd`, `lz4`, or empty where what begins there is not compressed."""
+    """Return `gzip`, `zstd` or `lz4`, or empty if the data at the offset is not compressed."""
     start = window.at(offset, 4)
     if start == _ZSTD_DICTIONARY:
         return "zstd"
@@ -130,9 +129,9 @@ def codec_of(window: Window, offset: int = 0) -> str:
 
 
 def next_frame(window: Window, codec: str, start: int) -> int:
-    """Where the next member begins that holds a record, from `start` on; else the end.
+    """Return the offset of the next member with a record, from `start` on, or the end of the file.
 
-    The few bytes that begin one occur in compressed data by chance, too, so it is tried.
+    The few bytes that begin a member also occur in compressed data by chance, so each is tried.
     """
     magic = CODECS[codec]
     while (start := window.find(magic, start, window.size)) >= 0:
@@ -143,7 +142,7 @@ def next_frame(window: Window, codec: str, start: int) -> int:
 
 
 def codec_within(window: Window) -> str:
-    """How a file is compressed whose beginning is damaged; empty where nothing says so."""
+    """Return how a file with a damaged beginning is compressed; empty if that is not known."""
     for codec in CODECS:
         start = window.find(CODECS[codec], 0, _SEARCHED)
         while 0 <= start < _SEARCHED:
@@ -154,7 +153,7 @@ def codec_within(window: Window) -> str:
 
 
 def begins_within(window: Window) -> bool:
-    """Whether a record that is not compressed seems to begin near the beginning of a file."""
+    """Return whether an uncompressed record seems to begin near the start of a file."""
     return window.find(b"\r\nWARC-Type:", 0, _SEARCHED) >= 0
 
 
@@ -166,13 +165,13 @@ def begins_record(window: Window, codec: str, offset: int) -> bool:
 
 
 class Readable(Protocol):
-    """Something to read from, up to an end."""
+    """A source of bytes with an end."""
 
     def read(self, size: int) -> bytes: ...
 
 
 class Stretch:
-    """Bytes as they are, up to `stop`."""
+    """Uncompressed bytes, up to `stop`."""
 
     def __init__(self, window: Window, offset: int, stop: int) -> None:
         self._window = window
@@ -186,12 +185,12 @@ class Stretch:
 
 
 class Gunzipped:
-    """What one gzip member holds, or several to their end."""
+    """The contents of one gzip member, or of several that follow each other."""
 
     def __init__(
         self, window: Window, offset: int, *, several: bool = False, feed: int = PIECE
     ) -> None:
-        """`feed`: bytes inflated at a time. What comes before damage in them is lost."""
+        """`feed`: compressed bytes read at a time. Data before damage in the same bytes is lost."""
         self._window = window
         self._size = feed
         self._next = offset
@@ -200,7 +199,7 @@ class Gunzipped:
         self._waiting = b""
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end. Raises Damaged."""
+        """Return at most `size` bytes; empty at the end. Raises Damaged."""
         while not self._inflate.eof:
             fed = self._inflate.unconsumed_tail or self._feed()
             try:
@@ -224,19 +223,19 @@ class Gunzipped:
 
     @property
     def end(self) -> int:
-        """Behind the member, once it was read to its end."""
+        """Offset after the member, once it was read to its end."""
         return self._next - len(self._inflate.unused_data)
 
 
 class Unframed:
-    """What zstd or lz4 frames hold, up to `stop`."""
+    """The contents of zstd or lz4 frames, up to `stop`."""
 
     def __init__(self, window: Window, codec: str, offset: int, stop: int) -> None:
         self._window, self._codec, self._offset, self._stop = window, codec, offset, stop
         self._reader: Any = None
 
     def read(self, size: int) -> bytes:
-        """At most `size` bytes; empty at the end. Raises Damaged."""
+        """Return at most `size` bytes; empty at the end. Raises Damaged."""
         try:
             if self._reader is None:
                 self._reader = self._begun()
@@ -254,7 +253,7 @@ class Unframed:
 
 
 class _Between:
-    """A file object over a stretch, as FastWARC's readers take one."""
+    """A file object for a stretch, for FastWARC's readers."""
 
     def __init__(self, window: Window, offset: int, stop: int) -> None:
         self._window, self._start, self._stop, self._at = window, offset, stop, offset
@@ -280,17 +279,17 @@ class _Between:
         return True
 
     def close(self) -> None:
-        """The window stays open."""
+        """Do nothing: the window stays open."""
 
 
 def _dictionary(window: Window) -> bytes | None:
-    """The dictionary that a `.warc.zst` file may begin with (the WARC-zstd proposal of 2019)."""
+    """Return the dictionary at the start of a `.warc.zst` file (the WARC-zstd proposal of 2019)."""
     start = window.at(0, 8)
     if start[:4] != _ZSTD_DICTIONARY:
         return None
     length = int.from_bytes(start[4:8], "little")
     if length > _LONGEST_DICTIONARY:
-        raise Damaged(f"a dictionary of {length} bytes")
+        raise Damaged(f"its dictionary of {length} bytes is too large")
     text = window.at(8, length)
     if text[:4] == ZSTD:
         stream_io: Any = library("fastwarc.stream_io")
@@ -299,7 +298,7 @@ def _dictionary(window: Window) -> bytes | None:
 
 
 def member(window: Window, codec: str, offset: int, length: int = 0) -> Readable:
-    """The uncompressed bytes from an offset on; `length` where it is known, in the file."""
+    """Open the uncompressed bytes at an offset. `length`: bytes in the file, if known."""
     stop = offset + length if length else window.size
     if codec == "gzip":
         return Gunzipped(window, offset, feed=min(length, PIECE) or PIECE)
@@ -309,7 +308,7 @@ def member(window: Window, codec: str, offset: int, length: int = 0) -> Readable
 
 
 def whole(window: Window, codec: str) -> Readable:
-    """All that a file holds, where it was compressed as one."""
+    """Open a file that was compressed as one stream."""
     if codec == "gzip":
         return Gunzipped(window, 0, several=True)
     return Unframed(window, codec, 0, window.size)

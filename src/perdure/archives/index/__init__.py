@@ -1,1 +1,1 @@
-"""The index of captures: how it is written, searched and exchanged."""
+"""Write, search and exchange the index of captures."""

@@ -1,10 +1,10 @@
-"""Writing the index of captures: a file on its way into it, and captures on their way out to runs.
+"""Write the index of captures: add a file to it, or move captures out to runs.
 
-How it works: both are one transaction each on a connection of their own. SQLite lets one process
-write at a time; the others wait, and everybody reads what was there before.
+How it works: each is one transaction on a connection of its own. SQLite lets one process write at a
+time; the others wait, and readers see the state before the transaction.
 
-What must stay true: nothing of a transaction is seen before it is durable; one that is left early
-was never there.
+What must stay true: no part of a transaction is visible before it is durable; a transaction that is
+left early has no effect.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _ALL = f"SELECT {COLUMNS} FROM captures ORDER BY key, date, file, offset"  # noq
 
 
 class Adding:
-    """A file on its way into the index. Nothing of it is seen before `finish`.
+    """Adds a file to the index. Nothing of it is visible before `finish`.
 
-    Rows collect in memory up to `_TOGETHER`, so that a small file holds the lock of the index only
-    as long as it takes to write them. Use as a context manager: leaving it early undoes everything.
+    Rows are collected in memory up to `_TOGETHER`, so that a small file holds the lock of the index
+    only while they are written. Use as a context manager: leaving it early undoes everything.
     """
 
     _TOGETHER = 10_000
@@ -60,7 +60,7 @@ class Adding:
         self._connection.close()
 
     def add(self, capture: Capture) -> None:
-        """Raises StorageFailed or Unavailable."""
+        """Add a capture. Raises StorageFailed or Unavailable."""
         self.captures += 1
         self._waiting.append(row_of(capture))
         if len(self._waiting) >= self._TOGETHER:
@@ -82,7 +82,7 @@ class Adding:
         self._waiting.clear()
 
     def finish(self, file: ArchiveFile, flaws: Iterable[tuple[int, str]]) -> ArchiveFile:
-        """Makes it durable. Raises Conflict where the name was taken meanwhile."""
+        """Commit the file durably. Raises Conflict if its name was taken in the meantime."""
         id = self._begin()
         self._flush()
         done = msgspec.structs.replace(file, id=id, captures=self.captures or file.captures)
@@ -111,12 +111,14 @@ class Adding:
                 self._connection.execute("COMMIT")
         except apsw.ConstraintError:
             raise Conflict(
-                identifier=done.name, reason="a file of this name was added meanwhile", current=None
+                identifier=done.name,
+                reason="a file of this name was added in the meantime",
+                current=None,
             ) from None
         return done
 
     def forget(self, file: ArchiveFile) -> None:
-        """Takes a file out, with its captures, in the same transaction as what is added."""
+        """Remove a file and its captures, in the same transaction as the additions."""
         self._begin()
         with storage_errors("the index of captures"):
             for statement in (
@@ -127,15 +129,15 @@ class Adding:
                 self._connection.execute(statement, (file.id,))
 
     def moved(self, file: ArchiveFile, path: str) -> None:
-        """Says that a file lies elsewhere from now on."""
+        """Record a new path for a file."""
         with storage_errors("the index of captures"):
             self._connection.execute("UPDATE files SET path=? WHERE id=?", (path, file.id))
 
 
 class Compaction:
-    """The index while captures move from SQLite to runs: nobody else writes, everybody reads.
+    """The index while captures move from SQLite to runs: others can read but not write.
 
-    Use as a context manager; what was not committed is undone when it is left.
+    Use as a context manager; leaving it undoes everything that was not committed.
     """
 
     def __init__(self, root: Path) -> None:
@@ -154,18 +156,18 @@ class Compaction:
         self._connection.close()
 
     def captures(self, index: SqliteCaptures) -> Iterator[Capture]:
-        """All captures that SQLite holds, in order."""
+        """Return all captures in SQLite, in order."""
         return (index.capture(*row) for row in self._connection.execute(_ALL))
 
     def names(self) -> set[str]:
         return {name for (name,) in self._connection.execute(NAMES)}
 
     def spill(self, run: RunRow) -> None:
-        """All captures of SQLite are in a run from now on."""
+        """Commit a run that replaces all captures in SQLite."""
         self._commit([], run, "DELETE FROM captures")
 
     def replace(self, rows: Iterable[RunRow], run: RunRow) -> None:
-        """Some runs are one from now on."""
+        """Commit a run that replaces several runs."""
         self._commit(rows, run, "")
 
     def _commit(self, rows: Iterable[RunRow], run: RunRow, also: str) -> None:

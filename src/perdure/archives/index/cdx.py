@@ -1,25 +1,25 @@
-"""The CDX server API without the server: a query, what it selects, and how that is written. Pure.
+"""The CDX server API without the server: parse a query, select captures, format them. Pure.
 
-    url=http://www.dr.dk/   the URL; `*.dr.dk` and `http://dr.dk/a*` say their own match type
+    url=http://www.dr.dk/   the URL; `*.dr.dk` and `http://dr.dk/a*` imply their match type
     matchType=              exact, prefix, host, domain
     from= to=               times of 4 to 14 digits, both included
-    closest=                the nearest to this time first, of an exact URL
+    closest=                the nearest to this time first, for an exact URL
     sort=reverse            the last one first
-    limit=                  at most so many
+    limit=                  the largest number of captures
     filter=                 see `perdure.archives.index.filters`; may be repeated
-    fl= or fields=          names of fields with commas between
+    fl= or fields=          names of fields, separated by commas
     output=                 cdxj, json (one object on a line), text (11 fields)
-    collapse=timestamp:8    of neighbours alike in (so many characters of) a field, the first
-    page= pageSize=         pages of so many blocks of 3,000 captures; showNumPages=true counts
-    resolveRevisits=true    where the originals of revisits lie, in three further fields
-    showResumeKey=true      behind an empty line, what resumeKey= goes on with
+    collapse=timestamp:8    the first of neighbours with the same (first 8 characters of a) field
+    page= pageSize=         pages of n blocks of 3,000 captures; showNumPages=true counts them
+    resolveRevisits=true    the place of the originals of revisits, in three further fields
+    showResumeKey=true      after an empty line, the resumeKey= of the next query
 
-How it works: names of parameters and fields are those of pywb and those of the Internet Archive's
-server, for clients use both. Everything is a stretch of the index, read from one of its ends or
-from the middle outwards, and never held in memory.
+How it works: parameters and fields have the names of pywb and those of the Internet Archive's
+server, because clients use both. Every query is a stretch of the index, read from one of its ends
+or from the middle outwards, and never held in memory.
 
-What must stay true: one query looks at no more than `MOST_READ` captures, and says so where it
-would.
+What must stay true: one query reads at most `MOST_READ` captures, and reports an error if it needs
+more.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ from perdure.errors.captures import (
 from perdure.errors.requests import MalformedNumber, MissingParameter
 
 MOST_READ = 1_000_000  # captures
-BLOCK = 3000  # captures; what clients take for the lines of a block
-_PAGE_SIZE = 5  # blocks, as with pywb
+BLOCK = 3000  # captures; the lines of a block that clients assume
+_PAGE_SIZE = 5  # blocks, as in pywb
 _LARGEST_PAGE = 50  # blocks
 _LARGEST_LIMIT = 1_000_000
 _MOST_FILTERS = 8
 _MOST_PARAMETERS = 64
 _UNLISTED = frozenset(("request", "continuation", "warcinfo"))
-"""Kinds of record that are no captures to anybody who lists them, unless a filter names a kind."""
-_BESIDE = 2  # records of a capture that stand next to each other: it and its request
+"""Kinds of record that a listing leaves out, unless a filter names a kind."""
+_BESIDE = 2  # neighbouring records of a capture: the capture and its request
 _RULE = "docs/reference/web-archives.md"
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """A query, read."""
+    """A parsed query."""
 
     url: str
     stretch: Stretch
@@ -80,45 +80,45 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     filters: tuple[Filter, ...] = ()
     collapse: tuple[str, int | None] | None = None
     fields: tuple[str, ...] = ()
-    """Canonical names; empty: what the form has by itself."""
+    """Canonical names; empty for the default fields of the output."""
     names: tuple[str, ...] = ()
-    """The same as the client calls them."""
+    """The same fields under the client's names."""
     output: str = "cdxj"
     page: int | None = None
     page_size: int = _PAGE_SIZE
     counts: bool = False
     resume: tuple[str, int] | None = None
-    """Where an answer before this one ended, and how many captures it gave of that place."""
+    """Where the previous answer ended, and how many captures it returned at that place."""
     shows_resume: bool = False
     resolves: bool = False
-    """Whether revisits are told with where their payloads are."""
+    """Whether revisits are listed with the place of their payloads."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether it asks for one URL."""
+        """True if the query is for one URL."""
         return self.stretch.low.endswith(" ")
 
     @property
     def is_direct(self) -> bool:
-        """Whether every capture that is looked at is given."""
+        """True if every capture that is read is also returned."""
         plain = not self.filters and self.collapse is None and not self.resolves
         return self.is_exact and plain and not self.page
 
 
 class Paging(NamedTuple):
-    """How many pages and blocks a query has."""
+    """The number of pages and blocks of a query."""
 
     pages: int
     size: int
     blocks: int
 
 
-# reading a query
+# parsing a query
 # ---------------
 
 
 def read(question: str) -> Query:
-    """Read the query of a URL. Raises InvalidRequest; unknown parameters are passed over."""
+    """Parse the query of a URL. Unknown parameters are ignored. Raises InvalidRequest."""
     try:
         given = parse_qsl(question, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:
@@ -181,7 +181,7 @@ def _number(given: dict[str, str], name: str, low: int, high: int) -> int | None
 
 
 def _time(given: dict[str, str], name: str, end: int) -> str | None:
-    """The first (0) or last (1) second of a time of 4 to 14 digits."""
+    """Return the first (0) or last (1) second of a time of 4 to 14 digits."""
     text = given.get(name, "")
     if not text:
         return None
@@ -228,12 +228,12 @@ def _known(found: Filter) -> Filter:
     return Filter(_canonical(found.field), found.holds)
 
 
-# what a query selects
-# --------------------
+# selecting captures
+# ------------------
 
 
 def select(captures: Captures, query: Query) -> Iterator[Capture]:
-    """The captures that a query asks for, in the order that it asks for.
+    """Yield the captures that a query selects, in the order that it requests.
 
     Raises OverBudget, perhaps after some of them.
     """
@@ -248,7 +248,7 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
         found = itertools.islice(found, query.page * size, (query.page + 1) * size)
     if query.resolves:
         if not query.filters and query.collapse is None:
-            found = itertools.islice(found, query.limit)  # what is not given is not looked for
+            found = itertools.islice(found, query.limit)  # resolve only those that are returned
         found = resolved(captures, found)
     for condition in query.filters:
         found = _filtered(found, condition)
@@ -258,7 +258,7 @@ def select(captures: Captures, query: Query) -> Iterator[Capture]:
 
 
 def paging(captures: Captures, query: Query) -> Paging:
-    """How many pages a query has; its filters do not count. Raises OverBudget."""
+    """Return the number of pages of a query without its filters. Raises OverBudget."""
     whole = msgspec.structs.replace(
         query, page=None, filters=(), collapse=None, limit=None, resolves=False
     )
@@ -275,7 +275,7 @@ def _in_order(captures: Captures, query: Query) -> Iterator[Capture]:
         batch = min((query.limit or 0) + 1, 64) if few else 64
         return _outwards(captures, query.stretch, query.closest, batch)
     low, high = query.stretch
-    if query.is_exact:  # then the times bound the stretch, too
+    if query.is_exact:  # the times narrow the stretch
         low, high = low + (query.first or ""), low + (query.last or "") + "~"
     batch = min((query.limit or 0) + 1, 512) if few else 64 if query.is_exact else 512
     if query.resume is None:
@@ -287,7 +287,7 @@ def _in_order(captures: Captures, query: Query) -> Iterator[Capture]:
 
 
 def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
-    """Without the first `given` captures of a place."""
+    """Skip the first `given` captures of a place."""
     for one in found:
         if given and place(one) == at:
             given -= 1
@@ -296,13 +296,13 @@ def _behind(found: Iterator[Capture], at: str, given: int) -> Iterator[Capture]:
 
 
 def _nearest(captures: Captures, found: Stretch, middle: str) -> Iterator[Capture]:
-    """The capture nearest to a time; of two as near the later one. Two steps in the index."""
+    """Find the capture nearest to a time, the later of two equally near. Takes two look-ups."""
     centre = found.low + middle
     after = _listed(captures.scan(centre, found.high, limit=_BESIDE))
     if after and after[0].time == middle:
         return iter(after[:1])
     before = _listed(captures.scan(found.low, centre, backwards=True, limit=_BESIDE))
-    if not before or not after:  # or others hide what there is
+    if not before or not after:  # there are none, or unlisted records hide them
         return _outwards(captures, found, middle, 64)
     later = seconds_between(middle, after[0].time)
     return iter(after[:1] if later <= seconds_between(before[0].time, middle) else before[:1])
@@ -313,7 +313,7 @@ def _listed(found: list[Capture]) -> list[Capture]:
 
 
 def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> Iterator[Capture]:
-    """From a time outwards, the nearest first; of two as near the later one."""
+    """Yield captures from a time outwards, the nearest first; of two equally near, the later."""
     centre = found.low + middle
     after = walk(captures, Stretch(centre, found.high), batch=batch)
     before = walk(captures, Stretch(found.low, centre), backwards=True, batch=batch)
@@ -323,7 +323,7 @@ def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> It
             later is not None
             and seconds_between(middle, later.time) <= seconds_between(earlier.time, middle)
         ):
-            assert later is not None  # noqa: S101  (one of the two is there)
+            assert later is not None  # noqa: S101  (one of the two is not None)
             yield later
             later = next(after, None)
         else:
@@ -334,7 +334,7 @@ def _outwards(captures: Captures, found: Stretch, middle: str, batch: int) -> It
 def _limited_reading(found: Iterable[Capture]) -> Iterator[Capture]:
     for number, one in enumerate(found):
         if number >= MOST_READ:
-            raise OverBudget(what="this query", limit=f"{MOST_READ} captures looked at")
+            raise OverBudget(what="this query", limit=f"{MOST_READ} captures read")
         yield one
 
 
@@ -352,7 +352,7 @@ def _collapsed(found: Iterable[Capture], field: str, length: int | None) -> Iter
 def resume_keys(
     found: Iterable[Capture], query: Query, at_end: Callable[[str], None]
 ) -> Iterator[Capture]:
-    """Passes captures on; tells at the end what a next query resumes with."""
+    """Pass captures on, and at the end report the key with which the next query resumes."""
     last, given = query.resume or ("", 0)
     for one in found:
         given = given + 1 if place(one) == last else 1
@@ -363,5 +363,5 @@ def resume_keys(
 
 
 def writer(query: Query) -> Writer:
-    """What writes a capture as a line of the answer."""
+    """Return the function that formats a capture as a line of the answer."""
     return cdx_lines.writer(query.output, query.fields, query.names, resolves=query.resolves)

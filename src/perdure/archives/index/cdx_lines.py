@@ -1,10 +1,10 @@
-"""Lines of the CDX server API: what a capture says under which name, and in which form. Pure.
+"""Format captures as lines of the CDX server API. Pure.
 
-How it works: names are those of pywb, and those of the Internet Archive's server stand for them.
-`writer` is chosen once for a query and makes a line of each capture.
+How it works: the names of fields are those of pywb, with those of the Internet Archive's server as
+aliases. `writer` is chosen once for a query and formats each capture as a line.
 
-What must stay true: a line has no line break or blank in it that is not a separator; without a
-choice of fields a line of CDXJ is what cdxj-indexer writes.
+What must stay true: every line break and space in a line is a separator; if the client chooses no
+fields, a line of CDXJ is the same as from cdxj-indexer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FIELDS: dict[str, Callable[[Capture], str]] = {
     "orig.offset": lambda one: _of_original(one, lambda its: str(its.offset)),
     "orig.filename": lambda one: _of_original(one, lambda its: its.file),
 }
-"""What a capture says under each name; empty where it says nothing."""
+"""The value of each field of a capture; empty if the capture does not have it."""
 ALIASES = {
     "original": "url",
     "mimetype": "mime",
@@ -48,7 +48,7 @@ ALIASES = {
     "compressedoffset": "offset",
     "redirecturl": "redirect",
 }
-"""Other names for the same."""
+"""Aliases of fields."""
 _TEXT = "urlkey timestamp url mime status digest redirect robotflags length offset filename"
 _TEXT_FIELDS = tuple(_TEXT.split())
 _OF_ORIGINALS = ("orig.length", "orig.offset", "orig.filename")  # pywb's names, in its order
@@ -56,7 +56,7 @@ _OBJECT_FIELDS = ("url", "mime", "status", "digest", "length", "offset", "filena
 
 
 def _mime(one: Capture) -> str:
-    """Of a revisit that was resolved that of its original, as with pywb."""
+    """Return the media type; for a resolved revisit that of its original, as in pywb."""
     if one.kind != "revisit":
         return one.media_type
     its = one.original if isinstance(one, Resolved) else None
@@ -74,8 +74,8 @@ def _of_original(one: Capture, value: Callable[[Capture], str]) -> str:
     return value(its) if its else "-"
 
 
-# how it is written
-# -----------------
+# forms of output
+# ---------------
 
 Writer = Callable[[Capture], bytes]
 _encode = msgspec.json.Encoder().encode
@@ -85,10 +85,10 @@ _BREAKS = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
 def writer(
     output: str, fields: tuple[str, ...], names: tuple[str, ...], *, resolves: bool
 ) -> Writer:
-    """What writes a capture as a line.
+    """Return the function that formats a capture as a line.
 
-    `fields` as in `FIELDS`, and `names` as the client calls them; empty: what the form has by
-    itself. `resolves`: revisits have their originals with them.
+    `fields` are names of `FIELDS`, and `names` those that the client uses; if they are empty, the
+    output has its default fields. `resolves`: revisits come with their originals.
     """
     if resolves and output == "text" and not fields:
         fields = (*_TEXT_FIELDS, *_OF_ORIGINALS)
@@ -103,7 +103,7 @@ def _as_object(fields: tuple[str, ...], names: tuple[str, ...]) -> Callable[[Cap
 
 
 def _essentials(one: Capture) -> dict[str, str]:
-    """What cdxj-indexer says of a record: fields that it does not have are left out."""
+    """Return the fields that cdxj-indexer writes for a record, without empty ones."""
     found = {name: value for name in _OBJECT_FIELDS if (value := FIELDS[name](one))}
     if not one.length:
         found.pop("length", None)
@@ -132,7 +132,7 @@ def _text(fields: tuple[str, ...], _names: tuple[str, ...]) -> Writer:
 
 
 def _word(value: str) -> str:
-    """A field between blanks; a hyphen where there is nothing to say."""
+    """Return a value without spaces, or a hyphen if it is empty."""
     return _BREAKS.sub(lambda mark: f"%{ord(mark[0]):02X}", value) or "-"
 
 

@@ -1,13 +1,13 @@
-"""A capture as a line of CDXJ, and back: what indexes exchange, and what ZipNum segments hold.
+"""Format and parse captures as lines of CDXJ, the form of exchanged indexes and ZipNum segments.
 
     dk,dr)/nyheder 20160122112029 {"url": "http://www.dr.dk/nyheder", "mime": "text/html", …}
 
-How it works: the fields are those of `cdxj-indexer` and pywb, with numbers as text as there. What
-they have no field for stands in fields of our own, and only where it says something: the kind of
-record, a date that is finer than the second, what a revisit refers to.
+How it works: the fields are those of `cdxj-indexer` and pywb, which also write numbers as text.
+perdure adds fields for values that these lack, if there is a value: the kind of record, a date more
+precise than the second, the capture to which a revisit refers.
 
-What must stay true: `read(write(capture))` is the capture, but for its record id; a line holds no
-line break.
+What must stay true: `read(write(capture))` is the capture without its record id; a line has no line
+break inside.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REVISIT = "warc/revisit"
 
 
 def write(capture: Capture) -> bytes:
-    """A line, with its line break."""
+    """Format a capture as a line, with its line break."""
     revisit = capture.kind == "revisit"
     fields = _Fields(
         url=capture.uri,
@@ -59,10 +59,10 @@ def write(capture: Capture) -> bytes:
 
 
 def read(line: bytes) -> Capture:
-    """The capture of a line, of our own or of another writer.
+    """Parse a line from perdure or another writer into a capture.
 
-    Raises ValueError where it is none. The file name is what the line says: nothing to be opened
-    unless it is a registered name.
+    Raises ValueError if it is not a line of CDXJ. The file name is the one in the line: do not open
+    it unless it is a registered name.
     """
     key, time, text = line.rstrip(b"\r\n").split(b" ", 2)
     try:

@@ -1,15 +1,14 @@
 """Filters of the CDX server API: `filter=!=status:404`, `filter=mime:text/.*`.
 
-How it works: a filter is `[!][=|~]field:text`. With `=` the field is that text, with `~` it matches
-a regular expression as a whole, with neither it contains the text, as with pywb; but where a text
-has the marks of a regular expression it is one, as with the Internet Archive's server, where there
-is no `~`. A regular expression goes to Python's engine, which tries every way to match: so only
-such are taken as have few ways. They consist of characters, classes, escapes of classes, `.`,
-groups and alternatives; what repeats is a single character or class, and no expression has more
-than four places where there is a choice.
+How it works: a filter is `[!][=|~]field:text`. With `=`, the field equals the text. With `~`, all
+of it matches a regular expression. With neither, it contains the text, as in pywb; but a text with
+the marks of a regular expression is one, as in the Internet Archive's server, which has no `~`.
+Python's engine tries every way to match a regular expression, so perdure accepts only expressions
+with few ways. They consist of characters, classes, escapes of classes, `.`, groups and
+alternatives; only a single character or class may repeat, and an expression may have at most four
+choices.
 
-What must stay true: matching a field of 8,192 characters takes milliseconds, whoever wrote the
-filter.
+What must stay true: matching a field of 8,192 characters takes milliseconds for every filter.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from perdure.errors.captures import (
 _LONGEST = 512  # characters of a filter
 _LONGEST_FIELD = 2048  # characters that an expression with choices is matched against
 _MOST_CHOICES = 4
-_MOST_REPEATS = 2  # that can take any number of characters, one at the end aside
+_MOST_REPEATS = 2  # that can take any number of characters, not counting one at the end
 _TOKEN = re.compile(
     r"""
       (?P<class>\[\^?\]?(?:[^\]\\]|\\.)*\])
@@ -57,7 +56,7 @@ class Filter(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Filter:
-    """Read a filter. Raises InvalidRequest.
+    """Parse a filter. Raises InvalidRequest.
 
     >>> found = parse("!=status:404")
     >>> found.field, found.holds("404"), found.holds("200")
@@ -82,7 +81,7 @@ def parse(text: str) -> Filter:
 
 
 def _compiled(pattern: str, text: str) -> re.Pattern[str]:
-    """The expression, if it has few enough ways to match."""
+    """Compile the expression if it has few enough ways to match. Raises InvalidRequest."""
     at = choices = repeats = 0
     previous = ""
     while at < len(pattern):

@@ -1,7 +1,7 @@
-"""Several indexes that answer as one.
+"""Search several indexes as one.
 
-How it works: each gives its part of a range in order, and the parts are merged. Captures that two
-of them hold are given once.
+How it works: each index returns its part of a range in order, and the parts are merged. A capture
+that is in two indexes is returned once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class MergedCaptures:
         self._sources = sources
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
-        """See `Captures`. Raises Unavailable where one of the indexes is."""
+        """See `Captures`. Raises Unavailable if one of the indexes is unavailable."""
         parts = [one.scan(low, high, backwards=backwards, limit=limit) for one in self._sources]
         return merged(parts, backwards=backwards, limit=limit)
 
@@ -28,7 +28,7 @@ class MergedCaptures:
 
 
 def merged(parts: Sequence[list[Capture]], *, backwards: bool = False, limit: int) -> list[Capture]:
-    """The first `limit` captures of several answers to the same question, each of them once."""
+    """Return the first `limit` captures of several answers to the same question, each once."""
     found: dict[tuple[str, str, int], Capture] = {}
     for one in heapq.merge(*parts, key=_order, reverse=backwards):
         found.setdefault((one.uri, one.file, one.offset), one)

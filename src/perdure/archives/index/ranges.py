@@ -1,17 +1,17 @@
-"""Which stretch of an index holds the captures of a page, a folder, a host or a domain.
+"""Find the stretch of an index with the captures of a page, a folder, a host or a domain.
 
 How it works: keys are canonical URLs with the host reversed, so that all of these are ranges of
-`key SP time`. The four kinds are those of the CDX server API, with the bounds that pywb has:
+`key SP time`. The four kinds are those of the CDX server API, with the bounds of pywb:
 
     exact    dk,dr)/nyheder SP …           this URL
-    prefix   dk,dr)/nyheder…               what begins with it
+    prefix   dk,dr)/nyheder…               all URLs that begin with it
     host     dk,dr)/…                      this host
     domain   dk,dr)/… and dk,dr,…)/…       this host and those below it
 
 `walk` reads a stretch of any length in batches.
 
-What must stay true: `walk` gives every capture once and in order, however many there are of one
-URL in one second, and holds no more than one batch.
+What must stay true: `walk` yields every capture once and in order, however many captures a URL has
+in one second, and holds at most one batch in memory.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perdure.errors.captures import UnknownMatchType
 KINDS = ("exact", "prefix", "host", "domain")
 _BATCH = 512  # captures
 _LARGEST_BATCH = 1 << 17  # captures in one second of one URL
-_AFTER_TIMES = "~"  # sorts behind every digit
+_AFTER_TIMES = "~"  # sorts after every digit
 
 
 class Stretch(NamedTuple):
@@ -38,7 +38,7 @@ class Stretch(NamedTuple):
 
 
 def stretch(url: str, kind: str) -> Stretch:
-    """Where the captures are that a URL means, read as one of `KINDS`. Raises InvalidRequest.
+    """Return the stretch of the captures of a URL, read as one of `KINDS`. Raises InvalidRequest.
 
     >>> stretch("http://www.dr.dk/a/", "prefix")
     Stretch(low='dk,dr)/a/', high='dk,dr)/a0')
@@ -51,7 +51,7 @@ def stretch(url: str, kind: str) -> Stretch:
         case "exact":
             return Stretch(f"{key} ", f"{key}!")
         case "prefix":
-            for mark in "/?":  # the key has lost those at the end
+            for mark in "/?":  # the key has no such mark at its end
                 if url.endswith(mark) and not key.endswith(mark):
                     key += mark
             return Stretch(key, key[:-1] + chr(ord(key[-1]) + 1))
@@ -63,7 +63,7 @@ def stretch(url: str, kind: str) -> Stretch:
 
 
 def folder(url: str) -> str:
-    """The URL up to the last slash of its path: where a subsite begins.
+    """Return the URL up to the last slash of its path, which is the root of its subsite.
 
     >>> folder("http://www.dr.dk/nyheder/index.html?a=/b"), folder("http://www.dr.dk")
     ('http://www.dr.dk/nyheder/', 'http://www.dr.dk/')
@@ -77,25 +77,25 @@ def folder(url: str) -> str:
 
 
 def seconds(key: str, first: str, last: str) -> Stretch:
-    """The captures of a key from one 14-digit time to another, both included."""
+    """Return the stretch of a key from one 14-digit time to another, both included."""
     return Stretch(f"{key} {first}", f"{key} {last}{_AFTER_TIMES}")
 
 
 def place(capture: Capture) -> str:
-    """Where a capture stands in the index."""
+    """Return the position of a capture in the index, `key SP time`."""
     return f"{capture.key} {capture.time}"
 
 
 def walk(
     captures: Captures, found: Stretch, *, backwards: bool = False, batch: int = _BATCH
 ) -> Iterator[Capture]:
-    """All captures of a stretch, in order or in reverse.
+    """Yield all captures of a stretch, in order or in reverse.
 
-    Raises OverBudget where one URL has more than 131,072 of them in one second.
+    Raises OverBudget if one URL has more than 131,072 captures in one second.
     """
     low, high = found
     size = batch
-    while True:  # longer batches, the more is wanted
+    while True:  # batches get longer as the caller reads on
         some = captures.scan(low, high, backwards=backwards, limit=size)
         if len(some) < size:
             yield from some

@@ -1,12 +1,12 @@
-"""An index of captures that another server keeps: OutbackCDX, pywb, or any CDX server.
+"""Search an index of captures on another server: OutbackCDX, pywb, or any CDX server.
 
-How it works: a stretch of the index becomes a query for a URL, with times where it is of one URL,
-for all URLs of a host or domain otherwise; what the answer has outside of the stretch is left out.
-Lines are CDXJ or one of the text forms with 9 to 14 fields, as the server likes.
+How it works: a stretch of the index becomes a query: for one URL, with times, or for all URLs of a
+host or domain. Lines of the answer outside the stretch are dropped. Lines are CDXJ or one of the
+text forms with 9 to 14 fields; the server chooses.
 
-What must stay true: file names in an answer are names, to be found among the registered files or
-not at all; what cannot be asked of such a server is refused, never answered with less; no answer
-is larger than its limit.
+What must stay true: file names in an answer are only looked up among the registered files; a
+question that such a server cannot answer is refused, never answered in part; no answer is larger
+than its limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perdure.errors.servers import AnswerCut, ForeignAnswer, ServerRefused
 from perdure.fetching import Exchange, Fetcher, Limits
 
 MOST_LINES = 100_000
-"""That one stretch may cost."""
+"""Lines that one stretch may cost."""
 _LIMITS = Limits(seconds=30.0, body=64 << 20)
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
 _SHA1_LENGTH = 32
@@ -38,13 +38,16 @@ class RemoteCaptures:
     """Implements `perdure.archives.port.Captures`."""
 
     def __init__(self, url: str) -> None:
-        """`url`: of the CDX server, as the operator wrote it; it may lie in a private network."""
+        """`url` is that of the CDX server, chosen by the operator. A private network is allowed."""
         self._url = url
         self._fetcher = Fetcher(user_agent="perdure", networks=_EVERYWHERE, limits=_LIMITS)
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
-        """See `Captures`. Raises Unavailable, InvalidRequest where the stretch is not of one URL,
-        host or domain, OverBudget where it costs more than `MOST_LINES` lines."""
+        """See `Captures`.
+
+        Raises Unavailable, InvalidRequest if the stretch is not that of one URL, host or domain,
+        OverBudget if it costs more than `MOST_LINES` lines.
+        """
         query = question(low, high)
         turned = backwards and query["matchType"] == "exact"
         if turned:
@@ -62,7 +65,7 @@ class RemoteCaptures:
             size = min(size * 8, MOST_LINES)
 
     def count(self) -> int:
-        """Nothing: no CDX server says how many captures it has."""
+        """Return 0: CDX servers do not report how many captures they have."""
         return 0
 
     def _ask(self, query: dict[str, str]) -> list[bytes]:
@@ -88,7 +91,7 @@ def _place(capture: Capture) -> str:
 
 
 def _waited(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
-    """An answer, for callers that wait; also for those on the thread of an event loop."""
+    """Wait for an answer, even on the thread of a running event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -98,7 +101,7 @@ def _waited(asked: Coroutine[Any, Any, Exchange]) -> Exchange:
 
 
 def question(low: str, high: str) -> dict[str, str]:
-    """The query for a stretch of the index. Raises InvalidRequest where there is none.
+    """Return the query for a stretch of the index. Raises InvalidRequest if none fits.
 
     >>> question("dk,dr)/a 2016", "dk,dr)/a 20170101000000")
     {'url': 'http://dr.dk/a', 'matchType': 'exact', 'from': '2016', 'to': '20161231235959'}
@@ -127,7 +130,7 @@ def question(low: str, high: str) -> dict[str, str]:
 
 
 def url_of(key: str) -> str:
-    """A URL with this key.
+    """Return a URL with this key.
 
     >>> url_of("org,example:8080)/a?b=1")
     'http://example.org:8080/a?b=1'
@@ -146,12 +149,12 @@ def _second_before(time: str) -> str:
         moment = datetime.strptime(time, "%Y%m%d%H%M%S")  # noqa: DTZ007  # all are UTC
         before = moment - timedelta(seconds=1)
     except (ValueError, OverflowError):
-        return time  # left out again when the lines are read
+        return time  # the caller drops lines outside the stretch
     return f"{before.year:04}{before:%m%d%H%M%S}"
 
 
 def read(line: bytes) -> Capture:
-    """A capture of a line of CDXJ, or of text with 9 to 14 fields. Raises ValueError, IndexError.
+    """Parse a line of CDXJ, or of text with 9 to 14 fields. Raises ValueError, IndexError.
 
     key time URL type status digest redirect [meta length] offset file [more]
     """

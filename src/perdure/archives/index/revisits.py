@@ -1,11 +1,11 @@
-"""Revisit records: a capture whose payload was met before, and is kept with the capture before.
+"""Find the originals of revisits: captures whose payload is stored with an earlier capture.
 
 How it works: `WARC-Refers-To-Target-URI` and `WARC-Refers-To-Date` name the earlier capture, of
-the same URL or another one. Records of older crawlers have neither, or a date that is off; then the
+the same URL or another one. Records of older crawlers have neither, or a wrong date. Then the
 earlier captures of the same URL are searched for the same payload digest, nearest first.
 
-What must stay true: a payload is taken from another capture only where nothing says that it is not
-the same: digests of one algorithm must be equal. What is missing is said, not replaced.
+What must stay true: a payload is taken from another capture only if nothing shows that it differs:
+digests of the same algorithm must be equal. A missing original is reported, never replaced.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from perdure.archives.urlkey import urlkey
 from perdure.errors import OverBudget
 
 MOST_SEARCHED = 4096
-"""Captures of one URL that are looked at on either side."""
+"""Captures of one URL that are searched on either side."""
 MOST_SEARCHES = 200
-"""Revisits of one listing whose originals are searched for, because nothing refers to them."""
+"""Revisits of one listing whose originals must be searched, because nothing refers to them."""
 _REMEMBERED = 10_000
 _WITH_PAYLOAD = ("response", "resource", "conversion")
 
 
 class How(enum.StrEnum):
-    """Where the payload of a capture is."""
+    """The source of a capture's payload."""
 
     ITS_OWN = "its own"
     SAME_URL = "revisit of the same URL"
@@ -41,25 +41,26 @@ class How(enum.StrEnum):
 
 
 class Original(msgspec.Struct, frozen=True, kw_only=True):
-    """Which capture has the payload of one."""
+    """The capture that has the payload of another."""
 
     how: How
     capture: Capture | None = None
-    """None where it is missing."""
+    """None if the original is missing."""
     wanted: str = ""
-    """Where it is missing: what was looked for."""
+    """The original that was searched for, if it is missing."""
 
 
 class Resolved(Capture, frozen=True, kw_only=True, gc=False):
-    """A capture of a listing, with the one that has its payload where that is another."""
+    """A capture in a listing, with its original if that is another capture."""
 
     original: Capture | None = None
 
 
 def resolved(captures: Captures, found: Iterable[Capture]) -> Iterator[Capture]:
-    """Captures of a listing, revisits with their originals where there are any.
+    """Yield the captures of a listing, revisits with their originals if these exist.
 
-    What was listed before is not looked up again. Raises OverBudget, perhaps after some of them.
+    Originals that were listed before are not looked up again. Raises OverBudget, perhaps after some
+    of the captures.
     """
     met: OrderedDict[str, Capture | None] = OrderedDict()
     searches = 0
@@ -86,7 +87,7 @@ def _with(capture: Capture, its: Capture | None) -> Resolved:
 
 
 def original(captures: Captures, capture: Capture) -> Original:
-    """The capture that has the payload of this one, itself as a rule."""
+    """Find the capture that has the payload of this one; usually it is the capture itself."""
     if capture.kind != "revisit":
         return Original(how=How.ITS_OWN, capture=capture)
     found = _referred(captures, capture) or _same_digest(captures, capture)
@@ -102,7 +103,7 @@ def original(captures: Captures, capture: Capture) -> Original:
 
 
 def _referred(captures: Captures, capture: Capture) -> Capture | None:
-    """What the record itself refers to."""
+    """Find the capture to which the record itself refers."""
     uri = capture.refers_to_uri or capture.uri
     try:
         time = second(capture.refers_to_date)
@@ -115,7 +116,7 @@ def _referred(captures: Captures, capture: Capture) -> Capture | None:
 
 
 def _same_digest(captures: Captures, capture: Capture) -> Capture | None:
-    """An earlier capture of a URL with the same payload; else a later one of it."""
+    """Find an earlier capture of a URL with the same payload, or else a later one."""
     if not capture.digest:
         return None
     keys = dict.fromkeys((urlkey(capture.refers_to_uri or capture.uri), capture.key))

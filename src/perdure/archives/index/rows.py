@@ -1,10 +1,10 @@
-"""A capture as a row of SQLite: what its key says already is not written again.
+"""Store a capture as a row of SQLite, without the values that follow from its key.
 
-How it works: most URIs follow from their key (`http://www.` and the key read backwards), most dates
-from their second, and kinds of record are few. What does not follow is written as it is.
+How it works: most URIs follow from their key (`http://www.` and the key in reverse order), most
+dates from their second, and there are few kinds of record. Other values are written as they are.
 
-What must stay true: a row gives back what was recorded, character for character; numbers stand for
-the same for ever.
+What must stay true: a row restores the recorded values, character for character; the meaning of
+the numbers never changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 
 
 def row_of(capture: Capture) -> Row:
-    """A capture as it is written, without its file."""
+    """Return the row of a capture, without its file."""
     time, key = capture.time, capture.key
     refers: str | None = None
     if capture.refers_to_uri or capture.refers_to_date:
@@ -44,7 +44,7 @@ def row_of(capture: Capture) -> Row:
 
 
 def shortened(uri: str, key: str) -> int | str:
-    """A number where the URI follows from its key, else the URI.
+    """Return a number if the URI follows from its key, otherwise the URI.
 
     >>> shortened("https://www.dr.dk/nyheder", "dk,dr)/nyheder")
     3
@@ -59,13 +59,13 @@ def shortened(uri: str, key: str) -> int | str:
     return number + len(_PREFIXES) if uri == f"{plain}/" else uri
 
 
-# Of request and response they are the same.
+# A request and its response have the same values.
 _shortened = lru_cache(maxsize=32)(shortened)
 _whole_second = lru_cache(maxsize=32)(whole_second)
 
 
 def lengthened(number: int, key: str) -> str:
-    """The URI that `shortened` made a number of.
+    """Return the URI that `shortened` turned into a number.
 
     >>> lengthened(3, "dk,dr)/nyheder")
     'https://www.dr.dk/nyheder'

@@ -1,13 +1,13 @@
-"""What is too much for SQLite: sorted runs, merged as there get more of them (an LSM tree).
+"""Move captures that are too many for SQLite to sorted runs, and merge these (an LSM tree).
 
 How it works: captures are always added to SQLite. When there are more of them than the setting
-`captures_in_sqlite`, all of them go to a run of ZipNum blocks, and SQLite begins anew. Where eight
-runs of a level have come together, they are merged into one of the next level: each capture is
-rewritten once for each power of eight. The table `runs` says which ones count.
+`captures_in_sqlite`, all of them move to a run of ZipNum blocks, and SQLite starts empty again. As
+soon as a level has eight runs, they are merged into one run of the next level, so each capture is
+rewritten once for each power of eight. The table `runs` lists the valid runs.
 
-What must stay true: a run is whole and durable before the transaction names it, and is deleted
-only after the one that no longer does; a reader sees each capture at least once at any moment, and
-`merged` gives it once.
+What must stay true: a run is complete and durable before a transaction names it, and is deleted
+only after the transaction that removes its name; a reader sees each capture at least once at any
+moment, and `merged` returns it once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ATTEMPTS = 5
 
 
 class LocalCaptures:
-    """What SQLite and the runs of a directory hold; implements `perdure.archives.port.Captures`."""
+    """Searches SQLite and the runs of a directory; implements `perdure.archives.port.Captures`."""
 
     def __init__(self, root: Path, index: SqliteCaptures) -> None:
         self._directory = root / DIRECTORY
@@ -38,8 +38,8 @@ class LocalCaptures:
         self._open: dict[str, zipnum.Run] = {}
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
-        """See `Captures`. Raises Corrupt where a run is damaged."""
-        # SQLite first: what moves from there to a run meanwhile is then seen twice, not never.
+        """See `Captures`. Raises Corrupt if a run is damaged."""
+        # SQLite first: a capture that moves to a run meanwhile is then seen twice, not missed.
         found = self._index.scan(low, high, backwards=backwards, limit=limit)
         if not self._index.runs():
             return found
@@ -55,7 +55,7 @@ class LocalCaptures:
             names = [row.name for row in self._index.runs(fresh=attempt > 0)]
             try:
                 runs = [self._open.get(name) or zipnum.Run(self._directory, name) for name in names]
-            except FileNotFoundError:  # merged into another one meanwhile
+            except FileNotFoundError:  # merged into another run in the meantime
                 if attempt == _ATTEMPTS - 1:
                     raise
                 continue
@@ -69,9 +69,9 @@ class LocalCaptures:
 
 
 def settle(root: Path, index: SqliteCaptures, *, most: int) -> None:
-    """Moves captures out of SQLite where it has more than `most`, and merges what should be merged.
+    """Move captures out of SQLite if it has more than `most`, and merge levels that are full.
 
-    Raises StorageFailed where the disk is full, and leaves everything as it was.
+    Raises StorageFailed if the disk is full, and then leaves the index unchanged.
     """
     directory = root / DIRECTORY
     if index.count() - sum(run.lines for run in index.runs(fresh=True)) > most:
@@ -86,7 +86,7 @@ def settle(root: Path, index: SqliteCaptures, *, most: int) -> None:
 
 
 def _full_level(index: SqliteCaptures) -> list[RunRow]:
-    """The runs of the lowest level that has enough of them to be merged."""
+    """Return the runs of the lowest level with enough runs to merge; empty if there is none."""
     levels: dict[int, list[RunRow]] = {}
     for run in index.runs(fresh=True):
         levels.setdefault(run.level, []).append(run)
@@ -110,7 +110,7 @@ def _merge(root: Path, rows: list[RunRow]) -> None:
 
 
 def _kept(lines: Iterator[bytes], registered: set[str]) -> Iterator[bytes]:
-    """Without the captures of files that are no longer registered."""
+    """Drop the captures of files that are no longer registered."""
     return (line for line in lines if cdxj.read(line).file in registered)
 
 
@@ -119,7 +119,7 @@ def _line_order(line: bytes) -> bytes:
 
 
 def _sweep(directory: Path, index: SqliteCaptures) -> None:
-    """Deletes what a crash left behind: runs that no transaction ever named."""
+    """Delete the runs that a crash left behind, which no transaction names."""
     if not directory.is_dir():
         return
     named = {row.name for row in index.runs(fresh=True)}

@@ -1,12 +1,12 @@
-"""The index of captures in SQLite: one file, any number of readers, one that adds at a time.
+"""The index of captures in SQLite: one file, any number of readers, one writer at a time.
 
-How it works: `captures` has its primary key in the order of the index, so that a look-up is one
-descent of a tree and what is asked lies side by side. `perdure.archives.index.rows` says how a
-capture is written. `files` says which archive files there are and where they lie; a file is added
-in one transaction with all its captures (`perdure.archives.index.adding`).
+How it works: the primary key of `captures` is in the order of the index, so that a look-up is one
+descent of a tree and its result is contiguous. `perdure.archives.index.rows` defines the row of a
+capture. `files` lists the archive files and their paths. A file is added in one transaction with
+all its captures (`perdure.archives.index.adding`).
 
-What must stay true: a crash while a file is added leaves nothing of it; what is read back is what
-was recorded, byte for byte; look-ups cost the same however many captures a URL has.
+What must stay true: a crash while a file is added leaves nothing of it; the index returns the
+recorded values byte for byte; look-ups cost the same, however many captures a URL has.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from perdure.errors.processes import FileUnusable, OtherFormat
 FILE = "index.sqlite"
 _FORMAT = 1
 BUSY = 60_000
-"""Milliseconds to wait for another process that adds."""
+"""Milliseconds to wait for another process that writes."""
 _MAPPED = 16 << 30
 _SCHEMA = """
 CREATE TABLE files (
@@ -56,8 +56,8 @@ CREATE TABLE captures (
 ) WITHOUT ROWID;
 """
 _SCAN = f"SELECT {COLUMNS} FROM captures WHERE key>=? AND key<? ORDER BY key"  # noqa: S608
-# The limit is part of the text, rounded up so that there are few texts: SQLite plans anew whenever
-# a parameter in LIMIT is bound, which costs more than the query.
+# The limit is part of the text, rounded up so that there are few texts: SQLite plans a query again
+# whenever a parameter in LIMIT is bound, which costs more than the query.
 _FORWARDS = [f"{_SCAN}, date, file, offset LIMIT {1 << n}" for n in range(63)]
 _BACKWARDS = [f"{_SCAN} DESC, date DESC, file DESC, offset DESC LIMIT {1 << n}" for n in range(63)]
 _UNUSABLE = (
@@ -72,28 +72,28 @@ _RUNS = "SELECT name, level, lines, size FROM runs ORDER BY name"
 
 
 class ArchiveFile(msgspec.Struct, frozen=True, kw_only=True):
-    """An archive file that is registered."""
+    """A registered archive file."""
 
     id: int
     name: str
     path: str
-    """Absolute; or relative to the directory of the index, where the file was moved there."""
+    """Absolute, or relative to the directory of the index if the file was moved there."""
     base: int = 0
-    """Bytes before it, where it lies stored in another file."""
+    """Its offset in bytes if it is stored in another file."""
     size: int
     modified: int
-    """Nanoseconds since 1970, of the file that it lies in."""
+    """Nanoseconds since 1970; for a stored file, those of the file that contains it."""
     shared: bool = False
-    """Compressed as one stream, not record by record."""
+    """Whether it is compressed as one stream, not record by record."""
     added: str
     records: int
     captures: int
-    """Records in the index; others name no URI, or have flaws."""
+    """Records in the index; the others have no URI, or are faulty."""
     flaws: int
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A ZipNum run that counts; see `perdure.archives.index.runs`."""
+    """A valid ZipNum run; see `perdure.archives.index.runs`."""
 
     name: str
     level: int
@@ -103,7 +103,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def storage_errors(what: str) -> Iterator[None]:
-    """Says in our terms that the disk is full or failing, or the index damaged or in use."""
+    """Convert errors: the disk is full or failing, or the index is damaged or in use."""
     try:
         yield
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
@@ -113,9 +113,9 @@ def storage_errors(what: str) -> Iterator[None]:
 
 
 def create(root: Path) -> None:
-    """Makes an empty index in a directory; harmless where there is one. Raises StorageFailed.
+    """Create an empty index in a directory, if there is none. Raises StorageFailed.
 
-    It gets its name when it is whole, for readers look for it all the time.
+    It gets its name only when it is complete, because readers may look for it at any time.
     """
     target = root / FILE
     if target.exists():
@@ -132,14 +132,14 @@ def create(root: Path) -> None:
                     connection.execute(f"PRAGMA user_version={_FORMAT}")
             finally:
                 connection.close()
-            with suppress(FileExistsError):  # somebody else was faster
+            with suppress(FileExistsError):  # another process was faster
                 os.link(beside, target)
         finally:
             beside.unlink(missing_ok=True)
 
 
 class _Reader:
-    """What a thread reads the index with, and what it remembers of it."""
+    """The connection with which a thread reads the index, and values that it remembers."""
 
     __slots__ = ("connection", "cursor", "names", "runs", "version")
 
@@ -152,7 +152,7 @@ class _Reader:
 
 
 class SqliteCaptures:
-    """Reads an index; implements `perdure.archives.port.Captures`. A connection per thread."""
+    """Reads an index, with a connection per thread; implements `perdure.archives.port.Captures`."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -161,7 +161,7 @@ class SqliteCaptures:
         self._names: dict[int, str] = {}
 
     def _begin(self) -> _Reader | None:
-        """The reader of this thread, anew; None where nothing was ever added."""
+        """Open a reader for this thread; None if nothing was ever added."""
         if not self._path.exists():
             return None
         with storage_errors("the index of captures"):
@@ -195,7 +195,7 @@ class SqliteCaptures:
             raise FileUnusable(file="the index of captures", fault=str(error)) from error
 
     def scan(self, low: str, high: str, *, backwards: bool = False, limit: int) -> list[Capture]:
-        """See `Captures`; of one key and date, files come in the order in which they were added."""
+        """See `Captures`. Within one key and date, files are in the order of their addition."""
         texts = _BACKWARDS if backwards else _FORWARDS
         rows = self._all(texts[(limit - 1).bit_length()], (low, high))
         if len(rows) > limit:
@@ -216,7 +216,7 @@ class SqliteCaptures:
         digest: str,
         refers: str | None,
     ) -> Capture:
-        """A capture of a row, in the order of `COLUMNS`."""
+        """Return the capture of a row. The arguments are in the order of `COLUMNS`."""
         urlkey, time = key[:-15], key[-14:]
         refers_to_uri, _, refers_to_date = refers.rpartition("\n") if refers else ("", "", "")
         return Capture(
@@ -241,7 +241,7 @@ class SqliteCaptures:
         return found
 
     def count(self) -> int:
-        """Of all registered files, whichever index has their captures."""
+        """Return the number of captures of all registered files, whichever index has them."""
         return sum(count for (count,) in self._all("SELECT captures FROM files"))
 
     def files(self) -> list[ArchiveFile]:
@@ -252,12 +252,12 @@ class SqliteCaptures:
         return _file(rows[0]) if rows else None
 
     def at(self, path: str, base: int) -> ArchiveFile | None:
-        """The file that is registered at a place."""
+        """Return the file that is registered at a place, or None."""
         rows = self._all("SELECT * FROM files WHERE path=? AND base=?", (path, base))
         return _file(rows[0]) if rows else None
 
     def names(self) -> set[str]:
-        """Of all registered files; asked for again only when something has changed."""
+        """Return the names of all registered files, read again only after a change."""
         reader = self._remembering()
         if reader is None:
             return set()
@@ -266,14 +266,19 @@ class SqliteCaptures:
         return reader.names
 
     def runs(self, *, fresh: bool = False) -> list[RunRow]:
-        """The ZipNum runs that hold further captures, as they were when this thread last read
-        captures; `fresh`: as they are now."""
+        """Return the ZipNum runs with further captures, as of this thread's last read of captures.
+
+        With `fresh`, return them as they are now.
+        """
         reader = self._remembering(fresh=fresh)
         return reader.runs if reader else []
 
     def _remembering(self, *, fresh: bool = False) -> _Reader | None:
-        """What was asked before counts as long as nobody had written when this thread last read:
-        it belongs to the captures that it read then. Asks SQLite, and not the disk."""
+        """Return this thread's reader, with its remembered values updated after a write.
+
+        The values belong to the state in which this thread last read captures. SQLite reports a
+        change of that state without reading the disk.
+        """
         reader = getattr(self._local, "reader", None) or self._begin()
         if reader is None:
             return None
@@ -284,7 +289,7 @@ class SqliteCaptures:
         return reader
 
     def flaws(self, file: int, *, limit: int = 1000) -> list[tuple[int, str]]:
-        """Offset and description of what is wrong with a file."""
+        """Return the offset and description of each flaw of a file."""
         return [
             (offset, what)
             for offset, what in self._all(
@@ -293,7 +298,7 @@ class SqliteCaptures:
         ]
 
     def place(self, file: str) -> Place | None:
-        """Where a registered file lies; implements `perdure.archives.files.registered.Places`."""
+        """Return the place of a file; implements `perdure.archives.files.registered.Places`."""
         found = self.file(file)
         return placed(found, self._path.parent) if found else None
 

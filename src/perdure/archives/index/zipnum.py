@@ -1,14 +1,14 @@
 """ZipNum: a sorted run of captures in small compressed blocks, with the first key of each block.
 
-    run.cdxj.gz   CDXJ, each 128 lines a gzip member of their own
+    run.cdxj.gz   CDXJ, 128 lines in each gzip member
     run.idx       one line for each block: first `key SP time`, file, offset, length, number
 
-How it works: this is the form in which web archives keep indexes that are too large for a database;
-pywb reads it, too. The keys of the blocks are held in memory (a few bytes for each capture), a
-look-up is a binary search among them, one `pread`, one block inflated, and a binary search in it.
+How it works: web archives use this form for indexes that are too large for a database; pywb reads
+it, too. The keys of the blocks are held in memory (a few bytes for each capture). A look-up is a
+binary search among them, one `pread`, the inflation of one block, and a binary search in it.
 
-What must stay true: a run never changes; it is whole on disk before anything speaks of it; a scan
-costs the same however many captures a URL has.
+What must stay true: a run never changes; it is complete on disk before anything refers to it; a
+scan costs the same, however many captures a URL has.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from perdure.archives.port import Capture
 from perdure.errors import Corrupt
 
 LINES = 128
-"""Of a block: fewer cost space, more cost time."""
+"""Lines of a block: fewer cost space, more cost time."""
 _LEVEL = 9
 _GZIP = 31
 _LARGEST_BLOCK = 64 << 20
 
 
 class Written(msgspec.Struct, frozen=True):
-    """A run that was written."""
+    """The size of a run that was written."""
 
     lines: int
     size: int
@@ -42,14 +42,14 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def paths(directory: Path, name: str) -> tuple[Path, Path]:
-    """The blocks of a run, and their keys."""
+    """Return the paths of a run's blocks and of their keys."""
     return directory / f"{name}.cdxj.gz", directory / f"{name}.idx"
 
 
 def write(directory: Path, name: str, lines: Iterable[bytes]) -> Written:
-    """Makes a run of CDXJ lines that are sorted by key and time. Durable when it returns.
+    """Write a run of CDXJ lines that are sorted by key and time. It is durable on return.
 
-    Raises OSError, and leaves nothing then.
+    Raises OSError, and then leaves no files.
     """
     blocks, keys = paths(directory, name)
     directory.mkdir(parents=True, exist_ok=True)
@@ -99,13 +99,13 @@ def _flush(directory: Path) -> None:
 
 
 def remove(directory: Path, name: str) -> None:
-    """Deletes a run. Whoever has it open reads on."""
+    """Delete a run. Readers that have it open can go on reading."""
     for path in paths(directory, name):
         path.unlink(missing_ok=True)
 
 
 def _position(line: bytes) -> bytes:
-    """`key SP time` of a line."""
+    """Return `key SP time` of a line."""
     return line[: line.index(b" ", line.index(b" ") + 1)]
 
 
@@ -113,10 +113,10 @@ class Run:
     """A run, open for reading. Safe to use from several threads."""
 
     def __init__(self, directory: Path, name: str) -> None:
-        """Raises FileNotFoundError where there is none, Corrupt where its index is damaged."""
+        """Open a run. Raises FileNotFoundError if it is gone, Corrupt if its index is damaged."""
         blocks, keys = paths(directory, name)
         self.name = name
-        # Closed when nobody uses it any more: a reader may be at work when a merge replaces it.
+        # Closed with its last reference: a reader may be at work when a merge replaces the run.
         self._file = blocks.open("rb", buffering=0)
         self._keys: list[bytes] = []
         self._offsets = array("Q")
@@ -142,7 +142,7 @@ class Run:
         limit: int,
         keep: Callable[[str], bool] = lambda _: True,
     ) -> list[Capture]:
-        """See `perdure.archives.port.Captures`; `keep` says which archive files count."""
+        """See `perdure.archives.port.Captures`. `keep` decides which archive files count."""
         found: list[Capture] = []
         for line in self.lines(low.encode(), high.encode(), backwards=backwards):
             capture = cdxj.read(line)
@@ -153,7 +153,7 @@ class Run:
         return found
 
     def lines(self, low: bytes, high: bytes, *, backwards: bool = False) -> Iterator[bytes]:
-        """The lines of a range, in order or in reverse."""
+        """Yield the lines of a range, in order or in reverse."""
         if backwards:
             block = bisect_left(self._keys, high) - 1
             while block >= 0:
@@ -176,7 +176,7 @@ class Run:
                 return
 
     def __iter__(self) -> Iterator[bytes]:
-        """All lines, with their line breaks."""
+        """Yield all lines, with their line breaks."""
         for block in range(len(self._keys)):
             for line in self._block(block):
                 yield line + b"\n"
@@ -190,7 +190,7 @@ class Run:
         except zlib.error as error:
             raise self._corrupt(f"block {number}", str(error)) from None
         if len(packed) < length or not inflate.eof:
-            raise self._corrupt(f"block {number}", "it is not whole")
+            raise self._corrupt(f"block {number}", "it is incomplete")
         lines = text.split(b"\n")
         lines.pop()
         return lines

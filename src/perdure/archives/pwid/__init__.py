@@ -1,1 +1,1 @@
-"""PWIDs: how they are made, the archives they name, and the verdict on each."""
+"""PWIDs: how to make them, the archives that they name, and the verdict on each."""

@@ -1,10 +1,10 @@
-"""What is answered to a PWID, as a document for machines: the verdict, and what it is about. Pure.
+"""Answer a PWID with a document for machines: the verdict, and the capture or archive. Pure.
 
-How it works: the server and the command line resolve a PWID in the same steps, `local` for what is
-kept here and `elsewhere` for all other archives, and show the same document.
+How it works: the server and the command line resolve a PWID in the same steps, `local` for the
+captures of this registry and `elsewhere` for all other archives, and show the same document.
 
-What must stay true: the document says what was asked for, what is given, and how far these differ;
-what belongs to a closed archive is not told from what nobody knows, unless the operator says so.
+What must stay true: the document shows what was requested, what is returned, and how far they
+differ; a closed archive looks the same as an unknown one, unless the operator allows otherwise.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _MOST_OFFERED = 10
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """Where another archive plays back what a PWID names. Nobody has looked whether it does."""
+    """The address at which another archive should play back a PWID. It has not been checked."""
 
     judgement: Judgement
     archive: Archive | None
-    """None where it is not in the registry of archives."""
+    """None if it is not in the registry of archives."""
     url: str
 
 
 def is_ours(settings: Settings, pwid: Pwid) -> bool:
-    """Whether a PWID is answered from the captures kept here."""
+    """Return whether a PWID is answered from the captures of this registry."""
     own = (settings.archive_id, *settings.archive_aliases)
     return pwid.archive.removeprefix("~") in tuple(filter(None, own))
 
 
 def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool) -> Judgement:
-    """The verdict on a PWID of ours, with what is given.
+    """Return the verdict on a PWID of this registry, with the capture.
 
-    Raises NotCaptured where nothing is: it says what there is instead.
+    Raises NotCaptured if no capture fits; the error lists the captures nearest to it.
     """
     wanted = asked(pwid)
     judgement = judge(wanted, look_up(captures, wanted), nearest=nearest)
@@ -72,10 +72,10 @@ def local(captures: Captures, files: ArchiveFiles, pwid: Pwid, *, nearest: bool)
 
 
 def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
-    """Where a PWID of another archive leads.
+    """Return the address to which a PWID of another archive leads.
 
-    Raises UnknownArchive; ArchiveClosed; NotFound where its time or its item names no single
-    capture there, so that no address does.
+    Raises UnknownArchive; ArchiveClosed; NotFound if its time or its item does not name a single
+    capture there, so that no address exists.
     """
     found = archives.find(pwid.archive)
     part = pwid.coverage == "part"
@@ -105,10 +105,10 @@ def elsewhere(archives: Archives, settings: Settings, pwid: Pwid) -> Elsewhere:
 
 
 def capture_fields(pwid: Pwid, capture: Capture) -> dict[str, Any]:
-    """A capture, with the PWID that names exactly it in the archive of another PWID."""
+    """Return the fields of a capture, with its exact PWID in the archive of another PWID."""
     try:
         exact = str(make(pwid.archive, capture.date, pwid.coverage or "page", capture.uri))
-    except ValueError:  # a URI or a date that no PWID can say
+    except ValueError:  # a URI or a date that a PWID cannot express
         exact = None
     return {
         "pwid": exact,
@@ -123,7 +123,7 @@ def capture_fields(pwid: Pwid, capture: Capture) -> dict[str, Any]:
 
 
 def name_fields(pwid: Pwid) -> dict[str, Any]:
-    """What a PWID says by itself, which is known whatever becomes of it."""
+    """Return the fields of a PWID itself, which are known even if it does not resolve."""
     return {
         "identifier": str(pwid),
         "urn": pwid.urn,
@@ -137,7 +137,7 @@ def name_fields(pwid: Pwid) -> dict[str, Any]:
 
 
 def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
-    """What was asked for and what is given."""
+    """Return what was requested, the verdict, and the capture that is returned."""
     document: dict[str, Any] = {
         **name_fields(pwid),
         "verdict": judgement.verdict.value,
@@ -152,13 +152,13 @@ def verdict_fields(pwid: Pwid, judgement: Judgement) -> dict[str, Any]:
 
 
 def elsewhere_fields(archives: Archives, pwid: Pwid, found: Elsewhere) -> dict[str, Any]:
-    """The same of another archive, with all its addresses."""
+    """Return the same for another archive, with all its addresses."""
     about = archive_fields(archives, pwid, found.archive)
     return verdict_fields(pwid, found.judgement) | {"url": found.url} | about
 
 
 def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dict[str, Any]:
-    """What is known of the archive that a PWID names, and its addresses for the item."""
+    """Return what is known of the archive that a PWID names, and its addresses for the item."""
     addresses = (
         ("playback", archives.playback(pwid)),
         ("raw", archives.raw(pwid)),
@@ -180,7 +180,7 @@ def archive_fields(archives: Archives, pwid: Pwid, known: Archive | None) -> dic
 
 
 def page_fields(pwid: Pwid, page: Page) -> dict[str, Any]:
-    """The resources of a page, each with its verdict."""
+    """Return the resources of a page, each with its verdict."""
     part = msgspec.structs.replace(pwid, coverage="part")
     return {
         "resources": [
@@ -203,7 +203,7 @@ def page_fields(pwid: Pwid, page: Page) -> dict[str, Any]:
 
 
 def member_fields(pwid: Pwid, member: Member) -> dict[str, Any]:
-    """A URL of a site."""
+    """Return the fields of a URL of a site."""
     page = msgspec.structs.replace(pwid, coverage="page")
     exact = member.verdict is Verdict.EXACT
     return {

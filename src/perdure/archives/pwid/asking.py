@@ -1,12 +1,13 @@
-"""Asking other archives whether they have what a PWID names, and reading it there.
+"""Ask other archives whether they have the capture that a PWID names, and read it there.
 
-How it works: an archive's TimeGate (RFC 7089 section 4) is asked for the item at the time of the
-PWID and leads, by redirects, to the capture nearest to it; which one that is its address says, in
-the form that the registry of archives knows. So one small request tells exact from near from
-absent, whatever the number of captures. What is exact can then be read in its raw form.
+How it works: perdure asks an archive's TimeGate (RFC 7089 section 4) for the item at the time of
+the PWID. Redirects lead to the nearest capture. Its address says which capture it is, in a form
+that the registry of archives knows. So one small request distinguishes exact, near and absent,
+however many captures there are. An exact capture can then be read in its raw form.
 
-What must stay true: what an archive was not asked, or did not answer, is never called absent; only
-addresses of the registry of archives are asked, by the rules of `perdure.fetching`.
+What must stay true: a capture is never called absent if its archive was not asked or did not
+answer; requests go only to addresses of the registry of archives, by the rules of
+`perdure.fetching`.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class Inquirer:
     """Asks the archives of the registry, one request at a time."""
 
     def __init__(self, archives: Archives, *, networks: tuple[str, ...]) -> None:
-        """`networks`: those besides the public internet that may be asked."""
+        """`networks` are networks other than the public Internet that may be asked."""
         self._archives = archives
         self._fetcher = Fetcher(user_agent="perdure", networks=networks, limits=_LIMITS)
 
     def ask(self, pwid: Pwid) -> Judgement | None:
-        """What its archive has of a PWID; None where that has no TimeGate, or no such captures.
+        """Return the verdict of a PWID's archive; None if it has no TimeGate for the PWID.
 
-        Raises Unavailable where the archive does not answer, or not as a TimeGate does.
+        Raises Unavailable if the archive does not answer, or does not answer like a TimeGate.
         """
         gate = self._archives.timegate(pwid)
         return None if gate is None else asyncio.run(self._ask(pwid, gate))
@@ -65,7 +66,7 @@ class Inquirer:
         raise EndlessRedirects(url=gate)
 
     def _capture(self, pwid: Pwid, url: str) -> Capture | None:
-        """The capture whose address this is, where it is one of the archive of the PWID."""
+        """Return the capture at an address, or None if it is not of the PWID's archive."""
         archive = self._archives.keeper(pwid.archive)
         for candidate in self._archives.from_playback(url):
             time = playback.digits(candidate.pwid)
@@ -80,15 +81,15 @@ class Inquirer:
         return None
 
     def read(self, pwid: Pwid) -> bytes | None:
-        """The bytes that its archive gives for a PWID, as captured; None where it has no such form.
+        """Read the bytes of a PWID from its archive, as captured; None if it has no raw addresses.
 
-        Raises Unavailable where it does not give them, or not all of them.
+        Raises Unavailable if the archive does not send them, or only in part.
         """
         url = self._archives.raw(pwid)
         if url is None:
             return None
         answer = asyncio.run(self._read(pwid, url))
-        # a memento has the status that was archived, whatever that is (RFC 7089 section 4.2)
+        # a memento is sent with its archived status (RFC 7089 section 4.2)
         is_memento = answer.status == _OK or answer.header("Memento-Datetime") is not None
         if not is_memento or answer.truncated:
             if answer.truncated:
@@ -97,7 +98,7 @@ class Inquirer:
         return self._fetcher.content(answer)
 
     async def _read(self, pwid: Pwid, url: str) -> Exchange:
-        """The answer that has the capture, over the archive's own redirects and no archived one."""
+        """Fetch the capture; follow the archive's own redirects, but no archived redirect."""
         for _ in range(_HOPS):
             answer = await self._fetcher.exchange(url)
             onwards = redirect(answer)

@@ -1,12 +1,11 @@
-"""Whether captures of one second are the same bytes, where nothing recorded says so.
+"""Compare captures of one second by their bytes, if they have no recorded digests.
 
-How it works: ARC files and some WARC files have no payload digests. Where a reference fits several
-captures and it is not known of all of them what they hold, the few that it is not known of are
-read, and get the digest that a WARC writer would have recorded: the SHA-1 of the entity, without
-its chunks, in base 32.
+How it works: ARC files and some WARC files have no payload digests. If a reference fits several
+captures and some of them lack a digest, these are read, and get the digest that a WARC writer would
+have recorded: the SHA-1 of the entity, without its chunks, in base 32.
 
-What must stay true: digests that were recorded are left as they are; what cannot be read, or not
-in reasonable time, stays unknown, and so stays different from all others.
+What must stay true: recorded digests are not changed; a capture that cannot be read, or not in
+reasonable time, keeps no digest, and so counts as different from all others.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from perdure.archives.pwid.verdict import Judgement
 from perdure.errors import Corrupt, NotFound, OverBudget, Unavailable
 
 MOST_COMPARED = 16
-"""Captures; where there are more, they are a choice anyhow."""
+"""Captures. If there are more, the client must choose in any case."""
 LARGEST_COMPARED = 16 << 20
-"""Bytes of one of them."""
+"""Bytes of one capture."""
 
 
 def compared(files: ArchiveFiles, judgement: Judgement) -> Judgement:
-    """The same judgement; what the captures that fit hold is known, as far as it can be."""
+    """Return the same judgement, with digests added to the captures that fit, if possible."""
     fits = judgement.fits
     if not judgement.is_ambiguous or len(fits) > MOST_COMPARED or all(one.digest for one in fits):
         return judgement
@@ -38,7 +37,7 @@ def compared(files: ArchiveFiles, judgement: Judgement) -> Judgement:
 
 
 def _with_digest(files: ArchiveFiles, capture: Capture) -> Capture:
-    if capture.kind == "revisit":  # what it holds, its original does
+    if capture.kind == "revisit":  # its payload is in its original
         return capture
     sha1, length = hashlib.sha1(usedforsecurity=False), 0
     try:

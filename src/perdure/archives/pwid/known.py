@@ -1,13 +1,14 @@
-"""The registry of web archives: who they are and how each one plays back what it keeps.
+"""The registry of web archives: their names, and how each one plays back its captures.
 
-How it works: `archives.toml` beside this file comes with the package, one entry for each archive;
-the archive; the setting `archives_file` names a file of the same form whose entries are added, or
-stand in the place of those with the same id. `Archives` finds an archive by its id or any of its
-other names and asks `perdure.archives.pwid.playback` for addresses.
+How it works: `archives.toml`, next to this file, comes with the package and has one entry for each
+archive. The setting `archives_file` names a file of the same form, whose entries are added or
+replace those with the same id. `Archives` finds an archive by its id or one of its aliases and gets
+addresses from `perdure.archives.pwid.playback`.
 
-What must stay true: the entries say what lists of archives say (docs/reference/web-archives.md),
-and where these differ, that nobody has checked; an address leads to an archive of the registry,
-unless the operator has chosen to believe that unknown archives resolve their own PWIDs.
+What must stay true: the entries agree with published lists of archives
+(docs/reference/web-archives.md), and are marked as unverified if the lists differ; an address leads
+to an archive of the registry, unless the operator has chosen to trust that unknown archives resolve
+their own PWIDs.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ from perdure.errors import BadSettings
 from perdure.ids.pwid import Pwid
 from perdure.settings import Settings
 
-_MOVES = 4  # from archive to archive
+_MOVES = 4  # followed from archive to archive
 
 
 class Example(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """A PWID and the addresses that it has there. It shows a form, not that there is a capture."""
+    """A PWID and its addresses in an archive. It shows their form; the capture may not exist."""
 
     pwid: str
     url: str
@@ -46,22 +47,22 @@ class Example(
 class Archive(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One archive. Where it says nothing, nothing is known."""
+    """One archive. An empty field means that the value is unknown."""
 
     id: str
-    """In PWIDs: a domain, in lower case."""
+    """The id in PWIDs: a domain, in lower case."""
     name: str = ""
     aliases: tuple[str, ...] = ()
-    """Other ids under which it is met."""
+    """Other ids of the archive that are in use."""
     access: Literal["open", "mixed", "closed", "unknown"] = "unknown"
-    """Who may read: everybody; some of it only on site; nobody from outside."""
+    """Open to everyone, partly only on site, or only on site."""
     status: Literal["listed", "unverified"] = "unverified"
-    """Whether the lists that have it agree."""
+    """Whether the lists that name it agree."""
     note: str = ""
     patterns: tuple[Pattern, ...] = ()
-    """The one to write comes first."""
+    """The preferred pattern comes first."""
     local: str = ""
-    """The form of its addresses that only its own network can reach."""
+    """The form of addresses that only its own network can reach."""
     timegate: str = ""
     timemap: str = ""
     cdx: str = ""
@@ -69,9 +70,9 @@ class Archive(
     resolver: str = ""
     """Its own resolver of PWIDs, with the slot `{pwid}`."""
     moved_to: str = ""
-    """The id of the archive that keeps what it kept."""
+    """The id of the archive that has taken over its captures."""
     sources: tuple[str, ...] = ()
-    """The lists that have it."""
+    """The lists that name it."""
     example: Example | None = None
 
     @property
@@ -79,17 +80,17 @@ class Archive(
         return (self.id, *self.aliases)
 
     def written_on(self, day: str) -> Pattern | None:
-        """The pattern in which addresses are written on a day, `2026-11-21`."""
+        """Return the pattern in which to write addresses on a day, `2026-11-21`, or None."""
         return next((one for one in self.patterns if one.is_valid_on(day)), None)
 
 
 def utc_day() -> str:
-    """Today, in UTC."""
+    """Return today's date in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A PWID that a playback address can mean."""
+    """A possible PWID of a playback address."""
 
     pwid: Pwid
     archive: Archive
@@ -97,7 +98,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Archives:
-    """All archives that are known here."""
+    """All known archives."""
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class Archives:
         standard_form: bool = False,
         today: Callable[[], str] = utc_day,
     ) -> None:
-        """`standard_form`: unknown archives are believed to resolve their own PWIDs."""
+        """`standard_form`: trust that unknown archives resolve their own PWIDs."""
         self._entries = {one.id: one for one in entries}
         self._by_name = {name: one for one in self._entries.values() for name in one.aliases}
         self._by_name |= self._entries
@@ -120,11 +121,11 @@ class Archives:
         return len(self._entries)
 
     def find(self, archive_id: str) -> Archive | None:
-        """The archive with this id or alias, whatever its case."""
+        """Return the archive with this id or alias, in any case, or None."""
         return self._by_name.get(archive_id.lower().removeprefix("~"))
 
     def keeper(self, archive_id: str) -> Archive | None:
-        """The archive that keeps today what was archived by this one."""
+        """Return the archive that has the captures of this one today."""
         found = self.find(archive_id)
         for _ in range(_MOVES):
             if found is None or not found.moved_to or found.written_on(self._today()):
@@ -133,52 +134,53 @@ class Archives:
         return found
 
     def playback(self, pwid: Pwid, *, collection: str = "") -> str | None:
-        """Where a PWID is played back.
+        """Return the address at which a PWID is played back, or None.
 
-        None where the archive is unknown or has no such addresses, where the item is no URI, and
-        where the time is coarser than a second: what an archive then shows is its own choice.
-        Whether there is such a capture, nobody has looked.
+        It is None if the archive is unknown or has no such addresses, if the item is not a URI, or
+        if the time is less precise than a second, so that the archive would choose a capture. It is
+        not checked that the capture exists.
         """
         return self._address(pwid, collection, raw=False) or self._by_itself(pwid)
 
     def raw(self, pwid: Pwid, *, collection: str = "") -> str | None:
-        """Where its record is given as it was recorded, without the archive's additions."""
+        """Return the address of its record as captured, without additions, or None."""
         return self._address(pwid, collection, raw=True)
 
     def local(self, pwid: Pwid) -> str | None:
-        """Where it is played back within the archive's own network."""
+        """Return the address of its playback in the archive's own network, or None."""
         archive, time = self.find(pwid.archive), playback.digits(pwid)
         if archive is None or time is None or not playback.is_uri(pwid.item):
             return None
         return playback.fill(archive.local, time=time, uri=pwid.item) if archive.local else None
 
     def timegate(self, pwid: Pwid) -> str | None:
-        """Where Memento's TimeGate for the item is (RFC 7089); the time goes in Accept-Datetime."""
+        """Return the TimeGate of the item (RFC 7089), or None. The time goes in Accept-Datetime."""
         return self._endpoint(pwid, "timegate")
 
     def timemap(self, pwid: Pwid) -> str | None:
-        """Where all captures of the item are listed (RFC 7089)."""
+        """Return the TimeMap of the item, a list of all its captures (RFC 7089), or None."""
         return self._endpoint(pwid, "timemap")
 
     def cdx(self, pwid: Pwid) -> str | None:
-        """Where the CDX server API tells the captures of the item."""
+        """Return the query for the item's captures in the CDX server API, or None."""
         archive = self.keeper(pwid.archive)
         if archive is None or not archive.cdx or not playback.is_uri(pwid.item):
             return None
         return f"{archive.cdx}?url={quote(pwid.item, safe='')}"
 
     def resolver(self, pwid: Pwid) -> str | None:
-        """Where the archive itself resolves the PWID."""
+        """Return the address at which the archive itself resolves the PWID, or None."""
         archive = self.find(pwid.archive)
         if archive is None or not archive.resolver:
             return None
         return archive.resolver.replace("{pwid}", quote(pwid.urn, safe=":"))
 
     def from_playback(self, url: str) -> tuple[Candidate, ...]:
-        """The PWIDs that a playback address can mean, the likeliest first.
+        """Return the PWIDs that a playback address can mean, the likeliest first.
 
-        An address with a page mark or none means the page, others a part. Empty where no archive
-        has such addresses, and where there are fewer than 14 digits of time, which name no capture.
+        An address with a page mark, or without a mark, means the page; others mean a part. The
+        result is empty if no archive has such addresses, or if the time has fewer than 14 digits
+        and so does not name a capture.
         """
         found: list[tuple[int, Candidate]] = []
         for archive in self:
@@ -213,9 +215,9 @@ class Archives:
 
 
 def load(settings: Settings, root: Path | None = None) -> Archives:
-    """The archives of the package and those that the operator added.
+    """Load the archives of the package and those that the operator added.
 
-    A relative `archives_file` lies in the registry directory `root`. Raises BadSettings.
+    A relative `archives_file` is in the registry directory `root`. Raises BadSettings.
     """
     entries = {one.id: one for one in packaged()}
     if settings.archives_file:
@@ -231,20 +233,20 @@ def load(settings: Settings, root: Path | None = None) -> Archives:
 
 @cache
 def packaged() -> tuple[Archive, ...]:
-    """The archives that come with the package."""
+    """Return the archives that come with the package."""
     text = (files("perdure.archives.pwid") / "archives.toml").read_text("utf-8")
     return read_toml(text, "perdure/archives/pwid/archives.toml")
 
 
 def read_toml(text: str, where: object) -> tuple[Archive, ...]:
-    """The archives of a file. Raises BadSettings, naming the entry that is wrong."""
+    """Return the archives of a file. Raises BadSettings, which names the faulty entry."""
     try:
         table = tomllib.loads(text)
         entries = msgspec.convert(table.get("archive", []), tuple[Archive, ...])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _bad(where, str(error)) from error
     if set(table) - {"archive"}:
-        raise _bad(where, f"there are no tables but [[archive]]: {sorted(set(table))}")
+        raise _bad(where, f"the only table allowed is [[archive]]; found {sorted(set(table))}")
     for entry in entries:
         wrong = problem(entry)
         if wrong:
@@ -258,15 +260,15 @@ def _candidate(archive: Archive, pattern: Pattern, url: str) -> Candidate | None
         return None
     try:
         pwid = make(archive.id, played.time, "part" if played.part else "page", played.uri)
-    except ValueError:  # a time that cannot be, an item that no PWID can have
+    except ValueError:  # an impossible time, or an item that a PWID cannot express
         return None
     return Candidate(pwid=pwid, archive=archive, collection=played.collection)
 
 
 def problem(entry: Archive) -> str | None:
-    """What is wrong with an entry that somebody wrote, in words; None where nothing is."""
+    """Describe the fault of an entry; None if it is valid."""
     if any(not name or name != name.lower() or ":" in name for name in entry.names):
-        return "an id is a domain in lower case"
+        return "its id and aliases must be domains in lower case"
     both, item = frozenset(("time", "uri")), frozenset(("uri",))
     for pattern in entry.patterns:
         if wrong := playback.dating_fault(pattern):
@@ -288,7 +290,7 @@ def _check_names(entries: Iterable[Archive], where: object) -> None:
     for entry in entries:
         for name in entry.names:
             if taken.setdefault(name, entry.id) != entry.id:
-                raise _bad(where, f"{name} is both {taken[name]} and {entry.id}")
+                raise _bad(where, f"{name} names both {taken[name]} and {entry.id}")
 
 
 def _bad(where: object, reason: str) -> BadSettings:

@@ -1,8 +1,8 @@
-"""Making PWIDs: of what somebody knows about a capture, and in the dialect that somebody needs.
+"""Make PWIDs from the properties of a capture, and write them in the dialect that you need.
 
-How it works: `make` composes the canonical text and has it read, so that nothing is made that
-could not be read. `write` tries how a draft would spell a PWID and gives the text only if that
-draft's grammar accepts it and it means the same.
+How it works: `make` composes the canonical text and parses it, so that every PWID it makes can be
+parsed. `write` spells a PWID as a draft does, and returns the text only if that draft's grammar
+accepts it and it means the same.
 
 >>> made = make("archive.org", "2016-01-22T11:20:29Z", "page", "http://www.dr.dk")
 >>> str(made)
@@ -11,8 +11,8 @@ draft's grammar accepts it and it means the same.
 ('urn:pwid:archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk',
  'pwid:archive.org:2016-01-22T11.20.29Z_page:http://www.dr.dk')
 
-What must stay true: an item is what was archived; only what no URI can contain (a space, say) is
-escaped on its way into a PWID, see `spelt`.
+What must stay true: an item is the URI that was archived; only characters that no URI can contain,
+such as a space, are escaped in a PWID; see `spelt`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from perdure.ids.pwid_dialects import DIALECTS
 URN = "urn"
 """The dialect that IANA registered; its grammar is that of urn-09."""
 _SAYABLE = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"<>')
-"""What an item is read with, see `perdure.ids.pwid`."""
+"""The characters of an item that are not escaped; see `perdure.ids.pwid`."""
 _OF_DRAFT_00 = {"collection": "coll", "recording": "rec"}
 
 
 def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
-    """The PWID of a capture.
+    """Make the PWID of a capture.
 
-    `at` is a time as the W3C or a PWID has it, or 14 digits; what it does not say (minutes,
-    seconds) the PWID does not say either. Raises MalformedIdentifier.
+    `at` is a time in the form of the W3C or of a PWID, or 14 digits. The PWID is as precise as the
+    time: minutes and seconds may be missing. Raises MalformedIdentifier.
     """
     time = at.strip()
     if time.isascii() and time.isdigit() and len(time) == len("20160122112029"):
@@ -45,7 +45,7 @@ def make(archive: str, at: str, coverage: str, item: str) -> Pwid:
 
 
 def spelt(item: str) -> str:
-    """An item as a PWID can say it.
+    """Escape an item so that a PWID can contain it.
 
     >>> spelt('http://www.dr.dk/søg?q="a b"&%41')
     'http://www.dr.dk/s%C3%B8g?q=%22a%20b%22&%41'
@@ -54,7 +54,7 @@ def spelt(item: str) -> str:
 
 
 def write(pwid: Pwid, dialect: str) -> str:
-    """A PWID as a draft spells it. Raises InvalidRequest where its grammar cannot say it."""
+    """Write a PWID as a draft spells it. Raises InvalidRequest if its grammar cannot express it."""
     name = "urn-09" if dialect == URN else dialect
     text = _spelt(pwid, name)
     if text is None:
@@ -82,6 +82,6 @@ def _spellings(pwid: Pwid, dialect: str) -> tuple[str, ...]:
         return (f"pwid:{head}:{dots}{f'_{coverage}' if coverage else ''}:{pwid.item}",)
     if dialect.startswith("draft-"):
         return (str(pwid),)
-    if dialect in {"urn-00", "urn-01", "urn-02", "urn-03"}:  # nothing is escaped in these
+    if dialect in {"urn-00", "urn-01", "urn-02", "urn-03"}:  # these do not escape anything
         return (f"urn:pwid:{head}:{colons}:{pwid.coverage}:{pwid.item}",)
-    return pwid.urn, pwid.urn.replace("Z:", ":", 1)  # urn-04 has no `Z` behind a day
+    return pwid.urn, pwid.urn.replace("Z:", ":", 1)  # urn-04 has no `Z` after a day

@@ -1,8 +1,8 @@
-"""From a PWID to the address at which an archive plays it back, and from such an address to a PWID.
+"""Convert PWIDs to the addresses at which archives play them back, and addresses to PWIDs. Pure.
 
 How it works: an archive's addresses follow a pattern with slots: `{time}` for 14 digits, `{uri}`
-for what was archived, `{collection}` where the archive is divided. Filled in, a pattern is an
-address; turned into a regular expression, it reads one. Pure.
+for the archived URI, `{collection}` if the archive is divided. With its slots filled, a pattern is
+an address; as a regular expression, it parses one.
 
 >>> pattern = Pattern(url="https://web.archive.org/web/{time}/{uri}")
 >>> fill(pattern.url, time="20160122112029", uri="http://www.dr.dk")
@@ -10,9 +10,9 @@ address; turned into a regular expression, it reads one. Pure.
 >>> read(pattern, "http://web.archive.org/web/20160122112029im_/http://www.dr.dk/a.gif#x")
 Played(time='20160122112029', uri='http://www.dr.dk/a.gif#x', part=True, collection='')
 
-What must stay true: the archived URI goes into an address and comes out of it as it is, but for
-characters that no address can have; no pattern has a slot in its host, so that no identifier can
-lead anywhere but to an archive of the registry.
+What must stay true: the archived URI is unchanged in an address, except for characters that no
+address can contain; no pattern has a slot in its host, so that every identifier leads to an archive
+of the registry.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _COLLECTION = "[A-Za-z0-9][A-Za-z0-9._~-]*"
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F)))
 _MARKED = re.compile(r"\{time\}[a-z]{2}_")
 _PAGE_MARKS = frozenset(("", "mp_", "if_", "fw_", "tf_"))
-"""What stands behind the time where a page is wanted: nothing, pywb's frames. All else (`id_` as
-it was recorded, `im_` an image, `js_`, `cs_` …) is a single file."""
+"""Marks after the time that mean a page: none, or those of pywb's frames. All others (`id_` as
+recorded, `im_` an image, `js_`, `cs_` …) mean a single file."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ONE_SLASH = re.compile(r"(https?|ftp):/(?!/)", re.IGNORECASE)
 _DAY = re.compile("(?:[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?)?", re.ASCII)
@@ -42,22 +42,22 @@ _DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]
 class Pattern(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """One form of an archive's addresses, and when it was valid."""
+    """One form of an archive's addresses, and the period in which it was valid."""
 
     url: str
     raw: str = ""
-    """The same for the record as it was recorded, where the archive has such addresses."""
+    """The form for records as captured, if the archive has such addresses."""
     since: str = ""
-    """The day, month or year from which on it was valid; empty where nobody knows."""
+    """First day, month or year in which it was valid; empty if unknown."""
     until: str = ""
-    """… and to which; `?` where it is known only that it no longer is."""
+    """Last day, month or year in which it was valid; `?` if it ended at an unknown time."""
     seen: str = ""
-    """When it was last seen in a list, where that is long ago."""
+    """When it was last seen in a list, if that is long ago."""
     collection: str = ""
-    """What is filled into its slot where nothing else was chosen."""
+    """The default value of the slot `{collection}`."""
 
     def is_valid_on(self, day: str) -> bool:
-        """Whether addresses had this form on a day, `2026-11-21`, both ends included.
+        """Return whether addresses had this form on a day, `2026-11-21`, both ends included.
 
         >>> old = Pattern(url="https://a/{time}/{uri}", since="2009", until="2018-05")
         >>> [old.is_valid_on(day) for day in ("2008-12-31", "2018-05-31", "2018-06-01")]
@@ -69,30 +69,30 @@ class Pattern(
 
 
 class Played(msgspec.Struct, frozen=True):
-    """What an address says."""
+    """The parts of a playback address."""
 
     time: str
     """14 digits."""
     uri: str
     part: bool
-    """Whether it asks for a single file rather than for a page."""
+    """Whether the address means a single file, not a page."""
     collection: str
 
 
 def digits(pwid: Pwid) -> str | None:
-    """The time in 14 digits; None where it is coarser than a second and names no single capture."""
+    """Return the time in 14 digits; None if it is less precise, so that it names no capture."""
     if pwid.precision in {"second", "fraction"}:
         return re.sub("[^0-9]", "", pwid.time)[:14]
     return None
 
 
 def is_uri(item: str) -> bool:
-    """Whether an item is a URI rather than an archive's own name, which has no colon."""
+    """Return whether an item is a URI, not an archive's own name, which has no colon."""
     return ":" in item
 
 
 def fill(pattern: str, *, time: str = "", uri: str = "", collection: str = "") -> str | None:
-    """An address of this pattern; None where a slot has nothing to be filled with."""
+    """Return an address of this pattern; None if there is no value for one of its slots."""
     values = {"time": time, "uri": quote(uri, safe=_VISIBLE), "collection": collection}
     if not all(values.get(slot) for slot in _SLOT.findall(pattern)):
         return None
@@ -100,9 +100,9 @@ def fill(pattern: str, *, time: str = "", uri: str = "", collection: str = "") -
 
 
 def read(pattern: Pattern, url: str) -> Played | None:
-    """What an address says if it has this pattern, else None.
+    """Parse an address of this pattern; None if it has another pattern.
 
-    `http` and `https` are not told apart: no two archives differ by that alone.
+    `http` and `https` count as the same, because no two archives differ only by that.
     """
     if pattern.raw and (found := _regex(pattern.raw).fullmatch(url)):
         return _played(found, part=True)
@@ -111,15 +111,15 @@ def read(pattern: Pattern, url: str) -> Played | None:
 
 
 def specificity(pattern: Pattern) -> int:
-    """How much of an address a pattern determines: of two that match, the larger is meant."""
+    """Return the fixed characters of a pattern: if two patterns match, the larger number wins."""
     return len(_SLOT.sub("", pattern.url))
 
 
 def standard_form(pwid: Pwid) -> str | None:
-    """Where draft-04 section 5 would like archives to resolve PWIDs themselves, escaped so that an
-    item with `&` or `#` stays one item.
+    """Return the address at which draft-04 section 5 asks archives to resolve their own PWIDs.
 
-    None where the archive's id is no domain, or names a host that is no archive's: an address.
+    The item is escaped, so that `&` or `#` in it do not end it. The result is None if the archive's
+    id is not a domain, for example if it is an IP address.
 
     >>> from perdure.ids.pwid import parse
     >>> standard_form(parse("pwid:a.example:2016-01-22T11.20.29Z:page:http://www.dr.dk/?a=1&b"))
@@ -133,30 +133,30 @@ def standard_form(pwid: Pwid) -> str | None:
 
 
 def dating_fault(pattern: Pattern) -> str | None:
-    """What is wrong with what a pattern says of its validity; None where nothing is."""
+    """Describe the fault in the dates of a pattern; None if they are valid."""
     until = "" if pattern.until == "?" else pattern.until
     if all(_DAY.fullmatch(one) for one in (pattern.since, until, pattern.seen)):
         return None
-    return "since, until and seen are days as in 2018, 2018-05 or 2018-05-31"
+    return "since, until and seen must be dates like 2018, 2018-05 or 2018-05-31"
 
 
 def fault(pattern: str, *, needed: frozenset[str] = frozenset()) -> str | None:
-    """What is wrong with a pattern that somebody wrote; None where it can be used."""
+    """Describe the fault of a pattern; None if it is valid."""
     host = re.match(r"https?://([^/{}\s]+)/", pattern)
     slots = _SLOT.findall(pattern)
     if host is None or not pattern.isascii() or not pattern.isprintable() or " " in pattern:
-        return "it is no http(s) address with a host before its first slot"
+        return "it is not an http(s) address with a host before its first slot"
     if set("{}") & set(_SLOT.sub("", pattern)) or not set(slots) <= SLOTS:
-        return f"a slot is one of {', '.join(sorted(f'{{{slot}}}' for slot in SLOTS))}"
+        return f"a slot must be one of {', '.join(sorted(f'{{{slot}}}' for slot in SLOTS))}"
     if len(set(slots)) < len(slots):
-        return "a slot stands in it twice"
+        return "it has the same slot twice"
     missing = sorted(needed - set(slots))
     return f"it lacks {{{missing[0]}}}" if missing else None
 
 
 @lru_cache(maxsize=512)
 def _regex(pattern: str) -> re.Pattern[str]:
-    """What reads the addresses of a pattern."""
+    """Compile a pattern to a regular expression for its addresses."""
     host, slash, path = pattern.partition("://")[2].partition("/")
     fields = {
         "time": "(?P<time>[0-9]{14})(?P<mark>(?:[a-z]{2}_)?)",
@@ -174,6 +174,6 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def _played(found: re.Match[str], *, part: bool) -> Played:
     uri = _ONE_SLASH.sub(r"\1://", found["uri"], count=1)
     if not _SCHEME.match(uri) or re.match(r"[^/:]+:[0-9]+(?:/|\Z)", uri):
-        uri = f"http://{uri}"  # as archives read an address without a scheme
+        uri = f"http://{uri}"  # the scheme that archives assume if there is none
     collection = found.groupdict().get("collection") or ""
     return Played(found["time"], uri, part, collection)

@@ -1,12 +1,12 @@
-"""Registries of archives that others keep: read into ours, and ours written for them.
+"""Import registries of archives from other projects, and export perdure's registry to them.
 
-Read are MemGator's `archives.json` (a list of objects with `id`, `name`, `timegate`, `timemap`),
-the Turtle of the PWID resolver of the German National Library (vocabulary `https://w3id.org/pwid#`)
-and our own TOML. Written are Turtle and TOML.
+How it works: perdure reads MemGator's `archives.json` (a list of objects with `id`, `name`,
+`timegate`, `timemap`), the Turtle of the PWID resolver of the German National Library (vocabulary
+`https://w3id.org/pwid#`) and its own TOML. It writes Turtle and TOML.
 
-What must stay true: nothing is made up. MemGator knows no playback addresses, so what comes from it
-has none; the vocabulary has no words for raw records, aliases and access, so what is written in it
-lacks them. What is read is `unverified`. An entry that cannot be is an error that names it.
+What must stay true: nothing is invented. MemGator has no playback addresses, so entries from it
+have none. The vocabulary has no words for raw records, aliases and access, so Turtle lacks them.
+Entries that are read are `unverified`. An invalid entry raises an error that names it.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from perdure.ids import pwid as pwids
 VOCABULARY = "https://w3id.org/pwid#"
 _SIX = "{{utc-year}}{{utc-month}}{{utc-day}}{{utc-hour}}{{utc-minute}}{{utc-sec}}"
 _WORDS = ((_SIX, "{time}"), ("{{archived-uri}}", "{uri}"), ("{{pwid}}", "{pwid}"))
-_TRIPLE = re.compile(r"\{\{\{([a-z-]+)\}\}\}")  # mustache's word for "do not escape"
+_TRIPLE = re.compile(r"\{\{\{([a-z-]+)\}\}\}")  # mustache's syntax for "do not escape"
 
 
 def read(text: str) -> tuple[Archive, ...]:
-    """The archives of a registry in any of the three forms. Raises InvalidMetadata, BadSettings."""
+    """Read a registry in any of the three forms. Raises InvalidMetadata, BadSettings."""
     if text.lstrip("\ufeff \t\r\n").startswith(("[\n", "[ ", "[{", "[\r", "[]")):
         return from_memgator(text)
     if re.search(r"^\s*\[\[archive\]\]", text, re.MULTILINE):
-        return read_toml(text, "what is imported")
+        return read_toml(text, "the imported file")
     return from_turtle(text)
 
 
 class _Memgator(msgspec.Struct):
-    """An entry of archives.json; what else it has (`probability`) is about asking, not naming."""
+    """An entry of archives.json; its other fields (`probability`) do not matter here."""
 
     id: str
     name: str = ""
@@ -52,7 +52,7 @@ class _Memgator(msgspec.Struct):
 
 
 def from_memgator(text: str) -> tuple[Archive, ...]:
-    """The archives of MemGator's `archives.json`. Raises InvalidMetadata."""
+    """Read MemGator's `archives.json`. Raises InvalidMetadata."""
     try:
         entries = msgspec.convert(json.loads(text), list[_Memgator])
     except (ValueError, msgspec.ValidationError) as error:
@@ -65,7 +65,7 @@ def from_memgator(text: str) -> tuple[Archive, ...]:
                 name=one.name,
                 timegate=f"{one.timegate}{{uri}}" if one.timegate else "",
                 timemap=f"{one.timemap}{{uri}}" if one.timemap else "",
-                note="MemGator asks not to use it" if one.ignore else "",
+                note="MemGator asks clients not to use it" if one.ignore else "",
                 sources=("memgator",),
             )
             for one in entries
@@ -74,7 +74,7 @@ def from_memgator(text: str) -> tuple[Archive, ...]:
 
 
 def from_turtle(text: str) -> tuple[Archive, ...]:
-    """The archives of a registry in the `pwid#` vocabulary. Raises InvalidMetadata, Unavailable."""
+    """Read a registry in the `pwid#` vocabulary. Raises InvalidMetadata, Unavailable."""
     rdflib = _rdflib()
     graph = rdflib.Graph()
     try:
@@ -88,7 +88,7 @@ def from_turtle(text: str) -> tuple[Archive, ...]:
 
 
 def to_turtle(archives: Iterable[Archive]) -> str:
-    """A registry in the `pwid#` vocabulary, as the DNB's resolver reads it."""
+    """Write a registry in the `pwid#` vocabulary, as the DNB's resolver reads it."""
     rdflib = _rdflib()
     graph = rdflib.Graph()
     graph.bind("pwid", rdflib.Namespace(VOCABULARY))
@@ -99,7 +99,7 @@ def to_turtle(archives: Iterable[Archive]) -> str:
 
 
 def to_toml(archives: Iterable[Archive]) -> str:
-    """A registry in our own form, as the setting `archives_file` names it."""
+    """Write a registry in perdure's own form, for the setting `archives_file`."""
     return "\n".join(map(_toml_entry, archives))
 
 
@@ -150,7 +150,7 @@ def _from_node(rdflib: Any, graph: Any, node: Any) -> Archive:
 
 
 def _memento(endpoint: Any, one: Any) -> str:
-    """A TimeGate's address without the URI, as by analogy with the CDX endpoint."""
+    """Return the pattern of a TimeGate, which Turtle stores like a CDX endpoint."""
     return "" if endpoint is None else f"{one(endpoint, 'baseUrl') or endpoint}{{uri}}"
 
 
@@ -160,7 +160,7 @@ def _example(archive: Archive, shown: Any) -> Example | None:
 
 
 def _slots(path: str) -> str:
-    """Our slots for theirs, which are mustache's."""
+    """Replace the slots of mustache with perdure's."""
     path = _TRIPLE.sub(r"{{\1}}", path)
     for theirs, ours in _WORDS:
         path = path.replace(theirs, ours)
@@ -192,7 +192,7 @@ def _to_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
     ):
         if form:
             base, path = _split(form)
-            # archives may share a replay, never an entry: the node is the archive's own
+            # archives may share a replay, but not an entry: each archive has its own node
             gate = rdflib.URIRef(f"https://{archive.id}/#{name}")
             graph.add((node, word(name), gate))
             graph.add((gate, rdflib.RDF.type, word(kind)))
@@ -211,7 +211,7 @@ def _to_nodes(rdflib: Any, graph: Any, archive: Archive) -> None:
 
 
 def _replay(archive: Archive) -> str:
-    """The pattern of playback without a slot for collections, which the vocabulary has not."""
+    """Return the playback pattern without the slot for collections, which Turtle cannot express."""
     pattern = archive.written_on(utc_day())
     if pattern is None or ("{collection}" in pattern.url and not pattern.collection):
         return ""
@@ -244,5 +244,5 @@ def _toml_entry(archive: Archive) -> str:
 
 
 def _value(value: object) -> str:
-    # JSON's texts and lists are TOML's, but for one character that JSON leaves as it is
+    # strings and lists of JSON are valid TOML, except for one character that JSON does not escape
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,15 +1,15 @@
-"""Whether what an archive has is what a PWID asks for: the verdict that every answer carries. Pure.
+"""Judge how well the captures of an archive match a PWID; every answer carries the verdict. Pure.
 
-How it works: `asked` makes of a PWID the URI, the span of seconds that its time covers and the kind
-of record that its coverage means. `look_up` fetches from the index what could answer it: three
-short ranges, whatever the number of captures. `judge` decides: captures within the span whose
-recorded URI is the one asked for are exact; those of another URI with the same canonical key are
-`same second, other URI`; else the capture next to it in time is there to be offered. What another
-archive has is not looked at here, so of that `judge_elsewhere` only says how far one can trust it.
+How it works: `asked` converts a PWID to the URI, the span of seconds that its time covers and the
+kind of record that its coverage means. `look_up` reads the candidates from the index: three short
+ranges, however many captures there are. `judge` decides. Captures within the span with the
+requested URI as recorded are exact. Those of another URI with the same canonical key are `same
+second, other URI`. Otherwise the captures nearest in time can be offered. The captures of other
+archives cannot be inspected here, so `judge_elsewhere` only reports how far to trust an archive.
 
-What must stay true: `exact` is said of the recorded URI and the recorded date only, never of the
-canonical key or of a date that says less than the PWID; what is not exact is not given unless the
-caller asked for the nearest. docs/decisions/exactness.md
+What must stay true: `exact` depends only on the recorded URI and the recorded date, never on the
+canonical key or on a date less precise than the PWID; a capture that is not exact is not returned,
+unless the caller requested the nearest. docs/decisions/exactness.md
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from perdure.archives.urlkey import urlkey
 from perdure.ids.pwid import Pwid
 
 MOST_CHOICES = 256
-"""Captures that one reference is shown to fit; a year of a busy page has more."""
-_NEIGHBOURS = 32  # captures looked at on either side
-_MOST_SEARCHED = 4096  # records, where those are of kinds that nobody asks for
+"""Captures listed as fitting one reference; a year of a busy page has more."""
+_NEIGHBOURS = 32  # captures read on either side
+_MOST_SEARCHED = 4096  # records, if the neighbours are all of unsuitable kinds
 
 
 class Verdict(enum.Enum):
-    """What an answer is of what was asked for; a closed list."""
+    """The relation of an answer to the request; a closed list."""
 
     EXACT = "exact"
     OTHER_URI = "same second, other URI"
@@ -53,48 +53,48 @@ class Verdict(enum.Enum):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reference asks an archive for."""
+    """The capture that a reference asks for."""
 
     uri: str
     first: str
     """The first second that its time covers, in 14 digits."""
     last: str
-    """The last one."""
+    """The last second that its time covers."""
     date: str
-    """Its time as the W3C writes it; says how precise it is."""
+    """Its time in the form of the W3C, with its precision."""
     coverage: str = "part"
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What an index has to say: captures with the canonical key of what was asked for.
+    """The captures in an index with the canonical key of the request.
 
-    Where one within is exact, nobody needs to know its neighbours, and there are none here.
+    If one within the span is exact, its neighbours are not needed and not included.
     """
 
     within: tuple[Capture, ...] = ()
-    """In the span of time, at most `MOST_CHOICES` and one."""
+    """Captures in the span of time, at most `MOST_CHOICES` and one."""
     before: tuple[Capture, ...] = ()
-    """The last ones before it, the last first."""
+    """The last captures before it, the last first."""
     after: tuple[Capture, ...] = ()
-    """The first ones behind it."""
+    """The first captures after it."""
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict and what it is about."""
+    """A verdict and the captures that it is about."""
 
     verdict: Verdict
     capture: Capture | None = None
-    """What is given; None where that is nothing."""
+    """The capture that is returned, or None."""
     delta: int | None = None
-    """Seconds from what was asked for to what is given; negative where that is earlier."""
+    """Seconds from the requested time to the capture; negative if the capture is earlier."""
     fits: tuple[Capture, ...] = ()
-    """All captures that the reference fits exactly: more than one where its time is a day, say."""
+    """All captures that the reference fits exactly; several if its time is a day, for example."""
     offered: tuple[Capture, ...] = ()
-    """What there is instead, the best first, where nothing is given."""
+    """Other captures, the best first, if none is returned."""
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether different bytes fit equally well, so that none can be given without a choice."""
+        """True if captures with different bytes fit equally well, so that one must be chosen."""
         return len({one.digest or (one.file, one.offset) for one in self.fits}) > 1
 
     @property
@@ -105,12 +105,12 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict.value
 
 
-# what is asked for
-# -----------------
+# the request
+# -----------
 
 
 def asked(pwid: Pwid) -> Asked:
-    """What a PWID asks for.
+    """Return the capture that a PWID asks for.
 
     >>> from perdure.ids.pwid import parse
     >>> found = asked(parse("pwid:a.org:2016-02:page:http://www.dr.dk"))
@@ -124,14 +124,14 @@ def asked(pwid: Pwid) -> Asked:
 
 
 def at(uri: str, time: str) -> Asked:
-    """What a URI at a 14-digit time asks for, as replay has it."""
+    """Return the capture that a URI at a 14-digit time asks for, as replay does."""
     return Asked(uri=uri, first=time, last=time, date=whole_second(time))
 
 
 def span(date: str) -> tuple[str, str]:
-    """The first and the last second of a time of any precision, in 14 digits each.
+    """Return the first and the last second of a time of any precision, in 14 digits each.
 
-    A fraction lies within its second; the second 60 is a second of its own.
+    A fraction is within its second; the second 60 is a second of its own.
     """
     digits = re.sub("[^0-9]", "", date)[:14]
     last = digits + "99991231235959"[len(digits) :]
@@ -141,7 +141,7 @@ def span(date: str) -> tuple[str, str]:
 
 
 def look_up(captures: Captures, wanted: Asked) -> Evidence:
-    """What an index has of what is asked for and, unless that is exact, near to it."""
+    """Look up the candidates in an index and, if none is exact, their neighbours in time."""
     key = urlkey(wanted.uri)
     inside = ranges.seconds(key, wanted.first, wanted.last)
     within = tuple(captures.scan(*inside, limit=MOST_CHOICES + 1))
@@ -159,7 +159,7 @@ def look_up(captures: Captures, wanted: Asked) -> Evidence:
 def _beside(
     captures: Captures, found: Stretch, coverage: str, *, backwards: bool
 ) -> tuple[Capture, ...]:
-    """The first captures of a stretch; further on, where none of these could be an answer."""
+    """Return the first captures of a stretch; if none is suitable, search further for one."""
     first = captures.scan(*found, backwards=backwards, limit=_NEIGHBOURS)
     if len(first) < _NEIGHBOURS or any(suits(coverage, one) for one in first):
         return tuple(first)
@@ -167,12 +167,12 @@ def _beside(
     return tuple(islice((one for one in more if suits(coverage, one)), 1))
 
 
-# what it is answered with
-# ------------------------
+# the verdict
+# -----------
 
 
 def judge(wanted: Asked, evidence: Evidence, *, nearest: bool = False) -> Judgement:
-    """The verdict on what an index has. `nearest`: what is not exact may be given, too."""
+    """Return the verdict on the captures. `nearest` allows a capture that is not exact."""
     within = [one for one in evidence.within if suits(wanted.coverage, one)]
     fits = _best_dated(wanted, [one for one in within if _is_exact(wanted, one)])
     if fits:
@@ -192,18 +192,18 @@ def judge(wanted: Asked, evidence: Evidence, *, nearest: bool = False) -> Judgem
 
 
 def judge_elsewhere(*, access: str, moved: bool) -> Judgement:
-    """The verdict on what another archive has, by what is known of that archive alone."""
+    """Return the verdict on another archive, from what the registry of archives says of it."""
     if access == "closed":
         return Judgement(verdict=Verdict.CLOSED)
     return Judgement(verdict=Verdict.MOVED if moved else Verdict.UNVERIFIED)
 
 
 def same_uri(wanted: str, recorded: str) -> bool:
-    """Whether both are one URI, letter by letter.
+    """Return whether both are the same URI, character by character.
 
-    `http://www.dr.dk` and `http://www.dr.dk/` are: HTTP cannot ask for an empty path, so that the
-    former can only be recorded as the latter (RFC 9110 section 4.2.3). And a blank that was
-    recorded as it is can stand in a PWID as `%20` only.
+    `http://www.dr.dk` and `http://www.dr.dk/` are the same: HTTP cannot request an empty path, so
+    the former can only be recorded as the latter (RFC 9110 section 4.2.3). A space that was
+    recorded as such is the same as the `%20` of a PWID, which cannot contain spaces.
     """
     return wanted == recorded or _spelt(wanted) == _spelt(recorded)
 
@@ -226,7 +226,7 @@ _COVERS: dict[str, re.Pattern[str]] = {
 
 
 def suits(coverage: str, capture: Capture) -> bool:
-    """Whether a record can be what a coverage means: content, an image of it, any record."""
+    """Return whether a record fits a coverage: content, an image of it, or any record."""
     if coverage == "other":
         return True
     if capture.kind not in _CONTENT:
@@ -236,7 +236,7 @@ def suits(coverage: str, capture: Capture) -> bool:
 
 
 def delta(wanted: Asked, capture: Capture) -> int:
-    """Seconds from the span that was asked for to a capture; 0 within it."""
+    """Return the seconds from the requested span to a capture; 0 within the span."""
     if capture.time < wanted.first:
         return seconds_between(wanted.first, capture.time)
     if capture.time > wanted.last:
@@ -245,7 +245,7 @@ def delta(wanted: Asked, capture: Capture) -> int:
 
 
 def distance(seconds: int) -> str:
-    """A difference in time for people.
+    """Format a difference in time for people.
 
     >>> distance(-93784), distance(5)
     ('-1 d 02:03:04', '+00:00:05')
@@ -263,7 +263,7 @@ _FRACTION = re.compile(r"[.,]([0-9]+)")
 
 
 def _says_as_much(wanted: Asked, capture: Capture) -> bool:
-    """Whether the recorded date is as precise as the one asked for, to the fraction of a second."""
+    """Return whether the recorded date is as precise as the requested one, fractions included."""
     if capture.date == wanted.date:
         return True
     fraction = _FRACTION.search(wanted.date)
@@ -278,10 +278,10 @@ def _digits(date: str) -> int:
 
 
 def _best_dated(wanted: Asked, fits: list[Capture]) -> list[Capture]:
-    """Those whose date says just what was asked for, of the best kind of record, where the URI is
-    the same to the letter: as far as there are any. In order.
+    """Return the best of the captures that fit, in order.
 
-    A page as it was transferred is preferred to an image that somebody made of it.
+    Captures are preferred if their date is as precise as the requested one, then by their kind of
+    record, then if their URI is identical. A page as transferred is better than an image of it.
     """
     if len(fits) < 2:
         return fits
@@ -302,7 +302,7 @@ def _order(capture: Capture) -> tuple[str, int, str, str, int]:
 
 
 def _by_distance(wanted: Asked, evidence: Evidence) -> list[Capture]:
-    """What lies nearest in time, of the URI asked for before all others."""
+    """Sort the captures by distance in time, those of the requested URI first."""
     found = [*evidence.within, *evidence.before, *evidence.after]
     return sorted(
         (one for one in found if suits(wanted.coverage, one)),
