@@ -47,7 +47,7 @@ GRACE = 30  # seconds
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
-_CHECKS_PER_TERM = 0.1  # of the hours after which a location is due for a check
+_CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
 class Worker:

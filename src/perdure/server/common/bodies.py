@@ -1,8 +1,9 @@
 """Bytes of segments as bodies: read in pieces, without waiting for the disk, with little memory.
 
-How it works: a file is read in pieces of 256 KiB. If the last byte of a piece is in the page cache
-(a read with RWF_NOWAIT, which never waits for the disk, tells), the piece is read at once.
-Otherwise a thread reads it, so that a slow disk does not delay other requests.
+How it works: a file is read in pieces of 256 KiB. A read of the last byte of a piece with
+RWF_NOWAIT, which never waits for the disk, shows whether the piece is in the page cache. If it is,
+the piece is read at once. Otherwise a thread reads it, so that a slow disk does not delay other
+requests.
 
 What must stay true: a body that turns out to be shorter than promised raises Corrupt.
 """
@@ -81,7 +82,7 @@ def _cached(fd: int, length: int, offset: int) -> bytes | None:
         return b""
     try:
         os.preadv(fd, (bytearray(1),), offset + length - 1, os.RWF_NOWAIT)
-    except OSError:  # not cached, or a file system that cannot say
+    except OSError:  # not cached, or the file system does not support the flag
         return None
     return os.pread(fd, length, offset)
 

@@ -4,7 +4,7 @@ How it works: werkzeug reads the grammar. Clients repeat the same fields, so the
 `perdure.policy.preference` rates a media type, because it must choose among representations by the
 same rule.
 
-What must stay true: no Accept field means that everything is welcome (RFC 9110 section 12.5.1).
+What must stay true: no Accept field means that everything is acceptable (RFC 9110 section 12.5.1).
 """
 
 from __future__ import annotations

@@ -250,8 +250,8 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             try:
                 self._feed_head(line + fields)
             except httptools.HttpParserUpgrade:
-                # Only HTTP/1.1 is spoken here, and RFC 9110 section 7.8 lets a server ignore the
-                # field. llhttp cannot: it would take a body for the other protocol's bytes.
+                # The server speaks only HTTP/1.1 and may ignore the field (RFC 9110 section 7.8).
+                # llhttp cannot: it would take a body for bytes of the other protocol.
                 self.parser = httptools.HttpRequestParser(self)
                 self._feed_head(line + _UPGRADE_FIELD.sub(b"", fields))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -295,7 +295,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._refuse(refusal)
 
     def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
-        """Answer a small upload without the application. Return False if that should answer."""
+        """Answer a small upload without the application. Return False if the application should."""
         length = self._body_left
         whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
         if self._fast_put is None or method != b"PUT" or not whole:
@@ -342,7 +342,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             super().shutdown()
 
     def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
-        """Note how the body of the message ends, as llhttp has accepted it."""
+        """Set how the body of the message ends, now that llhttp has accepted its head."""
         self.expect_100_continue = minor == b"1" and any(  # RFC 9110 section 10.1.1
             name == b"expect" and value.lower() == b"100-continue" for name, value in headers
         )
@@ -528,7 +528,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._unset_keepalive_if_required()
         owed = not in_body or (self._answering and not self.cycle.response_started)
         if self._answering:
-            self.cycle.disconnected = True  # the application reads this and writes no more
+            self.cycle.disconnected = True  # the application sees this and writes no more
             self.cycle.message_event.set()
         if owed:
             self.flow.resume_reading()

@@ -125,7 +125,7 @@ async def _warm(file: int, offset: int, count: int) -> None:
     for place in (*range(offset, last, _LOOK_EVERY), last):
         try:
             os.preadv(file, (bytearray(1),), place, os.RWF_NOWAIT)
-        except OSError:  # not cached, or a file system that cannot say
+        except OSError:  # not cached, or the file system does not support the flag
             await asyncio.get_running_loop().run_in_executor(None, _read, file, offset, count)
             return
 

@@ -125,7 +125,7 @@ def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifi
 
 def own(service: Service, request: Request, url: str) -> Identifier | None:
     """Return the identifier in a URL of this resolver, if it is registered here."""
-    ours = f"{request.base}/"  # scheme and host are the same in any case of letters
+    ours = f"{request.base}/"  # scheme and host are case-insensitive
     if url[: len(ours)].lower() != ours.lower():
         return None
     try:

@@ -161,7 +161,7 @@ def _is_web(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-# Written
+# Writing
 # -------
 
 
