@@ -656,11 +656,11 @@ def test_refusals_say_what_is_wrong() -> None:
         [proxied] = server.exchange(b"CONNECT a:1" + MORE)
         [later] = server.exchange(b"GET / HTTP/3.0\r\nHost: a\r\n\r\n")
     assert json.loads(proxied.body)["detail"] == "this is an origin server, not a proxy"
-    assert json.loads(later.body)["detail"] == "HTTP/1.1 and HTTP/1.0 are spoken here"
+    assert json.loads(later.body)["detail"] == "this server speaks only HTTP/1.1 and HTTP/1.0"
 
 
 def test_target_is_not_guessed() -> None:
-    with pytest.raises(BadSettings, match="does not hand on request targets"):
+    with pytest.raises(BadSettings, match="does not pass on request targets"):
         raw_target({"type": "http", "path": "/x", "raw_path": b"/x"})
 
 

@@ -262,8 +262,8 @@ def test_what_was_read_out_of_the_document_is_marked(site: Deployment, letter: s
     name = site.mint(text(b"<html><title>Its own title</title><p>x", "html", "text/html"))
     page = site.get(f"/{name}?landing").body
     assert b">Its own title</h1>" in page
-    assert b"read out of the document itself (HTML)" in page
-    assert b"read out of the document" not in site.get(f"/{letter}?landing").body
+    assert b"extracted from the document itself (HTML)" in page
+    assert b"extracted from the document" not in site.get(f"/{letter}?landing").body
 
 
 def test_a_part_has_not_the_size_and_digest_of_the_whole(site: Deployment, letter: str) -> None:

@@ -431,7 +431,7 @@ def test_what_was_sent_is_no_token(
         sent = [f"Authorization: Bearer {secret}"] * 2
     answer = site.post(f"/{letter}?bind", BODIES["bind"], *sent)
     told = problem(answer, 401, "unauthenticated")
-    assert "not spelled like a token" in told["detail"]
+    assert "not a perdure token" in told["detail"]
     assert "nope" not in answer.body.decode()
     assert secret not in answer.body.decode()
 

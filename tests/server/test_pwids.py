@@ -95,7 +95,7 @@ def test_absent_is_an_honest_no_that_says_what_there_is(site: Deployment) -> Non
     assert (near["pwid"], near["delta"]) == (name("part"), 1)
     page = site.get(f"/{name('part', at='2016-01-22T11.20.28Z')}", HTML)
     assert page.status == 404
-    assert b"What there is instead" in page.body
+    assert b"Other captures" in page.body
     nothing = told(site.get(f"/{name('part', 'http://nobody.example/')}"))
     assert (nothing["verdict"], nothing["offered"]) == ("absent", [])
 
@@ -184,7 +184,7 @@ def test_unknown_archives_are_not_guessed(site: Deployment) -> None:
         (
             f"urn:pwid:{OURS}:2015-01-22T11:20:29Z:page:{DR}",
             404,
-            ("absent", "What there is instead"),
+            ("absent", "Other captures"),
         ),
     ],
 )

@@ -1,6 +1,6 @@
 """The resolver over HTTP: requests in, answers out.
 
-`http.py` is the only file that speaks a server protocol: it hands the application every request
-target as it stood on the wire. `doctor.py` asks a deployment whether that is still true behind
-its proxies.
+`protocol/http.py` is the only file that speaks a server protocol: it passes every request target to
+the application exactly as received. `protocol/doctor.py` tests whether that still holds behind the
+proxies of a deployment.
 """

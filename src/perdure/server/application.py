@@ -1,4 +1,4 @@
-"""The map of the server: which function answers what. Read this first.
+"""The map of the server: which function answers which request. Read this first.
 
 A request is about a page of the server or about an identifier; identifiers have a colon in them.
 
@@ -48,13 +48,13 @@ A request is about a page of the server or about an identifier; identifiers have
     POST      <identifier>?withdraw             metadata.post
     DELETE    <identifier>                      methods.delete
 
-How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds what
-lives as long as the process). It makes a `Request` of the scope, finds the handler in the table of
-routes (`perdure.server.routes`), and sends the `Answer` that it returns; an error of our tree
-becomes a problem document in one place. `perdure.server.protocol.http` answers malformed HTTP
-before it gets here, and `perdure.server.fast.path` the plain redirects.
+How it works: `Application` is the ASGI application for requests (`perdure.server.serve` adds the
+objects that live as long as the process). It makes a `Request` from the scope, finds the handler in
+the table of routes (`perdure.server.routes`), and sends the `Answer` that the handler returns. A
+perdure error becomes a problem document here, in one place. Malformed HTTP does not reach it:
+`perdure.server.protocol.http` answers that, and `perdure.server.fast.path` answers plain redirects.
 
-The map above is written by `tools/route_tables.py` from the table of routes.
+`tools/route_tables.py` writes the map above from the table of routes.
 
 What must stay true: a handler is `async (service, request) -> Answer` and does nothing else.
 """
@@ -99,7 +99,7 @@ class Application:
         except Corrupt as error:
             self._log.error("corrupt", detail=str(error))
             raise
-        except asyncio.CancelledError:  # the server stops: what cannot be completed is cut off
+        except asyncio.CancelledError:  # the server stops: cut off what cannot be completed
             self._log.warning("cut off", method=request.method, status=answer.status)
             return
         seconds = time.perf_counter() - start
@@ -129,6 +129,6 @@ class Application:
             return answer if request.method == "HEAD" else await begin(answer)
         except PerdureError as error:
             return problems.answer(problems.noted(error, request.method), request)
-        except asyncio.CancelledError:  # by uvicorn only, when the time of a graceful stop is up
+        except asyncio.CancelledError:  # only by uvicorn, when the time of a graceful stop is up
             stopped = Stopping(task="this request")
             return problems.answer(problems.noted(stopped, request.method), request)

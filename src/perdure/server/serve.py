@@ -1,13 +1,13 @@
 """`perdure serve`: worker processes that answer HTTP over one registry directory.
 
-How it works: uvicorn runs the processes. One worker runs in this process; several are started
-afresh, share the listening socket, and are replaced when they die. Each opens the registry for
-itself; which of them writes, the write door decides. Once a minute the one that writes seals
-complete segments.
+How it works: uvicorn runs the processes. A single worker runs in this process; several workers are
+separate processes that share the listening socket and are replaced when they die. Each opens the
+registry for itself; the write door decides which of them writes. Once a minute, the one that writes
+seals complete segments.
 
-What must stay true: on SIGTERM or SIGINT a worker takes no more connections, finishes what it has
-begun (what takes longer than it is given is answered 503), and only then closes the door; a worker
-that cannot start says so and stops the whole.
+What must stay true: on SIGTERM or SIGINT a worker accepts no more connections, finishes the
+requests under way (those that exceed the time limit are answered 503), and only then closes the
+door; a worker that cannot start logs the reason and stops the server.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ GRACE = 30  # seconds
 _SEAL_EVERY = 60  # seconds
 _COUNT_EVERY = 1  # seconds
 _FIRST_CHECK = 60  # seconds
-_CHECKS_PER_TERM = 0.1  # of the hours after which a location is due: each time only what is
+_CHECKS_PER_TERM = 0.1  # of the hours until a location is due: each run checks only those due
 
 
 class Worker:
-    """The ASGI application of one process, with what lives as long as the process does."""
+    """The ASGI application of one process, with the objects that live as long as the process."""
 
     def __init__(self, root: Path) -> None:
         self._registry = Registry(root)
@@ -80,7 +80,7 @@ class Worker:
                 tasks += [asyncio.create_task(self._count()), asyncio.create_task(self._seal())]
                 if self._registry.settings.check_links_hours:
                     tasks.append(asyncio.create_task(self._check_links()))
-                # What is here now stays: the collector need not look through it again.
+                # These objects stay: the garbage collector need not scan them again.
                 gc.collect()
                 gc.freeze()
                 await to({"type": "lifespan.startup.complete"})
@@ -105,7 +105,7 @@ class Worker:
             try:
                 if sealed := await asyncio.to_thread(self._registry.seal):
                     log.info("sealed", segments=sealed)
-            except (OSError, PerdureError) as error:  # tried again in a minute
+            except (OSError, PerdureError) as error:  # the next attempt is in a minute
                 log.error("not sealed", detail=str(error))  # noqa: TRY400  (expected: no traceback)
 
     async def _check_links(self) -> None:
@@ -118,7 +118,7 @@ class Worker:
 
 
 class _Config(uvicorn.Config):
-    """uvicorn's settings, with an application that is made in the process where it runs."""
+    """uvicorn's settings, with an application that each process makes for itself."""
 
     def __init__(self, root: Path, *, level: str, **settings: Any) -> None:
         self._root = root
@@ -150,11 +150,11 @@ def run(
     log_level: str | None = None,
     grace: int = GRACE,
 ) -> None:
-    """Serve a registry until a signal stops it; what is not given is taken from its settings.
+    """Serve a registry until a signal stops it. The registry's settings are the defaults.
 
-    `grace`, in seconds, is what requests under way are given when the server stops.
+    `grace` is the time in seconds that requests under way have when the server stops.
 
-    Raises BadSettings for a directory that is no registry or an address that cannot be listened on.
+    Raises BadSettings if the directory is not a registry or the address cannot be listened on.
     """
     with Registry(root) as registry:
         settings = registry.settings
@@ -189,8 +189,8 @@ def run(
 
 def _one(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
     server = uvicorn.Server(config)
-    # It asks to stop before uvicorn looks for signals itself; and afterwards, when uvicorn raises
-    # the signal again, it ends nothing any more.
+    # This handles a signal that comes before uvicorn installs its own handler. Afterwards, when
+    # uvicorn raises the signal again, it has no further effect.
     signal.signal(signal.SIGTERM, server.handle_exit)
     return partial(server.run, sockets=[listener])
 
@@ -200,22 +200,22 @@ def _several(config: uvicorn.Config, listener: socket) -> Callable[[], None]:
 
 
 def _listen(config: uvicorn.Config) -> socket:
-    """The socket that all workers share: from now on clients wait for one to be there."""
+    """Open the socket that all workers share. From now on, clients can connect and wait."""
     try:
         listener = config.bind_socket()
         listener.listen(config.backlog)
-    except (OSError, SystemExit):  # of the latter uvicorn has logged why
+    except (OSError, SystemExit):  # uvicorn has logged the reason of the latter
         raise BadSettings(
             setting="host, port",
             value=f"{config.host}, {config.port}",
-            reason="this address cannot be listened on",
+            reason="the server cannot listen on this address",
         ) from None
     return listener
 
 
 @contextlib.contextmanager
 def _shared_counters(workers: int) -> Iterator[None]:
-    """A directory in which several workers count together, while they run."""
+    """Make a directory for the shared counters of several workers, while they run."""
     if workers < 2 or DIRECTORY in os.environ:
         yield
         return

@@ -1,1 +1,1 @@
-"""What every handler shares: requests, answers, errors, rights, conditions and bodies."""
+"""Code that all handlers share: requests, answers, errors, rights, conditions and bodies."""

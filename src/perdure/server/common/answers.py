@@ -1,11 +1,11 @@
-"""An answer to a request, as a value; and the one place where header values are made.
+"""An answer to a request, as a value; and the only place where header values are made.
 
-How it works: handlers return an `Answer`. `begin` reads the first piece of a stream, so that what
-goes wrong at once can still be said; `send` hands the whole to the server. `wire` spells the same
-answer as bytes, for those that are given without ASGI.
+How it works: handlers return an `Answer`. `begin` reads the first piece of a stream, so that an
+early failure can still become an error answer; `send` passes the complete answer to the server.
+`wire` writes the same answer as bytes, for answers that are sent without ASGI.
 
-What must stay true: a header value is visible ASCII whatever it was made from; a body that cannot
-be sent whole ends the connection and never looks complete.
+What must stay true: a header value is visible ASCII whatever text it was made from; a body that
+cannot be sent in full ends the connection and never looks complete.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from perdure.server.protocol.sendfile import FileSender, sender
 Fields = list[tuple[bytes, bytes]]
 
 _IN_URI = bytes(one for one in range(0x21, 0x7F) if one not in b'"<>')
-_NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, blanks, `"`, `<`, `>`, and all beyond ASCII
+_NOT_IN_URI = re.compile(r"[^!#-;=?-~]")  # controls, spaces, `"`, `<`, `>`, and non-ASCII
 STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
 
 class OpenFile(Protocol):
-    """A file that stays open as long as somebody holds on to it."""
+    """A file that stays open as long as there is a reference to it."""
 
     @property
     def fd(self) -> int: ...
 
 
 class FileSpan(msgspec.Struct, frozen=True):
-    """Where the bytes of a stream lie, so that they need not be read to be sent."""
+    """The place of a stream's bytes in a file, so that they can be sent without being read."""
 
     file: OpenFile
     offset: int
@@ -50,7 +50,7 @@ class FileSpan(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct):
     """Status, header fields in order, and a body: bytes, or a stream of known length.
 
-    Where `file` is given, too, it has the same bytes as the stream.
+    If `file` is given, too, it has the same bytes as the stream.
     """
 
     status: int
@@ -61,7 +61,7 @@ class Answer(msgspec.Struct):
 
 
 def uri(text: str) -> bytes:
-    """A URI reference for a header field, whatever the text holds.
+    """Escape a text as a URI reference for a header field, whatever the text contains.
 
     >>> uri("http://a/>; x=é\\r\\nY: 1")
     b'http://a/%3E;%20x=%C3%A9%0D%0AY:%201'
@@ -77,7 +77,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def link(target: str, rel: str, **attributes: str) -> bytes:
-    """A link of a Link field (RFC 8288). Attributes are ours, or media types and languages.
+    """Write a link of a Link field (RFC 8288). Attribute names are safe; values are cleaned.
 
     >>> link("?info", "describedby", type="application/json")
     b'<?info>; rel="describedby"; type="application/json"'
@@ -87,18 +87,18 @@ def link(target: str, rel: str, **attributes: str) -> bytes:
 
 
 def token(text: str) -> str:
-    """Text for a header value: printable ASCII, and neither quote nor backslash in it."""
+    """Clean a text for a header value: printable ASCII without quotes or backslashes."""
     return "".join(one if " " <= one <= "~" and one not in '"\\' else "_" for one in text)
 
 
 def links(found: Iterable[bytes]) -> Fields:
-    """The Link field that joins these; none where there are none."""
+    """Join links in one Link field. Without links, there is no field."""
     value = b", ".join(found)
     return [(b"link", value)] if value else []
 
 
 def plain(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes]) -> Answer:
-    """An answer whose body is at hand."""
+    """Make an answer with a body of bytes."""
     return Answer(
         status,
         [
@@ -111,30 +111,33 @@ def plain(status: int, media_type: str, body: bytes, *more: tuple[bytes, bytes])
 
 
 def empty(status: int, *fields: tuple[bytes, bytes]) -> Answer:
-    """An answer without a body; 204 and 304 have no length either (RFC 9110 section 8.6)."""
+    """Make an answer without a body; 204 and 304 have no length either (RFC 9110 section 8.6)."""
     without = status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
     return Answer(status, [*fields] if without else [*fields, (b"content-length", b"0")])
 
 
 def wire(answer: Answer) -> bytes:
-    """A whole answer as HTTP/1.1, without the fields that the server adds to all."""
+    """Write an answer as HTTP/1.1, without the fields that the server adds to all answers."""
     return b"".join((STATUS_LINES[answer.status], lines(answer.fields), b"\r\n", answer.body))
 
 
 def lines(fields: Fields) -> bytes:
-    """Header fields as they are sent."""
+    """Write header fields as they are sent."""
     return b"".join([b"%s: %s\r\n" % field for field in fields])
 
 
 async def begin(answer: Answer) -> Answer:
-    """The answer with the first piece of its stream read: what fails now can still be said."""
+    """Read the first piece of the stream. A failure here can still become an error answer."""
     if answer.stream is not None:
         answer.body = await anext(answer.stream, b"")
     return answer
 
 
 async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
-    """Send an answer that has begun; gives the bytes of body sent. Raises what its stream does."""
+    """Send an answer that has begun. Return the number of bytes of the body that were sent.
+
+    Raises the errors of its stream.
+    """
     await to({"type": "http.response.start", "status": answer.status, "headers": answer.fields})
     if answer.stream is None or scope["method"] == "HEAD":
         await to({"type": "http.response.body", "body": answer.body, "more_body": False})
@@ -153,7 +156,7 @@ async def send(answer: Answer, scope: Scope, receive: Receive, to: Send) -> int:
 
 
 async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive: Receive) -> bool:
-    """Send the rest of a span; False where the client went away."""
+    """Send the rest of a span. Return False if the client went away."""
     rest = span.length - begun
     if await send_file(span.file.fd, span.offset + begun, rest) == rest:
         return True
@@ -172,7 +175,10 @@ async def _send_file(span: FileSpan, begun: int, send_file: FileSender, receive:
 async def _send_stream(
     stream: AsyncIterator[bytes], to: Send, receive: Receive
 ) -> tuple[bool, int]:
-    """Send a stream until it ends or the client goes away, which the server tells nobody else."""
+    """Send a stream until it ends or the client goes away.
+
+    Only `receive` reports that the client went away.
+    """
     sent = 0
     departure = asyncio.ensure_future(_departure(receive))
     try:

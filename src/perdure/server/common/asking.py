@@ -1,7 +1,7 @@
-"""From a request to a query: what a reader accepts, where he is, what day it is, what is alive.
+"""From a request to a query: the reader's preferences and region, the day, the dead locations.
 
-How it works: the region is what `?region=` says, else what stands in the header field that the
-operator names (`region_header`), which his proxy or CDN fills in. No address is looked up anywhere.
+How it works: the region comes from `?region=`, or else from the header field that the operator
+names (`region_header`) and that the operator's proxy or CDN sets. No address is looked up anywhere.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def query(
     delimiter: str = "?part=",
     doubt: MalformedIdentifier | None = None,
 ) -> Query:
-    """Everything that a request asks about one identifier. `region` is what its address says."""
+    """Make the query of a request about one identifier. `region` is the value of `?region=`."""
     return Query(
         identifier=identifier,
         part=part,
@@ -54,9 +54,9 @@ def resolve(
     part: str | None = None,
     region: str | None = None,
 ) -> Resolved:
-    """What the name in a target resolves to. `part` is one that was given beside it.
+    """Resolve the name in a target. `part` is a part that was given outside the name.
 
-    Raises what reading the name and `ReadDoor.resolve` raise.
+    Raises the errors of `read_name` and `ReadDoor.resolve`.
     """
     name = read_name(text, part)
     asked = query(
@@ -72,18 +72,18 @@ def resolve(
 
 
 def region_of(service: Service, request: Request) -> str | None:
-    """The region that the operator's header field says; None where it says none."""
+    """Return the region in the operator's header field, or None if there is none."""
     name = service.settings.region_header
     text = request.text(name.lower().encode()).strip() if name else ""
     return text if _REGION.fullmatch(text) else None
 
 
 def today() -> str:
-    """The day in UTC, as `2026-11-21`."""
+    """Return the day in UTC, such as `2026-11-21`."""
     return datetime.now(UTC).date().isoformat()
 
 
 def varies(service: Service) -> bytes:
-    """The `Vary` of an answer that was chosen among locations."""
+    """Write the `Vary` field of an answer that was chosen among locations."""
     name = service.settings.region_header.lower()
     return b", ".join((b"accept", b"accept-language", *((name.encode(),) if name else ())))

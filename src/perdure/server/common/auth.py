@@ -1,11 +1,11 @@
-"""Who may write over HTTP: the bearer of a token whose scope covers it.
+"""Rights to write over HTTP: a write needs a token whose scope covers it.
 
 How it works: a signed request has its token already (`perdure.server.common.signatures`). Otherwise
-the secret of `Authorization: Bearer perdure_…` is hashed and looked up. What the token found may be
-used for, `perdure.policy.rights` decides.
+the secret of `Authorization: Bearer perdure_…` is hashed and looked up. `perdure.policy.rights`
+decides what the token allows.
 
-What must stay true: this happens before a byte of a body is read; a secret reaches neither log nor
-answer.
+What must stay true: this happens before a byte of a body is read; a secret never gets into a log or
+an answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from perdure.writing.registrar import timestamp
 
 
 def bearer(service: Service, request: Request) -> Token:
-    """The token of a request. Raises Unauthenticated where there is none that we know."""
+    """Return the token of a request. Raises Unauthenticated if there is no known token."""
     if request.signer is not None:
         return request.signer
     scheme, _, secret = request.text(b"authorization").partition(" ")
@@ -30,25 +30,28 @@ def bearer(service: Service, request: Request) -> Token:
     if scheme.lower() != "bearer":
         raise Unauthenticated(reason="no bearer token was sent")
     if not tokens.is_token(secret):
-        raise Unauthenticated(reason="what was sent is not spelled like a token of perdure")
+        raise Unauthenticated(reason="the text sent is not a perdure token")
     return known(service, tokens.digest(secret))
 
 
 def known(service: Service, digest: str) -> Token:
-    """The token with this SHA-256. Raises Unauthenticated where there is none."""
+    """Return the token with this SHA-256. Raises Unauthenticated if there is none."""
     token = service.bearers.find(digest)
     if token is None:
-        raise Unauthenticated(reason="the token is not known here")
+        raise Unauthenticated(reason="this server does not know the token")
     return token
 
 
 def check(service: Service, token: Token, operation: str, identifier: Identifier) -> None:
-    """Raises Unauthenticated or Forbidden where the token does not cover this."""
+    """Check that the token covers an operation. Raises Unauthenticated or Forbidden."""
     _check(service, token, operation, rights.about(identifier), now(service))
 
 
 def check_minting(service: Service, token: Token, authority: str) -> None:
-    """The same for a name that will be made, under today's date."""
+    """Check that the token covers minting a name under today's date.
+
+    Raises Unauthenticated, Forbidden or UnknownAuthority.
+    """
     moment = now(service)
     day = moment[:10]
     owned = service.settings.find_authority(authority)
@@ -66,6 +69,6 @@ def _check(
 
 
 def now(service: Service) -> str:
-    """The time as everything is dated."""
+    """Return the current time in the form of all timestamps."""
     moment = service.registry.clock()
     return timestamp(moment if moment.tzinfo is UTC else moment.astimezone(UTC))

@@ -1,9 +1,9 @@
-"""Tokens that were presented lately, so that a token is not looked up for each write.
+"""Recently used tokens, so that a token is not looked up for each write.
 
-How it works: what was found is remembered by the hash of the secret while
-`perdure.storage.generation` says that nothing was changed; saving or revoking a token is a change.
-Signed requests ask from threads: what each of them finds goes with the count that it read, and is
-left behind with it.
+How it works: a token that was found is remembered by the hash of its secret, until
+`perdure.storage.generation` reports a change; saving or revoking a token is a change. Signed
+requests ask from threads: the tokens that a thread finds are stored with the count that it read,
+and are dropped together with it.
 
 What must stay true: a token that was revoked, in this process or another, is not accepted by any
 request that begins after the revocation was acknowledged; no secret is remembered.
@@ -30,16 +30,16 @@ class Bearers:
 
     @property
     def changes(self) -> int:
-        """A number that differs once there are more changes."""
+        """A number that grows with every change."""
         return self._generation.changes
 
     @property
     def generation(self) -> int:
-        """While it is the same, so is every token that is found."""
+        """A number that stays the same as long as all tokens do."""
         return self._generation.count
 
     def find(self, digest: str) -> Token | None:
-        """The token with this SHA-256."""
+        """Return the token with this SHA-256, or None."""
         known = self._remembered().known
         token = known.get(digest)
         if token is None:
@@ -49,22 +49,22 @@ class Bearers:
         return token
 
     def named(self, name: str) -> Token | None:
-        """The token of this name."""
+        """Return the token of this name, or None."""
         named = self._remembered().named
         if name not in named:
             named[name] = self._records.token_named(name)
         return named[name]
 
     def chain(self, token: Token) -> list[Token]:
-        """The token, the one that it was granted from, and so on to an operator's.
+        """Return the token, the one that it was granted from, and so on up to an operator's.
 
-        Raises Unauthenticated where one of them is not known.
+        Raises Unauthenticated if one of them is not known.
         """
         chain = [token]
         while chain[-1].granted_by:
             giver = self.named(chain[-1].granted_by)
             if giver is None or len(chain) > LONGEST_CHAIN:
-                raise Unauthenticated(reason=f"nobody answers for token {token.name}")
+                raise Unauthenticated(reason=f"the grantor of token {token.name} is unknown")
             chain.append(giver)
         return chain
 
@@ -79,7 +79,7 @@ class Bearers:
 
 
 class _Lately:
-    """What was found while the count was the same."""
+    """The tokens found while the count was the same."""
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -1,8 +1,9 @@
 """Bytes of segments as bodies: read in pieces, without waiting for the disk, with little memory.
 
-How it works: a file is read in pieces of 256 KiB. Where the last byte of a piece is in the page
-cache (asked with RWF_NOWAIT, which never waits for the disk), it is read at once; else a thread
-reads it, so that a slow disk holds up nobody else.
+How it works: a file is read in pieces of 256 KiB. A read of the last byte of a piece with
+RWF_NOWAIT, which never waits for the disk, shows whether the piece is in the page cache. If it is,
+the piece is read at once. Otherwise a thread reads it, so that a slow disk does not delay other
+requests.
 
 What must stay true: a body that turns out to be shorter than promised raises Corrupt.
 """
@@ -24,7 +25,7 @@ from perdure.storage.segments.directory import CHUNK, Segments
 def body(
     status: int, fields: Fields, segments: Segments, held: Representation, span: Span
 ) -> Answer:
-    """An answer that consists of a span of a representation: at once, or else as a stream."""
+    """Answer with a span of a representation: as bytes if it is cached, or else as a stream."""
     piece = at_once(segments, held, span)
     if piece is not None:
         return Answer(status, fields, body=piece)
@@ -34,9 +35,9 @@ def body(
 
 
 def at_once(segments: Segments, held: Representation, span: Span) -> bytes | None:
-    """A span of at most 256 KiB from the page cache; None where there is more to it.
+    """Return a span from the page cache, or None if it is not cached or exceeds 256 KiB.
 
-    Raises Corrupt where the file ends too early.
+    Raises Corrupt if the file ends too early.
     """
     start, stop = span
     if stop - start > CHUNK:
@@ -46,9 +47,9 @@ def at_once(segments: Segments, held: Representation, span: Span) -> bytes | Non
 
 
 async def read(segments: Segments, held: Representation, span: Span) -> AsyncIterator[bytes]:
-    """The bytes of a representation within a span, in pieces of at most 256 KiB.
+    """Yield the bytes of a representation within a span, in pieces of at most 256 KiB.
 
-    Raises Corrupt where the file ends too early.
+    Raises Corrupt if the file ends too early.
     """
     start, stop = span
     file = segments.file(held.segment)
@@ -63,7 +64,7 @@ async def read(segments: Segments, held: Representation, span: Span) -> AsyncIte
 
 
 def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
-    """The bytes of a span of what can only be had from its beginning."""
+    """Yield the bytes of a span from pieces that can only be read from the beginning."""
     start, stop = span
     at = 0
     for piece in pieces:
@@ -76,12 +77,12 @@ def within(pieces: Iterator[bytes], span: Span) -> Iterator[bytes]:
 
 
 def _cached(fd: int, length: int, offset: int) -> bytes | None:
-    """Bytes from the page cache; None where the disk would have to be waited for."""
+    """Return bytes from the page cache, or None if reading would wait for the disk."""
     if length <= 0:
         return b""
     try:
         os.preadv(fd, (bytearray(1),), offset + length - 1, os.RWF_NOWAIT)
-    except OSError:  # not cached, or a file system that cannot say
+    except OSError:  # not cached, or the file system does not support the flag
         return None
     return os.pread(fd, length, offset)
 
@@ -106,7 +107,7 @@ Part = tuple[Fields, int, AsyncIterator[bytes]]
 
 
 def multipart(status: int, subtype: bytes, fields: Fields, parts: Sequence[Part]) -> Answer:
-    """Several body parts in one message (RFC 2046 section 5.1), of a length that is known ahead."""
+    """Put several body parts into one message of known length (RFC 2046 section 5.1)."""
     boundary = secrets.token_hex(16).encode()
     heads: list[bytes] = []
     length = 0

@@ -1,7 +1,7 @@
-"""What a reader has already, and which ranges are wanted (RFC 9110 sections 13 and 14).
+"""Conditions and ranges of requests (RFC 9110 sections 13 and 14).
 
-What must stay true: an entity tag is strong. It is made of the SHA-512 and the format, neither of
-which changes while the other stays.
+What must stay true: an entity tag is strong. It is made of the SHA-512 and the format, so it
+changes whenever one of them does.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ CONDITIONS = frozenset(
     (b"if-match", b"if-none-match", b"if-modified-since", b"if-unmodified-since")
 )
 Span = tuple[int, int]
-"""Bytes from the first, counted from 0, up to and without the second."""
+"""First byte, counted from 0, and the byte after the last."""
 
 _RANGE = re.compile(r"([0-9]{1,99})-([0-9]{1,99})?|-([0-9]{1,99})", re.ASCII)
 _MOST_RANGES = 32  # section 14.2: a server may ignore "many small ranges"
 
 
 def etag(held: Representation) -> bytes:
-    """The strong entity tag: 160 bits of the SHA-512, and the format, for the bytes of one format
-    may be another's too."""
+    """Make the strong entity tag: 160 bits of the SHA-512, and the format, because two formats may
+    have the same bytes."""
     return f'"{held.sha512[:40]}-{held.format}"'.encode()
 
 
 def last_modified(record: Record, held: Representation) -> datetime:
-    """When the representation was committed."""
+    """Return the time when the representation was committed."""
     at = held.at or next(
         version.at for version in record.versions if held in version.representations
     )
@@ -46,7 +46,7 @@ def _moment(at: str) -> datetime:
 
 
 def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
-    """Whether the client has it already, by the conditions of the request: that is 304.
+    """Evaluate the conditions of the request: True if the answer is 304.
 
     The order is that of RFC 9110 section 13.2.2. Raises PreconditionFailed.
     """
@@ -57,7 +57,7 @@ def is_unmodified(request: Request, tag: bytes, modified: datetime) -> bool:
     elif b"if-unmodified-since" in request.fields:
         since = parse_date(request.text(b"if-unmodified-since"))
         if since is not None and modified > since:
-            raise _failed(request, "it was modified since", tag)
+            raise _failed(request, "it has been modified since", tag)
     if b"if-none-match" in request.fields:
         return has_already(request, tag)
     if b"if-modified-since" in request.fields:
@@ -72,16 +72,16 @@ def _failed(request: Request, reason: str, tag: bytes) -> PreconditionFailed:
 
 
 def has_already(request: Request, tag: bytes) -> bool:
-    """Whether the client says that it has this already (`If-None-Match`)."""
+    """Return True if the client already has this (`If-None-Match`)."""
     asked = parse_etags(request.text(b"if-none-match"))
     return asked.star_tag or asked.contains_weak(tag.decode()[1:-1])
 
 
 def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> list[Span] | None:
-    """The ranges asked for, as starts and ends; empty where none can be given; None: all of it.
+    """Return the requested ranges, empty if none is satisfiable, or None for the complete content.
 
-    RFC 9110 section 14.2: a Range field that is malformed, of another unit, under an If-Range that
-    does not hold, or costlier than the whole is ignored.
+    RFC 9110 section 14.2: a Range field is ignored if it is malformed, has another unit, comes with
+    an If-Range that does not match, or asks for more than the complete content.
     """
     condition = request.fields.get(b"if-range")
     if condition is not None and condition != tag:
@@ -95,7 +95,7 @@ def ranges(request: Request, length: int, tag: bytes, modified: datetime) -> lis
 
 
 def _satisfiable(field: str, length: int) -> list[Span] | None:
-    """What a Range field asks for that is there; None for a field that is none (section 14.1.2)."""
+    """Read the satisfiable ranges of a Range field, or None if it is invalid (section 14.1.2)."""
     unit, _, listed = field.partition("=")
     asked = [one.strip(" \t") for one in listed.split(",")]
     asked = [one for one in asked if one]  # section 5.6.1.2: elements may be empty

@@ -1,10 +1,11 @@
-"""Digest fields (RFC 9530): what senders promise, what readers wish for, and what we say.
+"""Digest fields (RFC 9530): digests that senders promise, readers want, and perdure sends.
 
-How it works: http-sf reads the structured fields. We keep SHA-512 with every representation, and
-tell nothing else of a whole. Of a part, whose bytes are at hand, we tell SHA-256 to whoever prefers
-it, and can check both of an upload. Other algorithms are passed over, as sections 2 and 4 allow.
+How it works: http-sf reads the structured fields. perdure stores the SHA-512 of every
+representation, and sends no other digest of a complete representation. For a part, whose bytes are
+available, it sends SHA-256 to clients that prefer it. It can check both in an upload. Other
+algorithms are ignored, as sections 2 and 4 allow.
 
-What must stay true: a promise that cannot be read is refused, a wish that cannot be read is not.
+What must stay true: a malformed promise is refused; a malformed preference is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from perdure.server.common.request import Request
 
 
 class Hash(Protocol):
-    """A digest that is being computed."""
+    """A digest that is being computed, as in `hashlib`."""
 
     def update(self, data: bytes, /) -> None: ...
 
@@ -30,29 +31,29 @@ class Hash(Protocol):
 
 
 ALGORITHMS = ("sha-512", "sha-256")
-"""What we can compute, the usual one first."""
+"""The algorithms that perdure can compute, the default first."""
 _PROMISES = (b"content-digest", b"repr-digest")
-"""The same thing here, for there is no content coding."""
+"""The two mean the same here, because there is no content coding."""
 
 
 def of(held: Representation) -> bytes:
-    """The digest of a whole representation, whatever part of it is sent."""
+    """Write the digest of a complete representation, whatever part of it is sent."""
     return field(bytes.fromhex(held.sha512))
 
 
 def field(digest: bytes, algorithm: str = "sha-512") -> bytes:
-    """A digest as the value of a digest field."""
+    """Write a digest as the value of a digest field."""
     return b"%s=:%s:" % (algorithm.encode(), base64.b64encode(digest))
 
 
 def hasher(algorithm: str, data: bytes = b"") -> Hash:
-    """What computes digests of an algorithm, which is named as in digest fields."""
+    """Start a digest. The algorithm has its name in digest fields."""
     return hashlib.new(algorithm.replace("-", ""), data)
 
 
 def chosen(request: Request, offered: tuple[str, ...] = ALGORITHMS[:1]) -> str | None:
-    """The algorithm that the reader prefers of those that are offered; None where the usual one is
-    "not acceptable", a preference of 0, and no other is wanted (section 4)."""
+    """Return the offered algorithm that the reader prefers, or None if the default one is
+    "not acceptable" (a preference of 0) and no other is wanted (section 4)."""
     try:
         wishes = _members(request.fields.get(b"want-repr-digest", b""))
     except http_sf.StructuredFieldError:
@@ -69,14 +70,14 @@ def _weight(wish: object) -> float:
 
 
 def is_wanted(request: Request) -> bool:
-    """Whether the reader can do with ours."""
+    """Return True if the reader accepts the default algorithm."""
     return chosen(request) is not None
 
 
 def promised(request: Request, names: tuple[bytes, ...] = _PROMISES) -> list[tuple[str, bytes]]:
-    """Algorithm and digest of all that the sender promises in these fields and we can check.
+    """Return algorithm and digest of each promise in these fields that perdure can check.
 
-    Raises InvalidRequest for a field that is malformed.
+    Raises InvalidRequest if a field is malformed.
     """
     found: list[tuple[str, bytes]] = []
     for name in names:
@@ -98,7 +99,7 @@ def _digest(name: bytes, algorithm: str, value: object) -> bytes:
 
 
 def _members(field: bytes) -> Mapping[str, Any]:
-    """The members of a dictionary, each with its value in the first place."""
+    """Return the members of a dictionary, each as a pair that begins with the value."""
     members: Any = http_sf.parse(field, tltype="dictionary")
     found: Mapping[str, Any] = members
     return found

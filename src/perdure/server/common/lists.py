@@ -1,10 +1,10 @@
 """Lists of URIs: `text/uri-list`, plain text, HTML and JSON, for THTTP and for listings.
 
-How it works: RFC 2169 section 3.2 and its appendix A say what such lists look like. Clients compare
-the type with `text/uri-list` as a whole and trip over blank lines, so there are no parameters and
-no such lines; the first line is a comment with the URI that was asked about.
+How it works: RFC 2169 section 3.2 and its appendix A define such lists. Clients compare the media
+type with `text/uri-list` exactly, and fail on blank lines; so the type has no parameters and the
+list no blank lines. The first line is a comment with the URI that the list is about.
 
-What must stay true: one URI per line, CRLF behind each, nothing but visible ASCII in it.
+What must stay true: one URI per line in visible ASCII, with CRLF after each.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from perdure.server.common.request import Request
 
 URI_LIST = "text/uri-list"
 TYPES = (URI_LIST, "text/plain")
-"""What an Accept field names that asks for a list instead of a redirect."""
+"""Media types in an Accept field that ask for a list instead of a redirect."""
 _OFFERS = (URI_LIST, "text/plain", "text/html", "application/html", "application/json")
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A line of a list."""
+    """A line of a list of URIs."""
 
     uri: str
     href: str | None = None
-    """Where a page links to, if that is another URI."""
+    """The URI that a page links to, if it is a different one."""
 
 
 def answer(
@@ -43,10 +43,10 @@ def answer(
     following: str | None = None,
     told: Mapping[str, object] = MappingProxyType({}),
 ) -> Answer:
-    """A list in the form that the client likes best. `following` is the address of the next page,
-    `told` what the JSON form says besides.
+    """Answer with a list in the form that the client prefers. `following` is the address of the
+    next page; `told` has further members for the JSON form.
 
-    Raises NotAcceptable where the client takes no form that we have.
+    Raises NotAcceptable if the client accepts none of the forms.
     """
     kind = choose(request.accept, _OFFERS)
     if kind is None:

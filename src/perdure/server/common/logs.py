@@ -1,9 +1,9 @@
 """Structured logs: one JSON object per line on stderr.
 
-How it works: structlog writes our own events, and formats those of uvicorn and of everybody else
-who uses `logging` in the same way. Starts, stops, refusals of tokens and failures are logged at
-`info` and above; a line for every request, and those of connections that were cut, at `debug`: a
-resolver answers too many to write each down, and `/metrics` counts them.
+How it works: structlog writes perdure's own events, and formats the events of uvicorn and of other
+users of `logging` in the same way. Starts, stops, refused tokens and failures are logged at `info`
+and above. A line for every request, and lines for broken connections, are logged at `debug`: a
+resolver answers too many requests to log each one, and `/metrics` counts them.
 
 What must stay true: a target is logged as JSON, which escapes it; secrets and header fields are not
 logged at all.
@@ -19,7 +19,7 @@ import structlog
 
 
 class Log(Protocol):
-    """A logger of ours."""
+    """A logger for the events of the server."""
 
     def debug(self, event: str, **values: object) -> None: ...
     def info(self, event: str, **values: object) -> None: ...
@@ -28,7 +28,7 @@ class Log(Protocol):
 
 
 def configure(level: str) -> None:
-    """Send all logs of this process to stderr; `level` as in `perdure.settings`."""
+    """Send all logs of this process to stderr; `level` is as in `perdure.settings`."""
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
@@ -58,18 +58,18 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
-    logging.getLogger("uvicorn.access").propagate = False  # ours say the same, and more
+    logging.getLogger("uvicorn.access").propagate = False  # perdure logs the same, and more
     if level != "debug":
-        # what uvicorn says of requests that are refused concerns their senders
+        # uvicorn's messages about refused requests concern only their senders
         logging.getLogger("uvicorn.error").setLevel(max(logging.WARNING, root.level))
 
 
 def log() -> Log:
-    """The logger to use."""
+    """Return the logger of the server."""
     found: Log = structlog.get_logger("perdure.server")
     return found
 
 
 def chatty() -> bool:
-    """Whether a line for every request is wanted, which keeps all of them on the plain way."""
+    """Return True if every request is logged. Then none takes the fast path."""
     return logging.getLogger("perdure.server").isEnabledFor(logging.DEBUG)

@@ -1,9 +1,9 @@
-"""What is counted, for Prometheus to fetch at `/metrics`.
+"""Counters that Prometheus fetches at `/metrics`.
 
-How it works: one `Metrics` for each worker. Several workers write what they count to mapped files
-in the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
-module is imported), and whichever is asked adds up the files of all. Answers of the fast path are
-counted in plain integers; `gather` takes them over, once a second and before they are shown.
+How it works: one `Metrics` for each worker. Several workers write their counts to mapped files in
+the directory that `PROMETHEUS_MULTIPROC_DIR` names (`perdure.server.serve` sets it before this
+module is imported), and the worker that is asked adds up all files. Answers of the fast path are
+counted in plain integers; `gather` adds them once a second and before they are shown.
 
 What must stay true: labels come from closed sets, never from a request.
 """
@@ -25,7 +25,7 @@ DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 
 
 class FastCounts(Protocol):
-    """What `perdure.server.fast.path` counts in plain integers."""
+    """The plain integers in which `perdure.server.fast.path` counts."""
 
     redirects: int
     bodies: int
@@ -33,7 +33,7 @@ class FastCounts(Protocol):
 
 
 class MintCounts(Protocol):
-    """What `perdure.server.fast.mint` counts in plain integers."""
+    """The plain integers in which `perdure.server.fast.mint` counts."""
 
     minted: int
     received: int
@@ -54,13 +54,13 @@ class Metrics:
         )
         self._fast = Counter(
             "perdure_fast_answers",
-            "Requests answered without ASGI, by what was given",
+            "Requests answered without ASGI, by kind of answer",
             ("kind",),
             registry=self._registry,
         )
         self._seconds = Histogram(
             "perdure_request_seconds",
-            "Time to the end of an answer through ASGI",
+            "Time until an answer through ASGI is complete",
             buckets=_SECONDS,
             registry=self._registry,
         )
@@ -76,28 +76,28 @@ class Metrics:
         )
         self._broken = Gauge(
             "perdure_write_door_broken",
-            "1 where a flush failed and nothing is accepted until a restart",
+            "1 if a flush failed and no write is accepted until a restart",
             registry=self._registry,
             multiprocess_mode="livemax",
         )
-        # children of the above: finding one costs more than counting
+        # children of the above: looking one up costs more than counting
         self._pairs: dict[tuple[str, int], Counter] = {}
         self._done: dict[tuple[str, str], Counter] = {}
 
     def answered(self, method: str, status: int, seconds: float, sent: int) -> None:
-        """One request was answered."""
+        """Count a request that was answered through ASGI."""
         self._count(method, status)
         self._seconds.observe(seconds)
         if sent:
             self._sent.inc(sent)
 
     def watch(self, fast_path: FastCounts, fast_mint: MintCounts) -> None:
-        """Say where answers are counted without ASGI."""
+        """Set the counters of answers without ASGI."""
         self._fast_path = fast_path
         self._fast_mint = fast_mint
 
     def gather(self) -> None:
-        """Take over what was counted without ASGI since the last call; on the event loop only."""
+        """Add the answers without ASGI since the last call. Call it only on the event loop."""
         fast = self._fast_path
         if fast is None:
             return
@@ -120,11 +120,11 @@ class Metrics:
         counter.inc()
 
     def received(self, length: int) -> None:
-        """An upload of so many bytes came in."""
+        """Count the bytes of an upload."""
         self._received.inc(length)
 
     def written(self, operation: str, outcome: Outcome) -> None:
-        """A write was made durable."""
+        """Count a write that was made durable."""
         pair = (operation, outcome.value)
         counter = self._done.get(pair)
         if counter is None:
@@ -132,11 +132,11 @@ class Metrics:
         counter.inc()
 
     def door(self, *, broken: bool) -> None:
-        """The state of the write door, as far as this worker knows."""
+        """Set the state of the write door, as far as this worker knows."""
         self._broken.set(broken)
 
     def exposition(self) -> bytes:
-        """All of it in Prometheus's text format, of all workers where there are several."""
+        """Write the counters of all workers in the text format of Prometheus."""
         if DIRECTORY not in os.environ:
             return generate_latest(self._registry)
         together = CollectorRegistry()

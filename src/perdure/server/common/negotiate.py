@@ -1,10 +1,10 @@
-"""What a client would like to have: Accept and Accept-Language, read and compared. Pure.
+"""Content negotiation: Accept and Accept-Language, read and compared. Pure.
 
-How it works: werkzeug reads the grammar; a field comes again and again in the same words, so the
-result is remembered. How welcome one media type is, `perdure.policy.preference` says, for it must
-choose among representations by the same measure.
+How it works: werkzeug reads the grammar. Clients repeat the same fields, so the results are cached.
+`perdure.policy.preference` rates a media type, because it must choose among representations by the
+same rule.
 
-What must stay true: no Accept field means that everything is welcome (RFC 9110 section 12.5.1).
+What must stay true: no Accept field means that everything is acceptable (RFC 9110 section 12.5.1).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from perdure.model.queries import Preference
 from perdure.parts.media_types import strip_parameters
 from perdure.policy.preference import media_quality
 
-_LONGEST = 1024  # characters; longer fields are cut: nobody has that many wishes
+_LONGEST = 1024  # characters; longer fields are cut: no real client lists so many types
 
 
 def preferences(field: str) -> tuple[Preference, ...]:
-    """The ranges of an Accept or Accept-Language field, the most welcome first.
+    """Read the ranges of an Accept or Accept-Language field, the most preferred first.
 
     >>> preferences("text/html;q=0.5, application/json")
     (Preference(range='application/json', quality=1.0), Preference(range='text/html', quality=0.5))
@@ -39,7 +39,7 @@ def _preferences(field: str) -> tuple[Preference, ...]:
 
 
 def choose(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
-    """The most welcome of the media types we can give; of equals the first; None: none is.
+    """Choose the offer that the client prefers (the first of equals), or None if it accepts none.
 
     >>> choose(preferences("text/*, */*;q=0.1"), ("application/json", "text/html"))
     'text/html'
@@ -49,15 +49,15 @@ def choose(accept: tuple[Preference, ...], offers: Sequence[str]) -> str | None:
 
 
 def leading(accept: tuple[Preference, ...]) -> frozenset[str]:
-    """The ranges that stand before all others, without their parameters; none without the field."""
+    """Return the ranges with the highest quality, without parameters; empty without the field."""
     most = max((one.quality for one in accept), default=0.0)
     return frozenset(strip_parameters(one.range) for one in accept if one.quality == most > 0)
 
 
 def prefers(accept: tuple[Preference, ...], types: Iterable[str]) -> bool:
-    """Whether a client asks for one of these types before anything else.
+    """Return True if a client prefers these types to all others.
 
-    A browser, which would rather have HTML but takes XML and everything else too, does not.
+    A browser does not: it prefers HTML, and accepts XML and everything else too.
 
     >>> prefers(preferences("application/json, */*;q=0.1"), ("application/json",))
     True

@@ -1,13 +1,14 @@
-"""The bytes of a part over HTTP: its digest and length, and whichever ranges of it are asked for.
+"""The bytes of a part over HTTP: its digest, its length, and the requested ranges of it.
 
-How it works: mostly a part is a row of pieces, some of them spans of a segment, so its length is
-known ahead, its digest costs one reading, and a range of it no more than one of a whole document.
-What is made while it is sent, a minute of video for instance, has a digest and often a length at
-its end only. Nobody waits for them but who asks for the digest, or for a range: then the part is
-made twice, once to be counted and once to be sent. So it is kept nowhere, however long it is and
-however slowly it is read. Its length is remembered, for it never changes.
+How it works: most parts are a sequence of pieces, some of them spans of a segment. The length of
+such a part is known in advance, its digest costs one reading, and a range of it costs no more than
+a range of a complete document. A part that is generated while it is sent, such as a minute of
+video, has its digest and often its length only at the end. Only requests for the digest or for a
+range wait for them: then the part is generated twice, first to be measured and then to be sent.
+So it is never stored, however long it is and however slowly the client reads. Its length is
+remembered, because it never changes.
 
-What must stay true: a range is one of the part, whose bytes are the same each time it is cut.
+What must stay true: a range is a range of the part, whose bytes are the same each time it is cut.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from perdure.server.common.service import Service
 from perdure.server.resource import held
 from perdure.storage.segments.directory import Segments
 
-_DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent to those who ask for it
+_DIGESTED = 32 << 20  # bytes; the digest of a longer part is sent only on request
 _ENDLESS = 1 << 62  # bytes; more than any part has
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that was cut out."""
+    """A part that was cut, with its source."""
 
     found: Part
     tag: bytes
     """Its entity tag."""
     source: Source
-    """What it was cut from, and by which selector."""
+    """The document that the part was cut from, by `selector`."""
     selector: Selector
     representation: Representation
     modified: datetime
-    """When that was committed."""
+    """The time when the representation was committed."""
     kind: bytes
     """Its content type."""
 
@@ -55,7 +56,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def answer(service: Service, request: Request, cut: Cut, fields: Fields) -> Answer:
-    """The part, or those bytes of it that are asked for; `fields` tell the rest about it."""
+    """Answer with the part, or the requested bytes of it. `fields` are its other header fields."""
     cut, digest = await _told(service, request, cut)
     fields = [*fields, *digest, (b"accept-ranges", b"bytes")]
     body, length = cut.found.body, cut.found.length
@@ -86,8 +87,10 @@ def _ranges(request: Request, length: int, cut: Cut) -> list[Span] | None:
 
 
 async def _told(service: Service, request: Request, cut: Cut) -> tuple[Cut, Fields]:
-    """The part with the field of its digest, where that is asked for or costs little; and with its
-    length, where that is needed."""
+    """Return the part, with its length if needed, and the field of its digest.
+
+    The digest is computed only if it is requested or cheap.
+    """
     body = cut.found.body
     algorithm = digests.chosen(request, digests.ALGORITHMS)
     if isinstance(body, Stream) or (cut.found.length or 0) > _DIGESTED:
@@ -108,13 +111,13 @@ async def _told(service: Service, request: Request, cut: Cut) -> tuple[Cut, Fiel
 
 
 def _is_less(request: Request, cut: Cut) -> bool:
-    """Whether a range is asked for that is less than the part, however long that may be."""
+    """Return True if the requested range is less than the part, whatever its length."""
     spans = _ranges(request, _ENDLESS, cut)
     return spans is not None and len(spans) < 2 and spans != [(0, _ENDLESS)]
 
 
 async def _counted(service: Service, request: Request, cut: Cut, digest: digests.Hash) -> Cut:
-    """A part that is made while it is sent, once it was; made again for who does not only ask."""
+    """Measure a part that is generated while it is sent. For GET, it is then generated again."""
     length = 0
     async for chunk in _made(service, _passing(digest, body_chunks(cut.found.body, cut.source))):
         length += len(chunk)
@@ -144,7 +147,7 @@ def _update(digest: digests.Hash, chunks: Iterator[bytes]) -> None:
 def _sent(
     service: Service, status: int, fields: Fields, cut: Cut, span: Span | None = None
 ) -> Answer:
-    """An answer with the part, or with a span of it."""
+    """Make an answer with the part, or with a span of it."""
     fields = [(b"content-type", cut.kind), *fields]
     body, one = cut.found.body, cut.representation
     if isinstance(body, Stream):
@@ -163,7 +166,7 @@ def _sent(
 async def _read(
     segments: Segments, one: Representation, body: Pieces, span: Span | None = None
 ) -> AsyncIterator[bytes]:
-    """Pieces of a representation, and bytes made here; or a span of them."""
+    """Yield pieces of a representation and generated bytes, or a span of them."""
     for piece in body if span is None else body_within(body, *span):
         if isinstance(piece, Stored):
             async for chunk in bodies.read(segments, one, (piece.start, piece.stop)):
@@ -173,6 +176,6 @@ async def _read(
 
 
 async def _made(service: Service, chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """A body that is made while it is sent; it is no longer made when nobody takes it."""
+    """Yield a body while it is generated. If the client leaves, the generation stops."""
     while chunk := await service.follow(chunks):
         yield chunk

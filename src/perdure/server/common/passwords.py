@@ -1,11 +1,11 @@
-"""Passwords of Handle administrators, compared without holding anybody up.
+"""Passwords of Handle administrators, checked without delaying other requests.
 
-How it works: comparing takes tens of milliseconds of one processor, so it is done in a thread, one
-at a time, and what was right is remembered by a keyed hash of password and what it was compared
-with. When many wait, those who come are sent away.
+How it works: a check takes tens of milliseconds of one processor, so it runs in a thread, one at a
+time. A correct password is remembered as a keyed hash of the password and its sealed form. When too
+many checks are waiting, further ones are refused.
 
-What must stay true: no password is remembered, written or logged; one that was changed is refused
-by the next request, for what is compared with comes from the record each time.
+What must stay true: no password is remembered, written or logged; a password that was changed is
+refused at once, because each request reads the sealed form from the record.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_KNOWN = 1024
 
 
 class Passwords:
-    """Compares passwords with what is kept of them."""
+    """Compares passwords with their sealed forms."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -31,12 +31,12 @@ class Passwords:
         self._one = asyncio.Lock()
 
     async def matches(self, password: str, kept: str) -> bool:
-        """Whether `kept` was made of this password. Raises Unavailable when too many ask."""
+        """Return True if `kept` seals this password. Raises Unavailable if too many are waiting."""
         name = self._name(password, kept)
         if name in self._known:
             return True
         if self._waiting >= _MOST_WAITING:
-            raise TooBusy(task="authentication", under_way="too many comparisons of passwords")
+            raise TooBusy(task="authentication", under_way="too many password checks")
         self._waiting += 1
         try:
             async with self._one:

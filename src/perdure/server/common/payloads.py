@@ -1,13 +1,14 @@
-"""Archived payloads as bodies: whole, or a range of one, like all other bytes that are given here.
+"""Archived payloads as bodies: complete, or a range, like all other bytes that perdure serves.
 
-How it works: what is short is read at once, so that its length and digest can be said. Of what is
-longer the record may tell the length: unless it is chunked or coded, its head does. Else a request
-for a range makes us read all of it to know how long it is; whoever asks for the whole gets it as it
-is read, without a length. Ranges are counted in what is given, chunks and codings undone; of
-several ranges in one request the whole is given (RFC 9110 section 14.2 lets a server choose).
+How it works: a short payload is read at once, so that its length and digest are known. For a longer
+payload, the head of the record gives the length unless the payload is chunked or coded. Without a
+known length, a request for a range first reads the complete payload to measure it; a request for
+the complete payload gets it as it is read, without a length. Ranges count the bytes that are
+served, after chunks and codings are undone. A request for several ranges gets the complete payload
+(RFC 9110 section 14.2 lets a server choose).
 
-What must stay true: a digest is that of the whole payload, whatever range of it is sent (RFC 9530
-section 3); what turns out to be damaged never looks complete; memory is bounded.
+What must stay true: a digest is that of the complete payload, whatever range of it is sent (RFC
+9530 section 3); a payload that turns out to be damaged never looks complete; memory is bounded.
 """
 
 from __future__ import annotations
@@ -34,31 +35,31 @@ AT_HAND = 256 << 10  # bytes
 
 
 class Archived(msgspec.Struct, frozen=True, kw_only=True):
-    """A capture and the record that has its payload; the latter is open."""
+    """A capture, and the open record that has its payload."""
 
     capture: Capture
     holder: Capture
-    """That of the record: the capture itself or, of a revisit, its original."""
+    """The capture of the record: this capture or, if it is a revisit, its original."""
     record: ArchivedRecord
     headers: list[tuple[str, str]]
-    """Of the capture itself, where it has any."""
+    """The header fields of the capture itself, if it has any."""
     status: int | None
 
 
 class _Begun(msgspec.Struct, frozen=True):
-    """A payload as far as it is at hand."""
+    """The beginning of a payload, and the rest if there is more."""
 
     start: bytes
     rest: Iterator[bytes] | None
-    """None where there is no more."""
+    """None if `start` is the complete payload."""
     length: int | None
     sha512: bytes | None = None
 
 
 async def answer(request: Request, status: int, fields: Fields, archived: Archived) -> Answer:
-    """The payload with these fields; of a status other than 200 without ranges and conditions.
+    """Answer with the payload and these fields. Only status 200 has ranges and conditions.
 
-    Raises Corrupt, OverBudget and PreconditionFailed; what is found out later ends the stream.
+    Raises Corrupt, OverBudget and PreconditionFailed; an error found later ends the stream.
     """
     try:
         return await _answer(request, status, fields, archived)
@@ -94,13 +95,13 @@ async def _answer(request: Request, status: int, fields: Fields, archived: Archi
 
 
 def entity_tag(holder: Capture) -> bytes:
-    """A strong one: a record in an archive file never changes, nor what is read from it."""
+    """Make a strong entity tag: a record in an archive file never changes."""
     place = f"{holder.file}\n{holder.offset}\n{holder.length}\n{holder.digest}"
     return f'"{hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:40]}"'.encode()
 
 
 def _modified(archived: Archived) -> datetime:
-    """When the payload was changed, as its server said; else when it was captured."""
+    """Return the Last-Modified time of the payload, or else the time of its capture."""
     named = (value for name, value in archived.headers if name.lower() == "last-modified")
     said = parse_date(next(named, "")[:64])
     time = archived.capture.time
@@ -148,7 +149,7 @@ def _digest(request: Request, begun: _Begun) -> Fields:
 
 
 def _begin(record: ArchivedRecord) -> _Begun:
-    """The payload, if it is short; what can be read of a damaged one is given before it fails."""
+    """Read a payload up to `AT_HAND`. A damaged one fails after its readable beginning is sent."""
     start = bytearray()
     rest = iter(record.payload())
     try:
@@ -170,7 +171,7 @@ def _failing(error: Corrupt | OverBudget) -> Iterator[bytes]:
 
 
 def _measured(record: ArchivedRecord, begun: _Begun) -> _Begun:
-    """The same, read to its end, and to be read again from its beginning."""
+    """Read a payload to its end to measure it, and start again from its beginning."""
     length, sha512 = len(begun.start), hashlib.sha512(begun.start)
     for piece in begun.rest or ():
         length += len(piece)

@@ -1,13 +1,13 @@
-"""Errors as HTTP says them: one table of statuses, and problem documents (RFC 9457).
+"""Errors over HTTP: one table of statuses, and problem documents (RFC 9457).
 
-How it works: `STATUS` has an entry for every class of the tree of errors; a test holds it complete
-(ruling: http-errors), and a class of a plug-in takes the status of the nearest class above it. A
-problem document carries the code and the fields of the error as members of their own, so that a
-client need not read the sentence. Who would rather have HTML, a browser, gets the same as a page.
+How it works: `STATUS` has an entry for every class in the tree of errors; a test checks that it is
+complete (ruling: http-errors). A class from a plug-in takes the status of its nearest base class. A
+problem document has the code and the fields of the error as separate members, so that a client need
+not parse the sentence. A client that prefers HTML, such as a browser, gets the same as a page.
 `type` is the path of a page that explains the code.
 
-What must stay true: codes and their types are stable; nothing of a request reaches the answer but
-through JSON's or HTML's own escaping.
+What must stay true: codes and their types are stable; text from a request reaches the answer only
+through the escaping of JSON or HTML.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ STATUS: dict[type[PerdureError], HTTPStatus] = {
 }
 
 _EMPTY_RANGE = "ruling part-range"
-"""Of a part that ends before it starts: no identifier, and to HTTP a range of nothing."""
+"""The rule for a part that ends before it starts: HTTP treats it as an empty range."""
 JSON = "application/problem+json"
 _OFFERS = (JSON, "application/json", "text/html")
 _RETRY = (b"retry-after", b"5")  # seconds
@@ -76,18 +76,18 @@ _NOT_STORED = (b"cache-control", b"no-store")
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong, on its way to a client."""
+    """An error in the form that a client receives."""
 
     status: HTTPStatus
     code: str
     detail: str
     members: dict[str, object] = {}
     fields: tuple[tuple[bytes, bytes], ...] = ()
-    """Header fields that belong to it."""
+    """Header fields of the answer."""
 
 
 def of_error(error: PerdureError) -> Problem:
-    """The problem that an error is."""
+    """Return the problem document of an error."""
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     if isinstance(error, errors.MalformedIdentifier) and error.rule == _EMPTY_RANGE:
         status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
@@ -104,7 +104,7 @@ def of_error(error: PerdureError) -> Problem:
 
 
 def noted(error: PerdureError, method: str) -> Problem:
-    """The problem that an error is, logged where an operator would want to know of it."""
+    """Return the problem document of an error, and log the error if it concerns the operator."""
     problem = of_error(error)
     if problem.status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE):
         logs.log().error("failed", code=error.code, detail=str(error))
@@ -114,12 +114,12 @@ def noted(error: PerdureError, method: str) -> Problem:
 
 
 def of_tombstone(step: Gone) -> Problem:
-    """What was withdrawn or broken: gone, with why  # ruling: http-errors"""
+    """The resource was withdrawn or is no longer bound: 410 with reason  # ruling: http-errors"""
     tomb = step.tombstone
     return Problem(
         status=HTTPStatus.GONE,
         code="gone",
-        detail=f"{step.identifier} is gone since {tomb.at}: {tomb.reason}",
+        detail=f"{step.identifier} has been gone since {tomb.at}: {tomb.reason}",
         members={
             "identifier": str(step.identifier),
             "tombstone": {"reason": tomb.reason, "at": tomb.at, "by": tomb.by},
@@ -128,49 +128,49 @@ def of_tombstone(step: Gone) -> Problem:
 
 
 def not_allowed(method: str, allow: bytes) -> Problem:
-    """A method that is not defined for what was named."""
+    """The target does not support the method."""
     return Problem(
         status=HTTPStatus.METHOD_NOT_ALLOWED,
         code="method-not-allowed",
-        detail=f"{method[:32]} is not defined here; {allow.decode()} are",
+        detail=f"{method[:32]} is not allowed here; the allowed methods are {allow.decode()}",
         fields=((b"allow", allow),),
     )
 
 
 def no_location(identifier: Identifier) -> Problem:
-    """Known, and yet no URL leads to it: "URIs exist but there is no available output from this
-    operation" (RFC 2483 section 4.1)  # ruling: http-errors
+    """The identifier is known but has no URL: "URIs exist but there is no available output from
+    this operation" (RFC 2483 section 4.1)  # ruling: http-errors
     """
     return Problem(
         status=HTTPStatus.NOT_FOUND,
         code="no-location",
-        detail=f"{identifier} is known, and is bound neither to bytes nor to a location",
+        detail=f"{identifier} is registered, but no bytes and no location are bound to it",
         members={"identifier": str(identifier)},
     )
 
 
 def no_such_range(length: int) -> Problem:
-    """None of the ranges that were asked for lies within what is `length` bytes long."""
+    """None of the requested ranges overlaps the content, which has `length` bytes."""
     return Problem(
         status=HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
         code="range-not-satisfiable",
-        detail=f"there are {length} bytes, and no range that was asked for lies among them",
+        detail=f"no requested range overlaps the {length} bytes of the content",
         members={"length": length},
         fields=(_NOT_STORED, (b"content-range", b"bytes */%d" % length)),
     )
 
 
 def no_such_page(path: str) -> Problem:
-    """A path that is neither a page nor an identifier."""
+    """The path is neither a page nor an identifier."""
     return Problem(
         status=HTTPStatus.NOT_FOUND,
         code="no-such-page",
-        detail=f"there is no page {errors.quote('/' + path)}, and no identifier is without a colon",
+        detail=f"there is no page {errors.quote('/' + path)}, and an identifier needs a colon",
     )
 
 
 def answer(problem: Problem, request: Request) -> Answer:
-    """The problem in the form that the client reads."""
+    """Answer with the problem, as JSON or as a page."""
     vary = (b"vary", b"accept")
     if choose(request.accept, _OFFERS) == "text/html":
         body = pages.render("problem.html", problem=problem, title=title(problem.code))
@@ -192,30 +192,30 @@ def answer(problem: Problem, request: Request) -> Answer:
 _OWN = {
     "gone": (
         HTTPStatus.GONE,
-        "It was withdrawn, or its last location broken. The identifier stays, and says why.",
+        "The resource was withdrawn, or its last location broken. The answer gives the reason.",
     ),
     "method-not-allowed": (
         HTTPStatus.METHOD_NOT_ALLOWED,
-        "The method is not defined for this; the field Allow names those that are.",
+        "The target does not support this method. The Allow field lists those that it supports.",
     ),
     "no-location": (
         HTTPStatus.NOT_FOUND,
-        "The identifier is known, and is bound neither to bytes nor to a location.",
+        "The identifier is registered, but no bytes and no location are bound to it.",
     ),
     "no-replay": (
         HTTPStatus.NOT_FOUND,
-        "Archived pages are shown on an origin of their own only, and none is set up here.",
+        "Archived pages are shown only on a separate origin, and this server has none set up.",
     ),
     "range-not-satisfiable": (
         HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-        "No range that was asked for lies within the bytes; Content-Range has their number.",
+        "No requested range overlaps the content. Content-Range gives its length in bytes.",
     ),
     "no-such-page": (HTTPStatus.NOT_FOUND, "The path is neither a page nor an identifier."),
 }
 
 
 def explanations() -> dict[str, tuple[HTTPStatus, str]]:
-    """Every code with its status and what it means."""
+    """Map each code to its status and its explanation."""
     tree = {
         kind.code: (status, (kind.__doc__ or "").strip())
         for kind, status in STATUS.items()

@@ -1,9 +1,10 @@
-"""Redirects to where a thing lies: the answer that a resolver gives most often. Pure.
+"""Redirects to a location of a resource: the most frequent answer of a resolver. Pure.
 
-How it works: 302 for whoever asks for the thing by its name: the location holds for now, and the
-name goes on being the one to use, which is what 302 says. The other locations stand in Link.
+How it works: a request for the resource by its name gets 302. The location is valid for now, and
+clients should go on using the name, which is the meaning of 302. The Link field has the other
+locations.
 
-What must stay true: `perdure.server.fast.path` gives the same bytes, for it calls the same
+What must stay true: `perdure.server.fast.path` sends the same bytes because it calls the same
 function; so nothing here may depend on the request.
 """
 
@@ -23,9 +24,9 @@ _MOST_LINKS = 16
 def redirect(
     step: Redirect, *, fresh: int, status: int = HTTPStatus.FOUND, vary: bytes = b"accept"
 ) -> Answer:
-    """Send the reader to a location; the answer may be kept for `fresh` seconds.
+    """Redirect the reader to a location; the answer may be cached for `fresh` seconds.
 
-    `vary` names the fields of the request that the location was chosen by.
+    `vary` names the request fields that the choice of the location depends on.
     """
     fields: Fields = [
         (b"location", uri(step.location.uri)),
@@ -38,7 +39,7 @@ def redirect(
 
 
 def alternates(locations: tuple[Location, ...]) -> list[bytes]:
-    """Links to other places where the same thing can be had."""
+    """Link to other locations of the same resource."""
     return [
         link(one.uri, "alternate", **({"hreflang": one.language} if one.language else {}))
         for one in locations[:_MOST_LINKS]
@@ -46,6 +47,6 @@ def alternates(locations: tuple[Location, ...]) -> list[bytes]:
 
 
 def described_by(identifier: Identifier) -> bytes:
-    """The link to what is known about an identifier: `%23` before a part, for a raw `#` is one that
-    clients keep to themselves."""
+    """Link to the record of an identifier. A part follows `%23`, because clients do not send what
+    follows a raw `#`."""
     return link(f"/uri-res/N2C?{path_of(identifier)}", "describedby")

@@ -1,10 +1,10 @@
 """One HTTP request as handlers see it: a value made in one pass over the header.
 
-How it works: ASGI's scope is read once. What few handlers need (preferences, the public address)
-is worked out when it is asked for. The body stays where it is; `perdure.server.resource.writing`
+How it works: the ASGI scope is read once. Values that few handlers need (preferences, the public
+address) are computed on demand. The body is not read here; `perdure.server.resource.writing`
 streams it.
 
-What must stay true: nothing taken from a request goes into an answer unless a function here or in
+What must stay true: nothing from a request goes into an answer unless a function here or in
 `perdure.server.common.answers` has checked or escaped it.
 """
 
@@ -32,7 +32,7 @@ HOST = re.compile(rb"(?:[0-9A-Za-z._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{
 
 
 class Request:
-    """A request. `fields` has names in lower case; values of a repeated field are joined."""
+    """A request. Names in `fields` are in lower case; values of a repeated field are joined."""
 
     def __init__(self, scope: Scope, receive: Receive, base_url: str) -> None:
         self.method: str = scope["method"]
@@ -41,9 +41,9 @@ class Request:
         self.target: Target = read_target(self.raw)
         self.receive = receive
         self.signer: Token | None = None
-        """Whose key signed this request, where one did."""
+        """The token whose key signed this request, or None if it is not signed."""
         self.allow: Mapping[TargetKind, bytes] = {}
-        """The methods that the target allows, by what it names; the dispatcher fills it in."""
+        """The methods that the target allows, by its kind; set by the dispatcher."""
         self.fields = joined(scope["headers"])
         self._scope = scope
         self._base_url = base_url
@@ -53,7 +53,7 @@ class Request:
         return self._scope
 
     def text(self, name: bytes) -> str:
-        """A field as text; empty where it is missing."""
+        """Return a field as text, or an empty string if it is missing."""
         return self.fields.get(name, b"").decode("latin-1")
 
     @cached_property
@@ -68,7 +68,7 @@ class Request:
     def base(self) -> str:
         """The public address of this resolver, without a slash at the end.
 
-        What the operator set, else what the client called us, where that looks like an address.
+        The operator's setting, or else the Host field of the request if it looks like an address.
         """
         if self._base_url:
             return self._base_url

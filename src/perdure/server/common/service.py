@@ -1,4 +1,4 @@
-"""What every handler needs: the registry that is served, and where its answers are counted."""
+"""The objects that every handler needs: the registry, and the counters of answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perdure.upkeep.linkcheck.health import Health
 AT_ONCE = 2  # captures
 _CUTTERS = 4  # threads
 _MOST_COUNTED = 10_000  # parts
-_FOLLOWERS = 8  # threads, each with a chunk of a body that is made while it is sent
+_FOLLOWERS = 8  # threads, each with a chunk of a body that is generated while it is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Service:
     capturing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     """Held while a page is captured."""
     counted: dict[bytes, int] = field(default_factory=dict)
-    """How long parts turned out to be that are made while they are sent, by their entity tags."""
+    """The lengths of parts that are generated while they are sent, by their entity tags."""
     _cutters: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CUTTERS, thread_name_prefix="perdure-cutter")
     )
@@ -51,8 +51,8 @@ class Service:
     )
     _waiting_for_changes: set[object] = field(default_factory=set)
     _waiting: dict[str, ThreadPoolExecutor] = field(default_factory=dict)
-    """Threads that wait for processes, for each extractor its own: whoever asks for what takes
-    long holds up those who ask for the like, and nobody else."""
+    """Threads that wait for processes, separate for each extractor, so that slow requests delay
+    only requests for the same kind of part."""
 
     @property
     def settings(self) -> Settings:
@@ -67,17 +67,17 @@ class Service:
         return self.registry.reading
 
     def change_count(self) -> int:
-        """A number that differs once there are more changes."""
+        """Return a number that grows with every change."""
         return self.bearers.changes
 
     @property
     def waiting(self) -> int:
-        """The number of requests that wait for the next change."""
+        """The number of requests waiting for the next change."""
         return len(self._waiting_for_changes)
 
     @contextmanager
     def one_more_waiting(self) -> Iterator[None]:
-        """Counts a request that waits for the next change."""
+        """Count a request as waiting for the next change."""
         ticket = object()
         self._waiting_for_changes.add(ticket)
         try:
@@ -89,13 +89,13 @@ class Service:
         return self.registry.records.record(identifier.key)
 
     async def cut(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        """What cutting and hashing give, in a thread that nothing else waits for."""
+        """Cut or hash in a thread that does no other work, and return the result."""
         return await asyncio.get_running_loop().run_in_executor(self._cutters, work, *arguments)
 
     async def cut_out(
         self, work: Callable[[Source, Selector], Part], source: Source, selector: Selector
     ) -> Part:
-        """What `extract` or `outline` gives, in a thread that waits with others of its kind."""
+        """Run `extract` or `outline` in a thread of the extractor's own pool."""
         place = self.registry.parts.place(source, selector)
         if not place:
             found: Part = await self.cut(work, source, selector)
@@ -106,18 +106,18 @@ class Service:
         return await loop.run_in_executor(self._waiting[place], work, source, selector)
 
     def count(self, tag: bytes, length: int) -> None:
-        """Keep in mind how long a part is: as long as its tag, which never changes."""
+        """Remember the length of a part. It never changes: the tag identifies the bytes."""
         if len(self.counted) >= _MOST_COUNTED:
             self.counted.clear()
         self.counted[tag] = length
 
     async def follow(self, chunks: Iterator[bytes]) -> bytes:
-        """The next chunk of a body that is made while it is sent; empty at its end only."""
+        """Return the next chunk of a body that is generated while it is sent; empty at its end."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._followers, next, filter(None, chunks), b"")
 
     def knows_series(self, pattern: Identifier) -> bool:
-        """Whether a series is minted here, or at least has identifiers here."""
+        """Return True if a series is minted here, or has identifiers here."""
         if self.settings.is_numbered_here(pattern):
             return True
         low, high = pattern.authority_range()

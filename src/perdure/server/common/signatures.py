@@ -1,15 +1,15 @@
 """Signed requests: HTTP Message Signatures (RFC 9421) by the Ed25519 key that a token names.
 
-How it works: a token may name a public key instead of a secret. A request that carries
-`Signature-Input` is checked with it before its handler runs: the signature must cover the method
-and the target, and the digest of the body where there is one (which the handler compares with the
-body, so it must be one that we can compute); it must be young; and it must not have been used
-before. For that the write door keeps each signature as long as it would be accepted, so that no two
-processes, and no restart in between, accept it twice. The check itself is made by the library
-http-message-signatures.
+How it works: a token may name a public key instead of a secret. If a request has the field
+`Signature-Input`, its signature is checked with that key before its handler runs. The signature
+must cover the method and the target, and the digest of the body if there is a body (the handler
+compares this digest with the body, so it must be one that perdure can compute). The signature must
+be recent and must not have been used before: the write door keeps each signature for as long as it
+would be accepted, so that it is accepted only once, even by several processes or after a restart.
+The library http-message-signatures verifies the signature.
 
-What must stay true: what is not covered by the signature decides nothing about who asks; a
-signature that was accepted once is never accepted again.
+What must stay true: only what the signature covers decides who sent the request; a signature that
+was accepted once is never accepted again.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SCHEME = b"signature-input"
 YOUNG = timedelta(minutes=5)
 _TARGETS = frozenset(("@target-uri", "@request-target"))
 _MOST = 8192  # bytes of the two fields
-_MEMBER = ";key="  # of a field only the member of this name is signed (RFC 9421 section 2.1.2)
+_MEMBER = ";key="  # only this member of the field is signed (RFC 9421 section 2.1.2)
 
 
 async def authenticate(service: Service, request: Request) -> Token:
-    """The token whose key signed a request. Raises Unauthenticated."""
+    """Return the token whose key signed a request. Raises Unauthenticated."""
     token, signed = await asyncio.to_thread(_verify, service, request)
     await service.registry.door.submit(Claim(by=token.name, what=f"signature {signed}"))
     return token
 
 
 def _verify(service: Service, request: Request) -> tuple[Token, str]:
-    """The token, and a digest of all that was signed: labels and spaces are not, and may vary."""
+    """Return the token, and a digest of the signed values. Labels and spaces are not signed."""
     hms = _library("http_message_signatures")
     fields = request.text(SCHEME), request.text(b"signature")
     if sum(map(len, fields)) > _MOST:
@@ -59,17 +59,17 @@ def _verify(service: Service, request: Request) -> tuple[Token, str]:
     try:
         found = verifier.verify(_Message(request), max_age=YOUNG)
     except (hms.exceptions.HTTPMessageSignaturesException, ValueError) as error:
-        why = str(error) or "it is of another key, or of other words"
-        raise Unauthenticated(reason=f"the signature does not hold: {why}") from error
+        why = str(error) or "it was made with another key or for another request"
+        raise Unauthenticated(reason=f"the signature is not valid: {why}") from error
     if len(found) != 1 or keys.token is None:
-        raise Unauthenticated(reason="one signature is needed")
+        raise Unauthenticated(reason="exactly one signature is needed")
     _check_covered(request, found[0])
     signed = "\n".join(f"{name}: {value}" for name, value in found[0].covered_components.items())
     return keys.token, hashlib.sha256(signed.encode()).hexdigest()
 
 
 def _check_covered(request: Request, found: Any) -> None:
-    """Raises Unauthenticated where the signature leaves open what was asked for."""
+    """Check that the signature covers the request. Raises Unauthenticated."""
     covered = {
         name.partition(";")[0].strip('"')
         for name in found.covered_components
@@ -88,20 +88,22 @@ def _check_covered(request: Request, found: Any) -> None:
 
 
 def _check_body_covered(request: Request, found: Any, *, whole: bool) -> None:
-    """Raises Unauthenticated where no digest is signed that the body will be compared with. `whole`
-    says whether all of the field is signed."""
+    """Check that the signature covers a digest that the body will be compared with.
+
+    `whole`: the complete field is signed. Raises Unauthenticated.
+    """
     members = [one for one in found.covered_components if one.startswith('"content-digest"')]
     for algorithm, _ in digests.promised(request, (b"content-digest",)):
         if whole or any(f'{_MEMBER}"{algorithm}"' in one for one in members):
             return
     known = " or ".join(digests.ALGORITHMS)
     raise Unauthenticated(
-        reason=f"the signature must cover content-digest, with {known}, where there is a body"
+        reason=f"the signature must cover content-digest, with {known}, if there is a body"
     )
 
 
 class _Message:
-    """A request as the library reads it."""
+    """A request in the form that the library reads."""
 
     def __init__(self, request: Request) -> None:
         raw = request.raw.decode("ascii")
@@ -115,7 +117,7 @@ class _Message:
 
 
 class _Keys:
-    """The keys of tokens, by the names of those."""
+    """The keys of tokens, by the names of the tokens."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -129,7 +131,7 @@ class _Keys:
         return _public_key(token.key)
 
     def resolve_private_key(self, key_id: str) -> None:
-        raise NotImplementedError("nothing is signed here")
+        raise NotImplementedError("perdure signs nothing")
 
 
 def _public_key(text: str) -> Ed25519PublicKey:
@@ -142,4 +144,4 @@ def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MissingLibrary(task="the check of a signature", extra="signatures") from None
+        raise MissingLibrary(task="checking a signature", extra="signatures") from None

@@ -1,6 +1,6 @@
-"""Kinds of request targets: which methods are allowed depends on them.
+"""Kinds of request targets. The allowed methods depend on the kind.
 
-The table of routes (`perdure.server.routes`) says which, and a request carries what it says.
+The table of routes (`perdure.server.routes`) defines them, and each request carries them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import enum
 
 
 class TargetKind(enum.Enum):
-    """What a request target names, as far as the allowed methods depend on it."""
+    """The kind of thing that a request target names."""
 
     PAGE = "page"
     IDENTIFIER = "identifier"
@@ -17,4 +17,4 @@ class TargetKind(enum.Enum):
     PATTERN = "pattern"
     SERIES = "series"
     AUTHORITY = "authority"
-    """An ARK shoulder: names are minted on it, and nothing is listed."""
+    """An ARK shoulder: it mints names, but lists none."""

@@ -1,1 +1,1 @@
-"""The frequent answers, made inside the protocol class; held equal to the plain way by tests."""
+"""Frequent answers, made inside the protocol class. Tests keep them equal to the plain way."""

@@ -1,8 +1,8 @@
-"""Bytes held here, without ASGI: what is asked for by its full name, whole or one range of it.
+"""Bytes held here, without ASGI: a representation by its full name, complete or one range of it.
 
-How it works: `Ready` is what a target resolved to. Of its header, everything but the length and the
-range is the same each time and written out once; the bytes come from the page cache. Where they are
-not there, or are more than 256 KiB, the plain way streams them.
+How it works: `Ready` is the result of resolving a target. Its header is written once, except for
+the length and the range, which change; the bytes come from the page cache. If they are not cached,
+or exceed 256 KiB, the plain way streams them.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's.
 """
@@ -22,7 +22,7 @@ from perdure.storage.segments.directory import Segments
 
 
 class Ready:
-    """A representation that was named in full, with its header for one public address."""
+    """A representation requested by its full name, with its header for one public address."""
 
     def __init__(self, step: Fetch, record: Record, *, fresh: int) -> None:
         self._step = step
@@ -30,14 +30,14 @@ class Ready:
         self._fresh = fresh
         self._base = ""
         self._same = b""
-        """The fields that are the same each time, for this public address."""
+        """The fields that do not change, for this public address."""
 
     def answer(
         self, segments: Segments, base: str, asked: Span | None, *, with_body: bool
     ) -> bytes | None:
-        """A whole response; None where the plain way must be taken.
+        """Write a complete response, or return None if the plain way must answer.
 
-        `asked` is the range, as it stood in the request: it may lie beyond the end.
+        `asked` is the range as in the request: it may be beyond the end.
         """
         held = self._step.representation
         span = (0, held.length)

@@ -1,18 +1,17 @@
 """The plain upload, minted inside the protocol class: a small document, put into a series.
 
-How it works: whoever deposits much sends the same header again and again, and a body that comes
-with it in one piece. What such a header means (whose token, what type, what public address) is
-remembered for the whole of it. What is left for each document is to hash it, to ask whether the
-token still holds, and to hand a command to the write door. The receipt becomes the answer by the
-function that makes it on the plain way; where two names differ in nothing but their numbers, the
-answer to one is that to the other with its name in it.
+How it works: a client that deposits many documents repeats the same header, and sends each body in
+one piece with it. The meaning of such a header (token, media type, public address) is cached for
+the complete header. Then each document is only hashed, the token is checked, and a command goes to
+the write door. The function of the plain way makes the answer from the receipt; if two names differ
+only in their numbers, the answer for one is reused for the other with the name replaced.
 
-Everything else goes the plain way: conditions, keys, promised digests, types that must be found by
-looking, series that are not minted here, tokens that are not good, and every error but those that
-only the write door knows of.
+Everything else goes the plain way: conditions, keys, promised digests, types that must be detected,
+series that are not minted here, invalid tokens, and all errors except those that only the write
+door can find.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's; no secret
-is remembered, for a header is known by its digest.
+is remembered, because a header is stored only as its digest.
 """
 
 from __future__ import annotations
@@ -65,12 +64,12 @@ _SECOND = timedelta(seconds=1)
 
 
 class Usual(msgspec.Struct, frozen=True):
-    """What a header says that asks for nothing but minting."""
+    """The meaning of a header that asks only for minting."""
 
     digest: str
-    """Of the token."""
+    """The digest of the token."""
     base: str
-    """Our public address."""
+    """The public address of this resolver."""
     format: str
     media_type: str
     charset: str | None
@@ -78,7 +77,7 @@ class Usual(msgspec.Struct, frozen=True):
 
 
 class _Allowed(NamedTuple):
-    """Who may mint in a series, for the second that begins then and while no token is changed."""
+    """A right to mint in a series, valid for one second unless a token changes."""
 
     token: Token
     digest: str
@@ -89,14 +88,17 @@ class _Allowed(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """An answer, and the name that it tells."""
+    """An answer, and the name in it."""
 
     name: bytes
     answer: bytes
 
 
 class FastMint:
-    """Takes what is plain; False for all else. See `perdure.server.protocol.http.FastPut`."""
+    """Takes plain uploads, and returns False for all others.
+
+    See `perdure.server.protocol.http.FastPut`.
+    """
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -107,7 +109,7 @@ class FastMint:
         self._allowed_last: _Allowed | None = None
         self._given: dict[tuple[bytes, str, str, int], _Given] = {}
         self.minted = 0
-        """Documents minted since somebody set this to 0."""
+        """Documents minted since this was set to 0."""
         self.received = 0
         """Bytes of uploads since then."""
 
@@ -136,7 +138,7 @@ class FastMint:
         return True
 
     def _allowed(self, digest: str, series: str) -> Token | None:
-        """The token, if it may mint in this series; judged once a second, or when it changes."""
+        """Return the token if it may mint in this series. Checked once a second, or on a change."""
         service = self._service
         generation, moment = service.bearers.generation, service.registry.clock()
         last = self._allowed_last
@@ -168,7 +170,7 @@ class FastMint:
             return usual
 
     def _judge(self, found: dict[bytes, bytes]) -> Usual | None:
-        """What a header means; None where only the plain way can tell."""
+        """Return the meaning of a header, or None if the plain way must decide."""
         base = public_base(found, self._service.settings.base_url)
         if base is None or not _UNUSUAL.isdisjoint(found):
             return None
@@ -199,7 +201,7 @@ class FastMint:
         send(wire(answer))
 
     def _told(self, target: bytes, usual: Usual, receipt: Receipt) -> bytes:
-        """The answer that tells of a document in this series, minted with the next number."""
+        """Write the answer for a document that was minted with the next number of a series."""
         name = receipt.identifier.encode("ascii")
         like = (target, usual.base, usual.format, len(name))
         given = self._given.get(like)
@@ -213,7 +215,7 @@ class FastMint:
 
 
 def _request(target: bytes, fields: bytes, base_url: str) -> Request:
-    """What was asked, as the plain way would have it; its body was read."""
+    """Make the request that the plain way would see. Its body has been read."""
     scope = {
         "method": "PUT",
         "http_version": "1.1",

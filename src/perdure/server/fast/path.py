@@ -1,21 +1,22 @@
-"""The plain and frequent, answered inside the protocol class: redirects, and bytes by full name.
+"""Plain and frequent requests, answered inside the protocol class: redirects, bytes by full name.
 
-How it works: `FastPath` is called with each GET and HEAD as it was read. It looks at three things,
-in the order of what they cost:
+How it works: `FastPath` is called with each GET and HEAD as it was read. It checks three things, in
+the order of their cost:
 
-1. the header, by its bytes as a whole: clients send the same fields again and again, so what they
-   ask for is remembered for the whole block;
-2. what targets resolved to lately. That holds while `perdure.storage.generation` says that no
-   record was changed, in this process or another;
-3. the record, and what `perdure.policy.decide` says of it; a record that is one location (see
-   `perdure.model.stored`) leaves nothing to decide but whether that is of the version and format
-   asked for. The answer is made by the functions that make it on the plain way.
+1. the header, as one block of bytes: clients repeat the same fields, so the meaning of the complete
+   block is cached;
+2. the recent results of resolving targets. They are valid as long as `perdure.storage.generation`
+   reports no change to any record, in this process or another;
+3. the record, and the decision of `perdure.policy.decide` about it. For a record that is one
+   location (see `perdure.model.stored`), the only question is if the location has the requested
+   version and format. The functions of the plain way make the answer.
 
-Handles as JSON (`/api/handles/…`) are told from their records in the same way, and a few captures
-of one URL (`/cdx?…`) from the index, each time anew.
+Handles as JSON (`/api/handles/…`) are answered from their records in the same way. A few captures
+of one URL (`/cdx?…`) are answered from the index, without a cache.
 
-Everything else is None and goes the plain way: queries, parts, escapes, conditions, wishes for JSON
-or XML, formats to choose from, bytes that must be waited for, and every error.
+For everything else the result is None, and the plain way answers: queries, parts, escapes,
+conditions, preferences for JSON or XML, formats to choose from, bytes that must be read from the
+disk, and every error.
 
 What must stay true: an answer from here is the same, byte for byte, as the plain way's; no answer
 is older than the last change that was acknowledged.
@@ -60,9 +61,9 @@ from perdure.server.routes.table import find_route
 from perdure.storage.generation import Generation
 from perdure.upkeep.linkcheck.health import Health
 
-# What a target does not have that names one whole resource and nothing else: a query, a part, a
-# citation, a wildcard, an escape. Where a scheme has another use for one of these, the plain way is
-# taken all the same.
+# Marks of a query, a part, a citation, a wildcard or an escape. A target without them names one
+# whole resource and nothing else. If a scheme uses one of them otherwise, the plain way answers all
+# the same.
 _NOT_SIMPLE = b"?#@*%"
 _SLASH = 0x2F
 _UNUSUAL = CONDITIONS | {b"expect", b"if-range", b"want-repr-digest", ECHO.lower().encode()}
@@ -71,7 +72,7 @@ _HANDLES = f"/{find_route('readHandle').lead}/".encode()
 _CDX = f"/{find_route('listCaptures').lead}?".encode()
 _NOT_FOR_HANDLES = frozenset((b"authorization", b"expect", ECHO.lower().encode()))
 _NO_RECORD = (msgspec.DecodeError, TypeError, ValueError)
-"""What comes of a stored form that is none; the plain way says what is wrong."""
+"""Errors of decoding a malformed stored form. The plain way reports them."""
 _LARGEST_KEPT = 4096  # bytes of an answer
 _FORWARDED = b"x-forwarded-proto"
 _ONE_RANGE = re.compile(rb"bytes=([0-9]{1,15})-([0-9]{1,15})?")
@@ -84,15 +85,18 @@ _Said = TypeVar("_Said")
 
 
 class Usual(msgspec.Struct, frozen=True):
-    """A header that asks for nothing but, perhaps, a range."""
+    """The meaning of a header that asks at most for a range."""
 
     base: str | None
-    """Our public address; None where only the plain way can tell."""
+    """The public address of this resolver, or None if only the plain way can find it."""
     range: Span | None = None
 
 
 class FastPath:
-    """Answers what is plain; `None` for all else. See `perdure.server.protocol.http.Fast`."""
+    """Answers plain requests, and returns None for all others.
+
+    See `perdure.server.protocol.http.Fast`.
+    """
 
     def __init__(
         self, registry: Registry, generation: Generation, health: Health | None = None
@@ -112,16 +116,16 @@ class FastPath:
         self._registry = registry
         self._replay_host = registry.settings.replay_origin.partition("://")[2].encode()
         self._seen = -1
-        # A cheap near relation of least-recently-used: what is asked for moves to the young half;
-        # when that is full it becomes the old half, and what stood there is forgotten.
+        # A cheap approximation of least-recently-used: a requested answer moves to the young half.
+        # When that is full, it becomes the old half, and the previous old half is dropped.
         self._young: dict[bytes, bytes | Ready] = {}
         self._old: dict[bytes, bytes | Ready] = {}
         self.redirects = 0
-        """Redirects answered since somebody set this to 0."""
+        """Redirects answered since this was set to 0."""
         self.bodies = 0
         """Representations, or ranges of them, answered since then."""
         self.sent = 0
-        """Bytes of them, header included."""
+        """Bytes of them, including headers."""
 
     def __call__(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
         if target[:5] != _USUAL:
@@ -159,7 +163,7 @@ class FastPath:
         return answer
 
     def _handle(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
-        """All values of a handle that everybody may read, as JSON."""
+        """Answer with all public values of a handle, as JSON."""
         asked = self._askers.get(fields)
         if asked is None:
             found_fields = joined(header_fields(fields))
@@ -186,7 +190,7 @@ class FastPath:
         return found
 
     def _captures(self, method: bytes, target: bytes, fields: bytes) -> bytes | None:
-        """A few captures of one URL."""
+        """Answer with a few captures of one URL."""
         asked = self._indexed.get(fields)
         if asked is None:
             found = joined(header_fields(fields))
@@ -220,8 +224,8 @@ class FastPath:
         return None if answer is None else wire(answer)
 
     def _kept(self, target: bytes) -> bytes | Ready | None:
-        """What a target resolved to lately."""
-        # Read before the record is: what was made from an older record is never kept as new.
+        """Return the recent result of resolving a target, or None."""
+        # Read this before the record, so that an answer from an older record is never kept as new.
         count = self._generation.count
         if count != self._seen:
             self._young, self._old, self._seen = {}, {}, count
@@ -239,7 +243,7 @@ class FastPath:
         self._young[target] = found
 
     def tick(self) -> None:
-        """Looks whether it is another day, or other locations are lost, since the last time."""
+        """Drop the kept answers if the day or the set of dead locations has changed."""
         lost = self._health.refresh()
         day = today()
         if lost or day != self._day:
@@ -249,15 +253,15 @@ class FastPath:
     # -------
 
     def _judge(self, fields: bytes) -> Usual | None:
-        """What a header asks for; None where that could make the answer another one."""
+        """Return the meaning of a header, or None if it could change the answer."""
         found = joined(header_fields(fields))
         usual = self._usual(found)
-        if b"range" not in found:  # there are too many of those to remember
+        if b"range" not in found:  # there are too many ranges to remember
             _remember(self._headers, fields, usual)
         return usual
 
     def _on_replay(self, found: dict[bytes, bytes]) -> bool:
-        """Whether it was sent to the origin that shows archived pages, which has nothing else."""
+        """Return True if the request is for the origin that shows only archived pages."""
         return bool(self._replay_host) and found.get(b"host", b"").lower() == self._replay_host
 
     def _usual(self, found: dict[bytes, bytes]) -> Usual | None:
@@ -282,7 +286,7 @@ class FastPath:
     # -------
 
     def _resolve(self, target: bytes) -> bytes | Ready | None:
-        """What a target leads to: a redirect, as bytes, or a representation."""
+        """Resolve a target to a redirect, as bytes, or to a representation."""
         written = target[1:]
         text = written.decode("ascii")
         plain = plain_key(text)
@@ -302,7 +306,7 @@ class FastPath:
         return b"".join((before, uri(uri_text), between, written, behind))
 
     def _record(self, key: str) -> str | None:
-        """The stored form of a record, as the registry was at most one turn of the loop ago."""
+        """Return the stored form of a record. It is at most one turn of the event loop old."""
         if not self._held:
             self._lookup.hold()
             self._held = True
@@ -343,7 +347,7 @@ class FastPath:
 
 
 def _remember(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
-    """Keeps what a header says, unless it is so long that strangers could fill the memory."""
+    """Cache the meaning of a header, unless long headers could fill the memory."""
     if len(fields) <= _LONGEST_KNOWN:
         if len(known) >= _MOST_HEADERS:
             known.clear()
@@ -351,7 +355,7 @@ def _remember(known: dict[bytes, _Said], fields: bytes, said: _Said) -> None:
 
 
 def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
-    """Our public address, as `Request.base` has it; None where that takes more than a header."""
+    """Return the same public address as `Request.base`, or None if the header does not suffice."""
     if base_url:
         return base_url
     host = found.get(b"host", b"")
@@ -361,11 +365,11 @@ def public_base(found: dict[bytes, bytes], base_url: str) -> str | None:
 
 
 def only_uri(stored_text: str, version: str | None, format: str | None) -> str | None:
-    """Where `decide` redirects to for the commonest of stored records: one location, no bytes.
+    """Return the URI that `decide` redirects to for the most common record: one location, no bytes.
 
-    Version and format are those of a PDI. None for all other records, and where the location might
-    be of another version or format. `decide` has the say; this says the same in a tenth of the
-    time, which a test holds it to.
+    Version and format are those of a PDI. Return None for all other records, and if the location
+    may have another version or format. `decide` is the authority; this function decides the same in
+    a tenth of the time, and a test keeps the two equal.
     """
     fields = stored.split(stored_text)
     if fields is None:
@@ -378,7 +382,7 @@ def only_uri(stored_text: str, version: str | None, format: str | None) -> str |
 
 
 def _frame(fresh: int) -> tuple[bytes, bytes, bytes]:
-    """What stands before, between and behind location and identifier in a redirect."""
+    """Return the text of a redirect before, between and after its location and identifier."""
     location, name = Location(uri="x:location"), parse("urn:x-example:name")
     example = wire(redirect(Redirect(identifier=name, location=location), fresh=fresh))
     before, _, rest = example.partition(uri(location.uri))

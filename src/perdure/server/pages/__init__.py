@@ -1,10 +1,10 @@
-"""The pages that people see: templates, and the header fields that every page gets.
+"""The pages for people: templates, and the header fields that every page gets.
 
-How it works: Jinja with escaping always on; templates lie beside this file. All style is in one
-template, and the Content-Security-Policy names its digest, so that nothing else, above all no
+How it works: Jinja with escaping always on; the templates are in this directory. All style is in
+one template, and the Content-Security-Policy names its digest, so that nothing else, above all no
 script, can have an effect on a page.
 
-What must stay true: a template gets values only, never markup.
+What must stay true: a template gets only values, never markup.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def _policy() -> bytes:
 
 
 def render(name: str, **values: object) -> bytes:
-    """A page as UTF-8."""
+    """Render a template as UTF-8."""
     return _environment().get_template(name).render(values).encode()
 
 
 def page(status: int, body: bytes, *fields: tuple[bytes, bytes]) -> Answer:
-    """An answer that is a page."""
+    """Make an answer with a page as its body."""
     return plain(
         status,
         HTML,

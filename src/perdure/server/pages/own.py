@@ -1,7 +1,7 @@
-"""The server's own pages: start, health, metrics, and what each error code means.
+"""The server's own pages: start, health, metrics, and the explanations of error codes.
 
-What must stay true: `/healthz` says whether this worker runs, `/readyz` whether it can do its work:
-read the registry, and write unless a flush has failed.
+What must stay true: `/healthz` shows that this worker runs. `/readyz` shows that it can do its
+work: it can read the registry, and write to it unless a flush has failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DAY = (b"cache-control", b"public, max-age=86400")
 
 
 async def start(service: Service, request: Request) -> Answer:
-    """What this is, for people and for programs; and the form that leads on from it."""
+    """Introduce the resolver to people and programs; or redirect from its form to an identifier."""
     asked = parse_qs(request.target.question or "").get("identifier")
     if asked:
         identifier = identify(asked[0].strip())
@@ -49,12 +49,12 @@ async def start(service: Service, request: Request) -> Answer:
 
 
 async def health(_service: Service, _request: Request) -> Answer:
-    """Alive, or else nobody would say so."""
+    """Answer that this worker is alive."""
     return plain(HTTPStatus.OK, "text/plain; charset=us-ascii", b"ok\r\n", _NOT_STORED)
 
 
 async def readiness(service: Service, _request: Request) -> Answer:
-    """Able to read, and to write as far as is known. Raises what stands in the way."""
+    """Answer that this worker can read and, as far as it knows, write; or raise the reason."""
     await asyncio.to_thread(service.registry.records.first_key, "", "\x7f")
     broken: PerdureError | None = service.registry.door.broken
     if broken is not None:
@@ -63,7 +63,7 @@ async def readiness(service: Service, _request: Request) -> Answer:
 
 
 async def metrics(service: Service, _request: Request) -> Answer:
-    """What was counted."""
+    """Answer with the counters."""
     service.metrics.door(broken=service.registry.door.broken is not None)
     service.metrics.gather()
     body = await asyncio.to_thread(service.metrics.exposition)
@@ -71,7 +71,7 @@ async def metrics(service: Service, _request: Request) -> Answer:
 
 
 async def explanation(_service: Service, request: Request) -> Answer:
-    """What an error code means; the address of this page is the `type` of such problems."""
+    """Explain an error code. The address of this page is the `type` of its problems."""
     code = request.target.text.partition("/")[2]
     found = problems.explanations().get(code)
     if found is None:

@@ -1,1 +1,1 @@
-"""HTTP/1.1 on the socket, below any question about identifiers."""
+"""HTTP/1.1 on the socket: the layer below identifiers."""

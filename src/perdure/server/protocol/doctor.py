@@ -1,12 +1,12 @@
-"""What becomes of a request target on its way to a resolver: the probes of `perdure doctor URL`.
+"""The probes of `perdure doctor URL`: do request targets reach a resolver unchanged?
 
-How it works: a proxy that rewrites targets does so unseen, and only the resolver knows what it was
-asked. So a request with the header field `Perdure-Echo` is answered with its own method and target
-as they arrived, without any look-up (`echo_answer`, which the application asks first). `probe`
-sends request lines that are known to suffer, byte for byte over a socket, and compares.
+How it works: a proxy that rewrites targets does so unseen, and only the resolver knows what it
+received. So a request with the header field `Perdure-Echo` is answered with its own method and
+target as they arrived, without any look-up (`echo_answer`, which the application calls first).
+`probe` sends request lines that proxies often change, byte for byte over a socket, and compares.
 
-What must stay true: the echo discloses nothing but the request's own line, is stored by no cache,
-and is never given for a method that could change something.
+What must stay true: the echo discloses only the request line itself, is not stored by caches, and
+is never sent for a method that could change something.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from perdure.server.protocol.http import raw_target
 
 ECHO = "Perdure-Echo"
 _TRUST = "name the authority that signed its certificate in SSL_CERT_FILE, or renew the certificate"
-_START = "see that the address is right and that the server and what stands before it run"
+_START = "check the address, and that the server and any proxy in front of it are running"
 
 Severity = Literal["ok", "note", "warning", "error"]
-"""error: identifiers are resolved wrongly. warning: some forms of asking fail. note: a form that
-few clients use, or that no proxy of this kind lets through."""
+"""error: identifiers are resolved wrongly. warning: some forms of requests fail. note: the form is
+one that few clients use, or that no proxy of this kind lets through."""
 
 _ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 _LONGEST_ECHO = 64 * 1024  # bytes
@@ -41,21 +41,21 @@ _ECHOED = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What became of one request line."""
+    """The result of one probe."""
 
     name: str
     sent: str
     """Method and target."""
     arrived: str | None
-    """Method and target as the resolver saw them; None where something else answered."""
+    """Method and target as the resolver received them; None if something else answered."""
     ok: bool
     severity: Severity
     advice: str
-    """What it means and which line of which configuration mends it; empty if nothing is to do."""
+    """The meaning, and the configuration line that fixes it; empty if there is nothing to do."""
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """The echo."""
+    """The body of an echo."""
 
     method: str
     target: str
@@ -64,7 +64,7 @@ class _Seen(msgspec.Struct, frozen=True):
 class _Probe(msgspec.Struct, frozen=True):
     name: str
     target: str
-    """`{id}` stands for an identifier that nobody has asked for before, `{host}` for the host."""
+    """`{id}` stands for an identifier that has never been requested, `{host}` for the host."""
     severity: Severity
     advice: str
     method: str = "GET"
@@ -73,7 +73,7 @@ class _Probe(msgspec.Struct, frozen=True):
 
 
 def echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
-    """Header fields and body of the 200 that tells a doctor what arrived; None for anybody else."""
+    """Return the fields and body of the 200 that echoes a probe, or None for other requests."""
     wanted = ECHO.lower().encode()
     if scope["method"] not in _ECHOED or all(name != wanted for name, _ in scope["headers"]):
         return None
@@ -88,16 +88,16 @@ def echo_answer(scope: Mapping[str, Any]) -> tuple[list[tuple[bytes, bytes]], by
 
 
 _RAW = (
-    "pass the request line on as it is: nginx, the map of deploy/nginx.conf with "
+    "pass the request line on unchanged: nginx, the map of deploy/nginx.conf with "
     "'proxy_pass http://perdure$perdure_target;'; Apache, 'AllowEncodedSlashes NoDecode' and "
-    "'ProxyPass / http://127.0.0.1:8080/ nocanon'; Varnish and HAProxy do so by themselves"
+    "'ProxyPass / http://127.0.0.1:8080/ nocanon'; Varnish and HAProxy do this by default"
 )
 _PLAIN_FORM = (
-    "ask with '/' in front of the identifier instead, with %23 for '#': it arrives anywhere"
+    "put '/' in front of the identifier instead, and write %23 for '#': that form always arrives"
 )
 _ABSOLUTE = (
     f"nginx: the map of deploy/nginx.conf; HAProxy: 'option accept-invalid-http-request'; "
-    f"Varnish passes it on. Otherwise {_PLAIN_FORM}"
+    f"Varnish: nothing to do. Otherwise {_PLAIN_FORM}"
 )
 
 PROBES = (
@@ -124,7 +124,7 @@ PROBES = (
         "/pdi://doctor.invalid/{id}#char=37,51",
         "warning",
         f"a raw '#' does not get through: HAProxy, 'option accept-invalid-http-request'; nginx and "
-        f"Varnish pass it on. Otherwise {_PLAIN_FORM}",
+        f"Varnish pass it on by default. Otherwise {_PLAIN_FORM}",
     ),
     _Probe(
         "absolute-http",
@@ -166,7 +166,7 @@ PROBES = (
         "trace",
         "/{id}",
         "note",
-        "TRACE is answered on the way; nginx can only refuse it",
+        "a proxy answers TRACE itself; nginx can only refuse it",
         method="TRACE",
     ),
 )
@@ -175,11 +175,11 @@ PROBES = (
 def probe(
     url: str, *, timeout: float = 10.0, context: ssl.SSLContext | None = None
 ) -> list[Finding]:
-    """Send every probe to the resolver at `url` (http or https, no path) and say what arrived.
+    """Send every probe to the resolver at `url` (http or https, no path) and report what arrived.
 
-    `timeout` is in seconds and for each probe; `context` is what certificates are checked by. Where
-    the first probe finds no resolver, it is the only finding. Raises BadSettings for a URL that
-    cannot be probed, and Unavailable where nothing can be reached.
+    `timeout` is in seconds and applies to each probe; `context` checks certificates. If the first
+    probe finds no resolver, it is the only finding. Raises BadSettings if the URL cannot be probed,
+    and Unavailable if the server cannot be reached.
     """
     place = _origin(url)
     tls = context or ssl.create_default_context() if place.scheme == "https" else None
@@ -193,7 +193,7 @@ def probe(
 
 
 def _origin(url: str) -> SplitResult:
-    """The URL of a host taken apart; BadSettings for any other URL."""
+    """Split the URL of a host. Raises BadSettings for any other URL."""
     try:
         place = urlsplit(url)
         usable = _ORIGIN.fullmatch(url) and place.hostname and place.port != 0
@@ -208,7 +208,7 @@ def _origin(url: str) -> SplitResult:
 def _examine(
     each: _Probe, place: SplitResult, timeout: float, tls: ssl.SSLContext | None
 ) -> Finding:
-    """Send one probe and judge what arrived."""
+    """Send one probe and compare what arrived."""
     words = {"id": secrets.token_hex(8), "host": place.netloc}
     target = each.target.format(**words)
     sent = f"{each.method} {target}"
@@ -222,7 +222,7 @@ def _examine(
     try:
         seen = msgspec.json.decode(body, type=_Seen)
     except msgspec.MsgspecError:
-        what = f"something on the way answered {status}" if status else "no answer came"
+        what = f"something else answered {status}" if status else "there was no answer"
         return Finding(each.name, sent, None, False, each.severity, f"{what}; {each.advice}")
     arrived = f"{seen.method} {seen.target}"
     if arrived == sent:

@@ -1,9 +1,9 @@
-"""How a connection ends, whoever ends it.
+"""The end of a connection, by the client or by the server.
 
-How it works: a client may close its sending side and read on (RFC 9112 section 9.6). What it asked
-for before is answered, and then the connection is closed (`Ending`). Of a body that breaks off the
-application is told as if the client had left, and yet it can say what is wrong. The server closes
-its own direction first, so that its last words are read (`close_gently`).
+How it works: a client may close its sending side and still read (RFC 9112 section 9.6). Its earlier
+requests are answered, and then the connection is closed (`Ending`). If a body breaks off, the
+application is notified as if the client had left, but it can still answer what is wrong. The server
+closes only its own direction first, so that the client reads its last bytes (`close_gently`).
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Any
 
 from uvicorn.config import Config
 
-LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is cut
+LINGER = 2.0  # seconds that a refused client has to read the reason before the connection is closed
 
 
 def close_gently(
     loop: asyncio.AbstractEventLoop, transport: asyncio.Transport
 ) -> asyncio.TimerHandle | None:
-    """Close, without cutting off the last bytes that were written.
+    """Close without losing the last bytes that were written.
 
     Closing while the client still sends makes the kernel reset the connection, and the client may
-    lose the answer unread. So only our direction is closed at first, and what comes is dropped.
+    lose the answer unread. So only the server's direction is closed at first, and received bytes
+    are dropped.
     """
     if not transport.can_write_eof():  # TLS
         transport.close()
@@ -33,20 +34,20 @@ def close_gently(
 
 
 class Ending(abc.ABC):
-    """What a protocol does when its client closes the sending side: it may still read.
+    """A protocol whose client may close the sending side and still read.
 
-    Whoever leaves altogether looks the same until something is written; then the transport finds
-    out, and the connection is lost.
+    A client that leaves completely looks the same until something is written; then the transport
+    notices, and the connection is lost.
     """
 
     transport: asyncio.Transport
     cycle: Any
     config: Config
     _ended = False  # the client sends no more
-    _broken_off = False  # and its last message has no end
+    _broken_off = False  # and its last message is incomplete
 
     def eof_received(self) -> bool:
-        """Called by the transport, perhaps more than once; whether that is to stay open."""
+        """Called by the transport, perhaps more than once. Return True to keep it open."""
         if not self._ended:
             self._ended = True
             self._close_when_done()
@@ -54,15 +55,15 @@ class Ending(abc.ABC):
 
     @abc.abstractmethod
     def _close_when_done(self) -> None:
-        """Close behind the client's end, once nothing is owed any more."""
+        """Close after the client's end, once all answers are sent."""
 
     def _break_off(self) -> None:
-        """Tell the application that what it has is all that comes of a body."""
+        """Notify the application that the rest of the body will not arrive."""
         self._broken_off = True
         self.cycle.message_event.set()
 
     async def _run(self, scope: Any, receive: Any, send: Any) -> None:
-        """The application, with a `receive` that ends where the body breaks off."""
+        """Run the application with a `receive` that ends where the body breaks off."""
         cycle = self.cycle
 
         async def receive_until_then() -> Any:

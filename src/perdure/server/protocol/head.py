@@ -1,12 +1,11 @@
-"""The head of an HTTP/1.1 request as text: its request line, its fields, and why one is refused.
+"""The head of an HTTP/1.1 request as text: its request line, its fields, and reasons to refuse it.
 
-How it works: `REQUEST_LINE` is the whole of RFC 9112 section 3 as we accept it. A head that it
-matches needs no further look; for one that it does not match, `why_refused` takes the line apart
-again, slowly, to say what is wrong. All functions are pure; `perdure.server.protocol.http` acts on
-them.
+How it works: `REQUEST_LINE` is RFC 9112 section 3, as far as perdure accepts it. A head that it
+matches needs no further check. If it does not match, `why_refused` splits the line again, slowly,
+to find the fault. All functions are pure; `perdure.server.protocol.http` acts on their results.
 
-What must stay true: nothing here decides how a message is framed, that is the parser's business;
-and a `Refusal` quotes nothing of what was sent.
+What must stay true: nothing here decides how a message is framed, which is the parser's task; a
+`Refusal` quotes nothing from the request.
 """
 
 from __future__ import annotations
@@ -20,28 +19,28 @@ import msgspec
 Headers = list[tuple[bytes, bytes]]
 """Field names in lower case, values without the white space around them, in the order received."""
 
-LONGEST_TARGET = 16 * 1024  # bytes; twice the longest identifier, for what escaping adds
+LONGEST_TARGET = 16 * 1024  # bytes; twice the longest identifier, because escapes take space
 LONGEST_HEAD = 64 * 1024  # bytes, request line included
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"  # RFC 9110 section 5.6.2
 # RFC 9112 section 3: request-line = method SP request-target SP HTTP-version. The target is any
-# visible ASCII: wider than RFC 3986, since an identifier may hold a raw `#`. CONNECT is left out:
-# it alone would change how the parser goes on.
+# visible ASCII: wider than RFC 3986, since an identifier may contain a raw `#`. CONNECT is excluded
+# because it is the only method that changes how the parser continues.
 REQUEST_LINE = re.compile(
     rb"(?!CONNECT )(%s{1,32}) ([!-~]{1,%d}) HTTP/1\.([01])\r\n" % (_TOKEN, LONGEST_TARGET)
 )
 """Groups: method, target, the 0 or 1 after `HTTP/1.`."""
 
-# RFC 9112 section 3.2: Host = uri-host [ ":" port ], by the grammar of RFC 3986 section 3.2. An
-# empty one is what a target without an authority has. Of an address in brackets the characters are
-# looked at and not their order: nothing is looked up by it.
+# RFC 9112 section 3.2: Host = uri-host [ ":" port ], by the grammar of RFC 3986 section 3.2. A
+# target without an authority has an empty Host. For an address in brackets, only the characters are
+# checked, not their order: nothing is looked up by it.
 _REG_NAME = rb"(?:[0-9A-Za-z\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*+"
 _IP_LITERAL = rb"\[(?:[0-9A-Fa-f:.]+|[Vv][0-9A-Fa-f]+\.[0-9A-Za-z\-._~!$&'()*+,;=:]+)\]"
 HOST = re.compile(rb"(?:%s|%s)(?::[0-9]*)?" % (_IP_LITERAL, _REG_NAME))
 HOST_FIELD = re.compile(rb"\r\nhost:[ \t]*+(?:%s)[ \t]*+\r\n" % HOST.pattern, re.IGNORECASE)
 
 EMPTY_LINES = re.compile(rb"\A(?:\r\n)+")
-"""What old clients leave behind a body; skipped before a request line (RFC 9112 section 2.2)."""
+"""Old clients send these after a body; skipped before a request line (RFC 9112 section 2.2)."""
 
 _METHOD = re.compile(_TOKEN + rb"+")
 _VERSION = re.compile(rb"HTTP/\d\.\d")
@@ -50,25 +49,25 @@ _LONGEST_LINE = LONGEST_TARGET + 48  # method, version and the spaces between th
 
 
 REFUSALS = {
-    400: ("malformed-request", "The message is not HTTP/1.1 as its specification has it."),
-    405: ("method-not-allowed", "The method is not defined here; the field Allow names those."),
-    408: ("request-timeout", "The header did not come within the time that it has."),
+    400: ("malformed-request", "The message does not follow the specification of HTTP/1.1."),
+    405: ("method-not-allowed", "The Allow field lists the methods that are supported."),
+    408: ("request-timeout", "The header did not arrive within the time limit."),
     414: ("target-too-long", "The request target is longer than any identifier may be."),
-    431: ("header-too-long", "The header, or the trailer, is longer than is read here."),
-    501: ("not-implemented", "The message needs a coding or a method that is not known here."),
-    505: ("unsupported-version", "HTTP/1.1 and HTTP/1.0 are spoken here."),
+    431: ("header-too-long", "The header or the trailer is longer than the server reads."),
+    501: ("not-implemented", "The message needs a coding or a method that is not supported."),
+    505: ("unsupported-version", "The server speaks only HTTP/1.1 and HTTP/1.0."),
 }
-"""By status: the code of a refusal, and what it means."""
+"""By status: the code of a refusal, and its explanation."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why a message was not let through to the application; `status` is one of `REFUSALS`."""
+    """The reason why a message did not reach the application; `status` is one of `REFUSALS`."""
 
     status: int
     detail: str
 
     def response(self, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """The whole answer: a problem document (RFC 9457), after which the connection closes."""
+        """Write the complete answer: a problem document (RFC 9457). Then the connection closes."""
         code, _ = REFUSALS[self.status]
         document = {
             "type": f"/problems/{code}",
@@ -88,16 +87,16 @@ class Refusal(msgspec.Struct, frozen=True):
         return b"".join([*head, b"connection: close\r\n\r\n", body])
 
 
-BAD_HOST = Refusal(400, "the Host field is no host with or without a port (RFC 9112 section 3.2)")
+BAD_HOST = Refusal(400, "the Host field is not a host with an optional port (RFC 9112 section 3.2)")
 
 
 def title(code: str) -> str:
-    """The title of a problem, the same for all of its kind."""
+    """Return the title of a problem, the same for all with this code."""
     return code.replace("-", " ").capitalize()
 
 
 def why_refused(head: bytes) -> Refusal:
-    """What is wrong with a head that `REQUEST_LINE` does not match or that is too long.
+    """Explain why a head is refused: `REQUEST_LINE` does not match it, or it is too long.
 
     >>> why_refused(b"GET  / HTTP/1.1\\r\\n\\r\\n").detail
     'the request line is not METHOD SP target SP HTTP/1.1'
@@ -118,20 +117,20 @@ def why_refused(head: bytes) -> Refusal:
     if not _VERSION.fullmatch(version):
         return Refusal(400, "the request line does not end in an HTTP version")
     if version not in (b"HTTP/1.0", b"HTTP/1.1"):
-        return Refusal(505, "HTTP/1.1 and HTTP/1.0 are spoken here")
+        return Refusal(505, "this server speaks only HTTP/1.1 and HTTP/1.0")
     if method == b"CONNECT":
         return Refusal(405, "this is an origin server, not a proxy")
     if len(target) > LONGEST_TARGET:
         return Refusal(414, f"the request target is longer than {LONGEST_TARGET} bytes")
     if len(head) > LONGEST_HEAD:
         return Refusal(431, f"request line and header are longer than {LONGEST_HEAD} bytes")
-    return Refusal(501, "no method has a name so long")
+    return Refusal(501, "the name of the method is too long")
 
 
 def why_refused_so_far(part: bytes) -> Refusal | None:
-    """What is already known to be wrong with a head that has not arrived in full.
+    """Return the fault of a head that has not arrived in full, or None if there is none yet.
 
-    So that whoever speaks TLS or HTTP/2 to a port that does not is told at once.
+    So a client that uses TLS or HTTP/2 on a plain HTTP/1.1 port gets its refusal at once.
     """
     if b"\r\n" in part:
         acceptable = REQUEST_LINE.match(part) and len(part) <= LONGEST_HEAD
@@ -144,11 +143,11 @@ def why_refused_so_far(part: bytes) -> Refusal | None:
 
 
 def header_fields(fields: bytes) -> Headers:
-    """Take apart what follows a request line, once a parser has found it well-formed.
+    """Split the text after a request line, once a parser has found it well-formed.
 
     `fields` begins with the CRLF of the request line and ends with the empty line. Well-formed
-    means that each line ends in CRLF and has a colon right behind its name, and that none is
-    folded: then there is only one way to read it.
+    means that each line ends in CRLF, has a colon directly after its name and is not folded: then
+    there is only one way to read it.
 
     >>> header_fields(b"\\r\\nHost: a\\r\\nAccept:text/html \\r\\n\\r\\n")
     [(b'host', b'a'), (b'accept', b'text/html')]
@@ -161,7 +160,7 @@ def header_fields(fields: bytes) -> Headers:
 
 
 def joined(headers: Headers) -> dict[bytes, bytes]:
-    """Header fields by name, values of a repeated field joined (RFC 9110 section 5.3)."""
+    """Return header fields by name, repeated fields joined (RFC 9110 section 5.3)."""
     found: dict[bytes, bytes] = {}
     for name, value in headers:
         found[name] = b"%s, %s" % (found[name], value) if name in found else value

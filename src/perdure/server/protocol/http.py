@@ -1,36 +1,36 @@
-"""HTTP/1.1 connections that hand the request target on byte for byte: the one file that does so.
+"""HTTP/1.1 connections that pass on the request target byte for byte: the only file that does so.
 
 An identifier is a request target: `GET pdi://…#char=37,51`, `GET pwid:…`, `GET /ark:/1/x?`. Servers
-mangle such targets (they lose the scheme, cut at `#`, fold `?` into nothing) or refuse them. Here
-the application asks `raw_target(scope)` and gets what stood between the two spaces.
+mangle such targets (they lose the scheme, cut at `#`, drop an empty `?`) or refuse them. Here the
+application calls `raw_target(scope)` and gets the bytes between the two spaces.
 
 How it works (`RawTargetProtocol`, uvicorn's httptools protocol, on llhttp):
 
-1. Between two messages the bytes are held back until one whole head is there, up to its blank line.
-   One regular expression takes the request line apart, strictly.
-2. llhttp is fed the same head under a request line that cannot offend it, `GET / HTTP/1.x`. Method
-   and target play no part in the framing of a request (CONNECT excepted, which is refused), so its
-   judgement of the rest is what it would have been.
-3. llhttp alone decides whether there is a body and where it ends. A body is fed in pieces, cut so
-   that its end is always the end of a piece (with a length: after the last byte; chunked: after
-   each CRLFCRLF, since a chunked message ends with nothing else). Where llhttp begins or ends a
-   message at any other place, that is an error: so no request line ever gets past step 1.
-4. One message at a time: the next head is taken when the answer before it is complete. Pipelined
+1. Between two messages, bytes are held back until one complete head has arrived, up to its blank
+   line. One regular expression splits the request line, strictly.
+2. llhttp is fed the same head under a harmless request line, `GET / HTTP/1.x`. Method and target do
+   not affect the framing of a request (except CONNECT, which is refused), so llhttp's judgement of
+   the rest stays the same.
+3. Only llhttp decides if there is a body and where it ends. A body is fed in pieces, cut so that
+   its end is always the end of a piece (with a length: after the last byte; chunked: after each
+   CRLFCRLF, since a chunked message ends with nothing else). If llhttp begins or ends a message at
+   any other place, that is an error: so no request line ever bypasses step 1.
+4. One message at a time: the next head is read when the previous answer is complete. Pipelined
    requests wait as bytes.
-5. A GET or HEAD without body may be answered at once, without scope, task or event, by the function
-   given to `protocol_class`; a PUT whose body came with its head may be handed to another, which
-   answers later. And llhttp is not asked again about header fields that it has just read on the
-   same connection, since what it is fed is these and a constant; of such a PUT the length may be
-   another.
-6. How a connection ends is in `perdure.server.protocol.ending`.
+5. A GET or HEAD without a body may be answered at once, without scope, task or event, by a function
+   passed to `protocol_class`; a PUT whose body came with its head may go to another function, which
+   answers later. llhttp is not fed again the header fields that it has just read on the same
+   connection, since its input would be these fields and a constant. For such a PUT, the length may
+   differ.
+6. `perdure.server.protocol.ending` defines how a connection ends.
 
 What must stay true: whatever llhttp refuses is answered 400 and the connection closed, and the
-checks around it only ever refuse more (a second Host or a bad one, any coding but chunked). A head
-is neither waited for longer than `head_seconds` nor kept beyond `LONGEST_HEAD`; bytes that wait for
-their turn exceed uvicorn's high-water mark by no more than one read.
+checks around it only refuse more (a second or malformed Host, any coding except chunked). A head is
+never awaited longer than `head_seconds` or kept beyond `LONGEST_HEAD`; bytes that wait for their
+turn exceed uvicorn's high-water mark by at most one read.
 
 This subclasses a semi-private class of uvicorn; so the minor version is pinned, and
-vectors/targets.json is a test of it.
+vectors/targets.json tests it.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ from perdure.server.protocol.head import (
 )
 
 Fast = Callable[[bytes, bytes, bytes], bytes | None]
-"""`fast(method, target, fields)`: a complete HTTP/1.1 response, or None where the application is to
-answer. Asked only for GET and HEAD without body on a connection that stays open.
+"""`fast(method, target, fields)`: a complete HTTP/1.1 response, or None if the application should
+answer. Called only for GET and HEAD without a body on a connection that stays open.
 
-`fields` is what follows the request line as it was received, from its CRLF to the empty line
-inclusive, found well-formed; `header_fields` takes it apart. Clients send the same fields again and
-again, so that what they mean is best remembered by them as a whole.
+`fields` is the received text after the request line, from its CRLF to the empty line inclusive,
+already found well-formed; `header_fields` splits it. Clients repeat the same fields, so a cache of
+their meaning should use the complete text as its key.
 
-The header fields that the server adds to every answer (Date, Server) are put in behind the status
-line. `fast` must not block or raise, must leave out the body for HEAD, and must give a
-Content-Length wherever its status allows a body."""
+The header fields that the server adds to every answer (Date, Server) are inserted after the status
+line. `fast` must not block or raise, must leave out the body for HEAD, and must set Content-Length
+whenever its status allows a body."""
 
 FastPut = Callable[[bytes, bytes, bytes, Callable[[bytes], None]], bool]
-"""`fast_put(target, fields, body, answer)`: whether the PUT is taken. Then `answer` is called once,
-later, in the event loop, with a complete response as above; if not, the application is to answer.
-Asked only where the whole body has arrived together with the head. The Content-Length among the
-fields may be that of an earlier message, which had the same fields otherwise."""
+"""`fast_put(target, fields, body, answer)`: True if it takes the PUT. It then calls `answer` once,
+later, in the event loop, with a complete response as above. If False, the application answers.
+Called only if the complete body has arrived together with the head. The Content-Length among the
+fields may be that of an earlier message whose other fields were the same."""
 
 EXTENSION = "perdure.target"
 """`scope["extensions"][EXTENSION]["raw"]` is the request target as it was received."""
@@ -92,9 +92,9 @@ _SAFE = frozenset((b"GET", b"HEAD"))
 
 
 def raw_target(scope: Mapping[str, Any]) -> bytes:
-    """The request target of an ASGI scope, byte for byte as it was sent: visible ASCII.
+    """Return the request target of an ASGI scope, byte for byte as it was sent: visible ASCII.
 
-    Raises BadSettings under a server that does not hand it on, rather than guess from `path`.
+    Raises BadSettings under a server that does not pass it on, rather than guess from `path`.
     """
     try:
         return cast("bytes", scope["extensions"][EXTENSION]["raw"])
@@ -102,18 +102,18 @@ def raw_target(scope: Mapping[str, Any]) -> bytes:
         raise BadSettings(
             setting="http",
             value=scope.get("type"),
-            reason="this server does not hand on request targets; run 'perdure serve', or uvicorn "
+            reason="this server does not pass on request targets; run 'perdure serve', or uvicorn "
             "with --http perdure.server.protocol.http:RawTargetProtocol",
         ) from None
 
 
 def _has_one_length(fields: bytes) -> bool:
-    """Of two that are equal, one must not become another."""
+    """Return True if there is one Content-Length. Two equal ones must not become different."""
     return fields.lower().count(b"\ncontent-length") == 1
 
 
 class _Outlet:
-    """The transport as uvicorn's response cycle has it: how it is closed, the protocol decides."""
+    """The transport for uvicorn's response cycle. The protocol decides how it is closed."""
 
     def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
         self.write = transport.write
@@ -122,10 +122,10 @@ class _Outlet:
 
 
 class _UnexpectedMessage(Exception):
-    """llhttp began a message where none was fed."""
+    """llhttp began a message at a place that is not the start of one."""
 
 
-# mypy sees that uvicorn's eof_received tells nothing; asyncio's tells whether to stay open.
+# In mypy's view uvicorn's eof_received returns nothing; asyncio's returns True to stay open.
 class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     """uvicorn's httptools protocol, with raw request targets and fast answers (see the module)."""
 
@@ -141,32 +141,32 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        # uvicorn's own parser is lenient about bytes behind the last message; none are fed here
+        # uvicorn's own parser is lenient about bytes after the last message; none are fed here
         self.parser = httptools.HttpRequestParser(self)
         self._rest = b""  # received, not yet fed
-        self._deaf = False  # a message was refused, or the connection lost: nothing more is read
+        self._deaf = False  # a message was refused or the connection lost: read no more
         self._answering = False  # the application owes an answer
         self._promised = False  # that answer is one to a fast PUT
-        self._last = False  # the connection ends behind it
+        self._last = False  # the connection ends after it
         self._head_begun = False  # a part of a head has arrived
-        self._deadline = 0.0  # on the loop's clock; holds while the application owes nothing
+        self._deadline = 0.0  # on the loop's clock; valid while the application owes nothing
         self._fast = type(self).fast
         self._fast_put = type(self).fast_put
-        # The fields of the last message that had no body and that others could follow. llhttp is
-        # always fed the same request line, and such a message leaves it as it was: where a client
-        # sends the same fields again, as clients do, its judgement is known.
+        # The fields of the last message without a body that others could follow. llhttp is always
+        # fed the same request line, and such a message does not change its state: if a client sends
+        # the same fields again, as clients do, its judgement is known.
         self._familiar = b""
-        # The same of the last fast PUT: its fields, and what of them is before and behind its
-        # length, which each body has another of.
+        # The same for the last fast PUT: its fields, and the parts of them before and after its
+        # length, which differs from body to body.
         self._familiar_put = b"", b"", b""
         # of the message being read
         self._expected = False  # llhttp is about to begin it
-        self._persistent: bool | None = None  # may others follow it; None until its head is read
+        self._persistent: bool | None = None  # others may follow it; None until its head is read
         self._complete = False
-        self._body_left = 0  # bytes of its body still to come, or _CHUNKED, or none
+        self._body_left = 0  # bytes of its body still to come, or _CHUNKED, or 0
         self._tail = b""  # of a chunked body: the last three bytes fed
-        self._barren = 0  # of a chunked body: bytes fed since there was content among them
-        # the fields that every answer gets, behind a CRLF, and the list they were written from
+        self._barren = 0  # of a chunked body: bytes fed since the last content
+        # the fields that every answer gets, after a CRLF, and the list they were written from
         self._added = b"\r\n"
         self._added_from: Headers = []
 
@@ -178,7 +178,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._rest = self._rest + data if self._rest else data
             self._proceed()
             return
-        # Nearly always this is one whole head, with the same fields as the one before.
+        # Nearly always this is one complete head, with the same fields as the previous one.
         line = REQUEST_LINE.match(data)
         if line is not None and line[3] == b"1":
             if data[line.end() - 2 :] == self._familiar:
@@ -191,7 +191,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._proceed()
 
     def _proceed(self) -> None:
-        """Feed llhttp as far as it may be fed now."""
+        """Feed llhttp as much as it may get now."""
         while self._rest:
             if self._deaf:
                 self._rest = b""
@@ -205,7 +205,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
                 return
 
     def _take_head(self) -> bool:
-        """Take the next message's head from what was received; False where there is none yet."""
+        """Take the head of the next message from the received bytes. Return False if incomplete."""
         rest = self._rest
         line = REQUEST_LINE.match(rest)
         if line is None:
@@ -225,7 +225,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         return True
 
     def _take_no_head(self) -> bool:
-        """What is here does not begin with a whole head that could be accepted."""
+        """Handle received bytes that do not begin with a complete, acceptable head."""
         rest = self._rest
         end = rest.find(b"\r\n\r\n") + 4
         if rest.startswith(b"\r\n"):
@@ -241,30 +241,30 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         return False
 
     def _judge(self, minor: bytes, fields: bytes) -> Refusal | None:
-        """Let llhttp read a head, and say what is wrong with it.
+        """Let llhttp read a head, and return the reason to refuse it, or None.
 
-        `fields` is all that follows the request line, its own CRLF and the empty line included.
+        `fields` is everything after the request line, including its CRLF and the empty line.
         """
         line = b"GET / HTTP/1." + minor
         try:
             try:
                 self._feed_head(line + fields)
             except httptools.HttpParserUpgrade:
-                # Only HTTP/1.1 is spoken here, and RFC 9110 section 7.8 lets a server ignore the
-                # field. llhttp cannot: it would take a body for the other protocol's bytes.
+                # The server speaks only HTTP/1.1 and may ignore the field (RFC 9110 section 7.8).
+                # llhttp cannot: it would take a body for bytes of the other protocol.
                 self.parser = httptools.HttpRequestParser(self)
                 self._feed_head(line + _UPGRADE_FIELD.sub(b"", fields))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             return Refusal(400, f"not HTTP/1.1: {error}")
         if self._persistent is None:
-            return Refusal(400, "the header does not end where its first empty line is")
+            return Refusal(400, "the header does not end at its first empty line")
         hosts = fields.lower().count(b"\nhost:")
         if hosts != 1 and (hosts or minor == b"1"):  # RFC 9112 section 3.2
-            return Refusal(400, f"one Host field is needed, there are {hosts}")
+            return Refusal(400, f"one Host field is needed, but there are {hosts}")
         if hosts and HOST_FIELD.search(fields) is None:
             return BAD_HOST
         if minor == b"0":
-            self._persistent = False  # as uvicorn has it, and no loss
+            self._persistent = False  # as in uvicorn; this costs little
         elif self._complete and self._persistent and len(fields) <= _LONGEST_FAMILIAR:
             self._familiar = fields
         return None
@@ -274,7 +274,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self.parser.feed_data(head)
 
     def _take(self, method: bytes, target: bytes, minor: bytes, fields: bytes) -> None:
-        """Go on from a head that has been read: to an answer, or the application and the body."""
+        """Continue after a head: with a fast answer, or with the application and the body."""
         fast = self._fast
         if fast is not None and self._complete and self._persistent and method in _SAFE:
             answer = fast(method, target, fields)
@@ -295,7 +295,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._refuse(refusal)
 
     def _take_put(self, method: bytes, target: bytes, fields: bytes) -> bool:
-        """Have a small upload answered without the application; False where that is to answer."""
+        """Answer a small upload without the application. Return False if the application should."""
         length = self._body_left
         whole = 0 < length <= len(self._rest) and self._persistent and not self.access_log
         if self._fast_put is None or method != b"PUT" or not whole:
@@ -310,7 +310,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         return True
 
     def _take_familiar_put(self, data: bytes, line: re.Match[bytes]) -> bool:
-        """The same for a message like the last one, with a body of any length."""
+        """Do the same for a message like the last one, with a body of any length."""
         fields, before, behind = self._familiar_put
         if self._fast_put is None or not before or not data.startswith(before, line.end() - 2):
             return False
@@ -335,33 +335,33 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self.on_response_complete()
 
     def shutdown(self) -> None:
-        """Called by uvicorn when the server stops: what was begun is finished."""
+        """Called by uvicorn when the server stops. An answer that is under way is finished."""
         if self._promised:
             self._last = True
         else:
             super().shutdown()
 
     def _expect_body(self, minor: bytes, headers: Headers) -> Refusal | None:
-        """Note how the body of the message ends, as llhttp has accepted it."""
+        """Set how the body of the message ends, now that llhttp has accepted its head."""
         self.expect_100_continue = minor == b"1" and any(  # RFC 9110 section 10.1.1
             name == b"expect" and value.lower() == b"100-continue" for name, value in headers
         )
         for name, value in headers:
-            if name == b"content-length":  # llhttp lets it stand once, and not beside a coding
+            if name == b"content-length":  # llhttp allows it once, and not together with a coding
                 self._body_left = int(value.lstrip(b"0"))
                 return None
         codings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
         if codings != [b"chunked"]:
-            return Refusal(501, "no transfer coding but chunked is known here")
+            return Refusal(501, "chunked is the only transfer coding supported")
         if minor == b"0":  # RFC 9112 section 6.1
             return Refusal(400, "HTTP/1.0 has no transfer codings")
         self._body_left, self._tail, self._barren = _CHUNKED, b"", 0
         return None
 
     def _take_body(self) -> None:
-        """Feed what is here of a body, never beyond its end."""
+        """Feed the received bytes of a body, never beyond its end."""
         if not self._answering:
-            self._close_in(self.timeout_keep_alive)  # it was answered before it was sent
+            self._close_in(self.timeout_keep_alive)  # the answer came before the end of the body
         try:
             if self._body_left == _CHUNKED:
                 self._take_chunks()
@@ -382,7 +382,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._body_left = 0
 
     def _take_chunks(self) -> None:
-        """Feed a chunked body up to each CRLFCRLF: only there can it end, be it within a chunk."""
+        """Feed a chunked body up to each CRLFCRLF, even inside a chunk: it can end only there."""
         received = self._tail + self._rest
         view = memoryview(received)
         fed = len(self._tail)
@@ -398,7 +398,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     # llhttp's callbacks
     # ------------------
 
-    # llhttp need not report what is read from the held back head, nor trailers, which nobody reads
+    # llhttp need not report fields: the head is read from the held back bytes, trailers are ignored
     on_url = None  # type: ignore[assignment]
     on_header = None  # type: ignore[assignment]
 
@@ -408,7 +408,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._expected = False
 
     def on_headers_complete(self) -> None:
-        # asked now: llhttp forgets it at the end of the message
+        # ask now: llhttp forgets it at the end of the message
         self._persistent = self.parser.should_keep_alive()
 
     def on_body(self, body: bytes) -> None:
@@ -436,13 +436,13 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         self._added = b"\r\n" + b"".join(b"%s: %s\r\n" % field for field in self._added_from)
 
     def _log(self, method: bytes, target: bytes, answer: bytes) -> None:
-        """Log an answer that was given at once as uvicorn logs the application's."""
+        """Log a fast answer in the way that uvicorn logs the application's answers."""
         client = ":".join(map(str, self.client or ()))
         line = b"%s %s HTTP/1.1" % (method, target)
         self.access_logger.info('%s - "%s" %d', client, line.decode(), int(answer[9:12]))
 
     def _hand_over(self, method: bytes, target: bytes, version: str, headers: Headers) -> None:
-        """Start the application on a message whose head was read."""
+        """Start the application for a message whose head was read."""
         self._answering = True
         raw_path, _, query = target.partition(b"?")
         path = raw_path.decode()
@@ -504,7 +504,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._break_off()
 
     def _end(self) -> None:
-        """End the connection behind an answer, be it to a message that is still being sent."""
+        """End the connection after an answer, even if the client is still sending its message."""
         if not self._body_left:
             self.transport.close()
             return
@@ -521,14 +521,14 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
             self._close_when_done()
 
     def _refuse(self, refusal: Refusal) -> None:
-        """Answer what cannot be read, where an answer is owed, and end the connection."""
+        """Refuse a malformed message, with an answer if one is due, and end the connection."""
         self.logger.info("refused: %s", refusal.detail)
         self._deaf, self._rest = True, b""
         in_body, self._body_left = self._body_left != 0, 0
         self._unset_keepalive_if_required()
         owed = not in_body or (self._answering and not self.cycle.response_started)
         if self._answering:
-            self.cycle.disconnected = True  # the application reads this and writes no more
+            self.cycle.disconnected = True  # the application sees this and writes no more
             self.cycle.message_event.set()
         if owed:
             self.flow.resume_reading()
@@ -542,7 +542,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
     # ----
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # uvicorn's own deviation from asyncio's signature: of transports it knows one kind only
+        # uvicorn deviates from asyncio's signature, too: it knows only one kind of transport
         super().connection_made(transport)
         self._close_in(self.head_seconds)
 
@@ -552,11 +552,11 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         super().connection_lost(exc)
 
     def _close_in(self, seconds: float) -> None:
-        """Close when the application owes nothing and the deadline was not moved until then.
+        """Close at the deadline, unless it is moved or the application owes an answer.
 
-        One timer serves a connection's whole life and looks at the deadline when it fires. While
-        nothing is being answered, one is running that fires within `timeout_keep_alive` (or one
-        second, if that is longer), so that a fast answer need only move the deadline.
+        One timer serves a connection for its complete life and checks the deadline when it fires.
+        While nothing is being answered, a timer is running that fires within `timeout_keep_alive`
+        (or one second, if that is longer), so that a fast answer need only move the deadline.
         """
         self._deadline = self.loop.time() + seconds
         timer = self.timeout_keep_alive_task
@@ -575,7 +575,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
         if self.loop.time() < self._deadline - 0.002:  # uvloop's clock ticks in milliseconds
             self._start_timer()
         elif self._head_begun:
-            self._refuse(Refusal(408, f"no whole header came within {self.head_seconds:g} seconds"))
+            self._refuse(Refusal(408, f"no complete header within {self.head_seconds:g} seconds"))
         else:
             self.transport.close()
 
@@ -583,7 +583,7 @@ class RawTargetProtocol(Ending, HttpToolsProtocol):  # type: ignore[misc]
 def protocol_class(
     fast: Fast | None, fast_put: FastPut | None = None, *, head_seconds: float = 10.0
 ) -> type[RawTargetProtocol]:
-    """The class to give uvicorn as `http=`, with its fast answers and time limit for a head."""
+    """Make the class for uvicorn's `http=`, with fast answers and a time limit for heads."""
 
     class Configured(RawTargetProtocol):
         pass

@@ -1,13 +1,13 @@
-"""Large bodies from file to socket without a copy: an extension of ASGI that our protocol offers.
+"""Large bodies from file to socket without a copy: an ASGI extension of the perdure protocol.
 
 How it works: a protocol class made by `offering` puts a `FileSender` into the scope of each
-request. The application starts its response as usual, hands the sender an open file and a span, and
-ends the response. The kernel moves the bytes (`sendfile`), as much at a time as the socket takes;
-the event loop is told when it takes more. What is not in the page cache is first read by a thread,
-so that nobody else waits for the disk.
+request. The application starts its response as usual, passes an open file and a span to the sender,
+and ends the response. The kernel moves the bytes (`sendfile`), each time as many as the socket
+takes; the event loop notifies the sender when the socket takes more. Bytes that are not in the page
+cache are first read by a thread, so that no other request waits for the disk.
 
 What must stay true: nothing else is written to the connection meanwhile (one message at a time, see
-`perdure.server.protocol.http`); uvicorn's own account of the length of the body stays right.
+`perdure.server.protocol.http`); uvicorn's own count of the length of the body stays right.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from perdure.server.protocol.http import RawTargetProtocol
 
 EXTENSION = "perdure.sendfile"
-_PIECE = 8 << 20  # bytes that are looked for in the page cache at a time
+_PIECE = 8 << 20  # bytes that are checked for in the page cache at a time
 _READ = 1 << 20  # bytes that a thread reads at a time
-_LOOK_EVERY = 1 << 20  # bytes between two pages that are looked for
+_LOOK_EVERY = 1 << 20  # bytes between two pages that are checked
 
 
 class FileSender:
@@ -35,9 +35,9 @@ class FileSender:
         self._cycle = cycle
 
     async def __call__(self, file: int, offset: int, count: int) -> int:
-        """Send `count` bytes of an open file; gives how many were sent before the client left.
+        """Send `count` bytes of an open file. Return the number of bytes sent.
 
-        Fewer are sent, too, where the file ends before that.
+        It is less than `count` if the client left or the file ended early.
         """
         while self._transport.get_write_buffer_size():  # the head of the response
             if self._transport.is_closing():
@@ -45,7 +45,7 @@ class FileSender:
             await asyncio.sleep(0)
         if self._transport.is_closing():
             return 0
-        # A descriptor of its own: the event loop keeps that of the transport to itself.
+        # A separate descriptor: the event loop reserves the transport's own for itself.
         socket = os.dup(self._transport.get_extra_info("socket").fileno())
         try:
             return await self._send(socket, file, offset, count)
@@ -62,8 +62,8 @@ class FileSender:
             sent += moved
             self._cycle.expected_content_length -= moved
             if pump.left_alone:
-                # The transport would find out when it reads or writes: it does not write now, nor
-                # read where the client had closed its sending side before.
+                # The transport would notice when it reads or writes. But it does not write now, and
+                # does not read if the client has closed its sending side.
                 self._transport.abort()
             if moved < piece:
                 break
@@ -71,7 +71,7 @@ class FileSender:
 
 
 class _Pump:
-    """One piece on its way, as much at a time as the socket takes."""
+    """Sends one piece, each time as many bytes as the socket takes."""
 
     def __init__(self, socket: int, file: int, offset: int, count: int) -> None:
         self._socket = socket
@@ -80,12 +80,12 @@ class _Pump:
         self._left = count
         self._count = count
         self.left_alone = False
-        """Whether the client left."""
+        """True if the client left."""
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[int] = self._loop.create_future()
 
     async def run(self) -> int:
-        """Gives the number of bytes sent: all, unless the client left or the file ended."""
+        """Send, and return the number of bytes: all, unless the client left or the file ended."""
         if self._move():
             return self._count - self._left
         self._loop.add_writer(self._socket, self._go_on)
@@ -104,7 +104,7 @@ class _Pump:
             self._done.set_exception(error)
 
     def _move(self) -> bool:
-        """Whether this was all; False where the socket takes no more for now."""
+        """Send bytes. Return True if this was all, False if the socket takes no more for now."""
         try:
             while self._left:
                 moved = os.sendfile(self._socket, self._file, self._offset, self._left)
@@ -120,12 +120,12 @@ class _Pump:
 
 
 async def _warm(file: int, offset: int, count: int) -> None:
-    """Have a span in the page cache, without waiting for the disk in the event loop."""
+    """Get a span into the page cache, without waiting for the disk in the event loop."""
     last = offset + count - 1
     for place in (*range(offset, last, _LOOK_EVERY), last):
         try:
             os.preadv(file, (bytearray(1),), place, os.RWF_NOWAIT)
-        except OSError:  # not cached, or a file system that cannot say
+        except OSError:  # not cached, or the file system does not support the flag
             await asyncio.get_running_loop().run_in_executor(None, _read, file, offset, count)
             return
 
@@ -137,13 +137,13 @@ def _read(file: int, offset: int, count: int) -> None:
 
 
 def sender(scope: Mapping[str, Any]) -> FileSender | None:
-    """The sender of a request, where the server offers one."""
+    """Return the sender of a request, or None if the server offers none."""
     found: FileSender | None = scope.get("extensions", {}).get(EXTENSION)
     return found
 
 
 def offering(protocol: type[RawTargetProtocol]) -> type[RawTargetProtocol]:
-    """A protocol class that offers a sender with each request."""
+    """Make a protocol class that offers a sender with each request."""
 
     class Offering(protocol):  # type: ignore[misc, valid-type]  # a class made at run time
         def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:

@@ -1,1 +1,1 @@
-"""What is served under an identifier: its bytes, its parts, and what is known about it."""
+"""Answers about an identifier: its bytes, its parts, and its record."""

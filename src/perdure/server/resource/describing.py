@@ -1,10 +1,10 @@
-"""What is known about an identifier: the record as JSON, XML, HTML or, for ARKs, ERC.
+"""The record of an identifier as JSON, XML, HTML or, for ARKs, ERC.
 
-How it works: `public` turns a record into the mapping that all forms show. It leaves out what is
-nobody's business: where bytes lie here, and who made a revision.
+How it works: `public` turns a record into the mapping that all forms show. It leaves out internal
+facts: the place of the bytes in storage, and the author of a revision.
 
-What must stay true: members of the JSON form are added, never renamed nor removed; all forms say
-the same.
+What must stay true: members of the JSON form are added, but never renamed or removed; all forms
+have the same content.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from perdure.server.common.negotiate import choose
 from perdure.server.common.request import Request
 
 TYPES = ("application/json", "application/xml", "text/xml")
-"""What an Accept field names that asks for the record instead of the thing."""
+"""Media types in an Accept field that ask for the record instead of the resource."""
 _OFFERS = ("application/json", "text/html", "application/xml", "text/xml", "text/plain")
 _ERC_FIRST = ("text/plain", *_OFFERS[:-1])
 
@@ -49,10 +49,9 @@ def describe(
     status: int = HTTPStatus.OK,
     selector: Selector | None = None,
 ) -> Answer:
-    """The answer to `?info`, N2C, and whatever has nothing else to show.
+    """Answer `?info`, N2C, and requests for which there is nothing else to show.
 
-    `selector` is the part that is asked about. Raises NotAcceptable where none of our forms is
-    welcome.
+    `selector` is the requested part. Raises NotAcceptable if the client accepts none of the forms.
     """
     offers = _ERC_FIRST if scheme_of(identifier).has_inflections else _OFFERS
     kind = _chosen(request.accept, offers)
@@ -82,13 +81,13 @@ def describe(
 
 
 def etag(record: Record, kind: str) -> bytes:
-    """The entity tag of one form of a revision; `If-Match` of a write reads the revision off it."""
+    """Make the entity tag of a form of a revision. `If-Match` of a write reads its revision."""
     return f'"r{record.revision}-{kind.partition("/")[2]}"'.encode()
 
 
 @lru_cache(maxsize=1024)
 def _chosen(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | None:
-    """The form that is most welcome. Cached: the same few wishes come again and again."""
+    """Choose the preferred form. Cached, because clients repeat the same few Accept fields."""
     return choose(accept, offers)
 
 
@@ -99,7 +98,7 @@ def _chosen(accept: tuple[Preference, ...], offers: tuple[str, ...]) -> str | No
 def public(
     record: Record, identifier: Identifier, base: str, selector: Selector | None = None
 ) -> dict[str, Any]:
-    """A record as everybody may see it, with the part of it that is meant."""
+    """Return the public members of a record, and the requested part of it."""
     path, part = path_of(identifier), {}
     if selector is not None:
         path = part_path(identifier.whole, str(selector))
@@ -126,8 +125,8 @@ def public(
 
 
 def status_of(record: Record) -> str:
-    """`withdrawn`, `held` or `located`; `broken` where nothing is bound any more; `reserved` where
-    nothing was yet."""
+    """Return `withdrawn`, `held` or `located`; `broken` if nothing is bound any more; `reserved` if
+    nothing has been bound yet."""
     if record.tombstone:
         return "withdrawn"
     if record.newest is not None:
@@ -168,7 +167,7 @@ def _representation(held: Representation, identifier: Identifier, base: str) -> 
 
 
 def _listed(held: Representation, identifier: Identifier, base: str) -> dict[str, str]:
-    """Where the members of a collection are listed; nothing for what is none."""
+    """Return the address of the list of members, if this is a collection."""
     if held.media_type != members.MEDIA_TYPE:
         return {}
     return {"members": f"{base}/{path_of(identifier)}?members"}
@@ -201,9 +200,9 @@ _ONE_OF = {
 
 
 def xml(shown: dict[str, Any], about: str = "") -> bytes:
-    """The public form as XML: members are elements, lists hold one element per entry.
+    """Write the public form as XML: members are elements, lists have one element per entry.
 
-    `about` is what is said about the resource, as an element of DataCite.
+    `about` is the description of the resource, as a DataCite element.
     """
     inner = "".join(_members(shown, "\n  "))
     if about:
@@ -212,7 +211,7 @@ def xml(shown: dict[str, Any], about: str = "") -> bytes:
 
 
 def _members(members: dict[str, Any], gap: str) -> Iterator[str]:
-    """The members of a mapping as elements, each on a line of its own that begins with `gap`."""
+    """Yield the members of a mapping as elements, each on a new line that begins with `gap`."""
     for name, value in members.items():
         if value is None or name == "about":
             continue
@@ -243,7 +242,7 @@ def _in_xml(value: object) -> str:
 
 
 def erc(shown: dict[str, Any]) -> bytes:
-    """The Electronic Resource Citation that ARK inflections give: who, what, when, where."""
+    """Write the Electronic Resource Citation of an ARK: who, what, when, where."""
     about = shown["metadata"]
     answers = {
         "who": about.get("who") or about.get("creator"),
@@ -251,7 +250,7 @@ def erc(shown: dict[str, Any]) -> bytes:
         "when": about.get("when") or about.get("date"),
         "where": shown["url"],
     }
-    # ERC's word for a value that nobody has given is (:unav)
+    # (:unav) is the ERC code for a value that is not available
     lines = [
         f"{name}: {' '.join(text.split()) if text else '(:unav)'}" for name, text in answers.items()
     ]

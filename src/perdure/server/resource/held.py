@@ -1,10 +1,10 @@
-"""Bytes held here, over HTTP: the header fields that say what they are, whole or in ranges.
+"""Bytes held here, over HTTP: complete or in ranges, with the header fields that describe them.
 
-How it works: `validators` are the fields that every answer about a representation has, `about`
-those that go with its bytes, `span_fields` those that depend on which of them are sent. The fast
-path (`perdure.server.fast.held`) puts its answers together from the same three.
+How it works: `validators` makes the fields that every answer about a representation has, `about`
+those that accompany its bytes, `span_fields` those that depend on the range that is sent. The fast
+path (`perdure.server.fast.held`) uses the same three functions.
 
-What must stay true: bytes that others have deposited can run no script in our name.
+What must stay true: deposited bytes cannot run a script under the resolver's origin.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from perdure.storage.segments.directory import Segments
 FOR_EVER = b"public, max-age=31536000, immutable"
 _SAFE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
-# What a browser shows without running anything in it. All else is shown in a sandbox: no script,
-# no form, an origin of its own.
+# Media types that a browser shows without running anything. All others are shown in a sandbox:
+# without scripts and forms, in a separate origin.
 _PASSIVE = re.compile(
     r"text/(?:plain|csv)|application/(?:json|octet-stream|pdf)|audio/.+|video/.+|font/.+|"
     r"image/(?!svg).+"
@@ -43,10 +43,11 @@ _PASSIVE = re.compile(
 def answer(
     request: Request, segments: Segments, step: Fetch, record: Record, *, fresh: int, chosen: bool
 ) -> Answer:
-    """The answer to GET of a representation; of HEAD too, whose body nobody sends.
+    """Answer GET or HEAD of a representation; the server drops the body for HEAD.
 
-    It may be kept for `fresh` seconds, if not for ever. `chosen`: the format was not named in the
-    request, so another header might have had another answer. Raises PreconditionFailed.
+    The answer may be cached for `fresh` seconds, or without limit if the request named the version.
+    `chosen`: the request did not name the format, so the answer depends on its header. Raises
+    PreconditionFailed.
     """
     held = step.representation
     tag, modified = etag(held), last_modified(record, held)
@@ -83,7 +84,7 @@ def byteranges(
     spans: Sequence[Span],
     read: Callable[[Span], AsyncIterator[bytes]],
 ) -> Answer:
-    """Several ranges of what is `length` bytes long, in one message (RFC 9110 section 14.6)."""
+    """Answer with several ranges of `length` bytes, in one message (RFC 9110 section 14.6)."""
     found: list[bodies.Part] = []
     for start, stop in spans:
         head: Fields = [
@@ -99,7 +100,7 @@ def byteranges(
 
 
 def validators(step: Fetch, modified: datetime, base: str, *, fresh: int, chosen: bool) -> Fields:
-    """What a 304 says as well: which version this is, since when, and for how long."""
+    """Make the fields that a 304 has, too: version, date of change, and lifetime."""
     fields: Fields = [
         (b"etag", etag(step.representation)),
         (b"last-modified", _http_date(modified)),
@@ -125,7 +126,7 @@ def _http_date(moment: datetime) -> bytes:
 
 
 def _back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
-    """FAIR Signposting of a content resource: its landing page, and where all links are."""
+    """Link a content resource to its landing page and its linkset (FAIR Signposting)."""
     name = f"{base}/{path_of(identifier.resource)}"
     return (
         link(f"{name}?landing", "collection", type="text/html"),
@@ -134,7 +135,7 @@ def _back(identifier: Identifier, base: str) -> tuple[bytes, bytes]:
 
 
 def about(identifier: Identifier, held: Representation, *, digest: bool) -> Fields:
-    """What the bytes are, and what a browser may do with them."""
+    """Make the fields that describe the bytes and restrict what a browser does with them."""
     fields: Fields = [(b"x-content-type-options", b"nosniff")]
     if not _PASSIVE.match(held.media_type):
         fields.append((b"content-security-policy", b"sandbox"))
@@ -147,7 +148,7 @@ def about(identifier: Identifier, held: Representation, *, digest: bool) -> Fiel
 
 
 def span_fields(held: Representation, span: Span, *, partial: bool = False) -> Fields:
-    """What depends on the bytes that are sent; a multipart message has its own."""
+    """Make the fields that depend on the bytes sent. A multipart message makes its own."""
     start, stop = span
     fields: Fields = [(b"content-length", b"%d" % (stop - start))]
     if partial:
@@ -156,16 +157,16 @@ def span_fields(held: Representation, span: Span, *, partial: bool = False) -> F
 
 
 def content_type(held: Representation) -> bytes:
-    """The media type with its charset."""
+    """Return the media type with its charset."""
     kind = held.media_type
     if held.charset and "charset=" not in kind:
         kind = f"{kind}; charset={held.charset}"
-    # of our own grammars, whatever a bulk load may have brought in
+    # a bulk load may have stored a type that does not follow the grammar
     return "".join(one if " " <= one <= "~" else "_" for one in kind).encode("ascii")
 
 
 def _disposition(identifier: Identifier, held: Representation) -> bytes:
-    """A file name for who saves it: letters, digits, dots, hyphens and underscores only."""
+    """Suggest a file name: letters, digits, dots, hyphens and underscores only."""
     name = _SAFE_NAME.sub("_", identifier.file_stem)[:128].strip("._")
     extension = _SAFE_NAME.sub("_", formats.extension(held.format))
     return f'inline; filename="{name}.{extension}"'.encode()

@@ -1,13 +1,13 @@
-"""The landing page of an identifier, and its linkset: what a thing is, for people and machines.
+"""The landing page of an identifier, and its linkset: a description for people and for machines.
 
-How it works: `?landing` is the page whatever is accepted, `?info` the page for whoever asks for
-HTML; the identifier by itself goes on to give the thing. The page is made on the server out of the
-record, its description (`perdure.metadata`), its citation and what the last check of links found.
-It has no script and is whole without its style. The same links stand in its header
-(`perdure.server.resource.signposting`).
+How it works: `?landing` answers with the page whatever the Accept field says, `?info` with the page
+if the client asks for HTML; the identifier alone still leads to the resource. The server makes the
+page from the record, its description (`perdure.metadata`), its citation, and the results of the
+last link check. The page has no script and is usable without its style. Its header has the same
+links (`perdure.server.resource.signposting`).
 
-What must stay true: a template gets values only. The one piece of markup, the JSON-LD, has no `<`
-in it, so nothing in it can end its element.
+What must stay true: a template gets only values. The one piece of markup, the JSON-LD, contains no
+`<`, so nothing in it can end its element.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from perdure.upkeep.linkcheck.verdict import Finding
 
 _FORMS = ("application/json", "text/html")
 _TURNING = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-_LONGEST = 200  # locations and versions that are shown; the record has all
+_LONGEST = 200  # locations and versions that the page shows; the record has all
 
 
 async def answer(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """The landing page. Raises NotFound."""
+    """Answer with the landing page. Raises NotFound."""
     identifier, record = resolved.identifier, resolved.known
     findings = service.health.findings(one.uri for one in record.locations)
     tag = _tag(record, findings)
@@ -83,7 +83,7 @@ async def answer(service: Service, request: Request, resolved: Resolved) -> Answ
 
 
 async def linkset(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """All links of an identifier (RFC 9264), as JSON or as text. Raises NotFound."""
+    """Answer with all links of an identifier (RFC 9264), as JSON or text. Raises NotFound."""
     record = resolved.known
     what, about = await service.cut(_described, service, request, resolved)
     rows = signposting.signposts(record, what, request.base, _kind(about))
@@ -99,16 +99,16 @@ async def linkset(service: Service, request: Request, resolved: Resolved) -> Ans
 
 
 def wanted(request: Request) -> bool:
-    """Whether `?info` asks for the page: HTML is named, and is what is accepted most."""
+    """Return True if `?info` asks for the page: Accept names HTML and prefers it."""
     named = any(one.range.partition(";")[0].strip() == "text/html" for one in request.accept)
     others = (*_FORMS, "application/xml", "text/xml", "text/plain")
     return named and choose(request.accept, others) == "text/html"
 
 
 def erc(service: Service, request: Request, resolved: Resolved, *, full: bool) -> Answer:
-    """What `?` and, in full, `??` behind an ARK give: an ERC (draft-kunze-ark, kernel ERC in ANVL).
+    """Answer `?` or `??` after an ARK with an ERC (draft-kunze-ark, kernel ERC in ANVL).
 
-    The full one says, besides what the thing is, what is promised about it. Raises NotFound.
+    The `full` ERC (`??`) describes the resource and the commitment to it. Raises NotFound.
     """
     identifier, record = resolved.identifier, resolved.known
     shown = public(record, identifier, request.base)
@@ -129,7 +129,7 @@ def erc(service: Service, request: Request, resolved: Resolved, *, full: bool) -
 
 
 def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
-    """The entity tag of the page: that of the revision, and of what is known of its locations."""
+    """Make the entity tag of the page, from the revision and the health of its locations."""
     plain_tag = etag(record, "text/html")
     if not findings:
         return plain_tag
@@ -140,14 +140,14 @@ def _tag(record: Record, findings: dict[str, Finding]) -> bytes:
 def _described(
     service: Service, request: Request, resolved: Resolved
 ) -> tuple[Described, dict[str, Any]]:
-    """The description, and the same as JSON-LD."""
+    """Return the description, and the same as JSON-LD."""
     url = f"{request.base}/{path_of(resolved.identifier)}"
     what = service.registry.described(resolved, url)
     return what, json.loads(metadata.write(what, "jsonld"))
 
 
 def _citation(what: Described) -> str:
-    """A citation; empty where perdure[metadata] is not installed: the page is whole without."""
+    """Return a citation, or an empty string if perdure[metadata] is not installed."""
     try:
         return cite(what, "apa", "en").strip()
     except Unavailable:
@@ -155,7 +155,7 @@ def _citation(what: Described) -> str:
 
 
 def _straight(text: str) -> str:
-    """A text without what turns the direction of all that follows: the name stands behind it."""
+    """Remove the controls that would change the direction of the text after it on the page."""
     return text.translate(_TURNING)
 
 
@@ -170,7 +170,7 @@ def _harmless(about: dict[str, Any]) -> str:
 
 
 def _facts(what: Described) -> list[tuple[str, list[str]]]:
-    """What is said about the thing: a name, and its values."""
+    """List the statements about the resource, each a name and its values."""
     about = what.about
     rows = [
         ("Creator", [_agent(one.name, one.given, one.family) for one in about.creators]),
@@ -199,7 +199,7 @@ def _abstract(what: Described) -> list[str]:
 
 
 def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> list[dict[str, Any]]:
-    """Locations with what is known of their health and whether they are valid today."""
+    """Add to each location its health, and whether it is valid today."""
     today = asking.today()
     found = []
     for one in shown:
@@ -211,7 +211,7 @@ def _locations(shown: list[dict[str, Any]], findings: dict[str, Finding]) -> lis
 
 
 def _quotable(shown: dict[str, Any], record: Record) -> str:
-    """The address of the text that a reader would quote from; empty where there is none."""
+    """Return the address of the text that a reader would quote, or an empty string."""
     found = quoting.quotable(record)
     if found is None:
         return ""
@@ -223,13 +223,13 @@ def _quotable(shown: dict[str, Any], record: Record) -> str:
 
 
 def _support(request: Request, identifier: Identifier, record: Record) -> bytes:
-    """The `erc-support` part: who promises what about the thing, since when."""
+    """Write the `erc-support` section: the commitment to the resource, its giver and its date."""
     if record.tombstone is not None:
-        promise = "(:gone) withdrawn; the name and this statement stay"
+        promise = "(:gone) withdrawn; the name and this statement remain"
     elif record.newest is not None:
-        promise = "(:permanent) the name is never given to anything else; no version ever changes"
+        promise = "(:permanent) the name will never be reassigned; no version ever changes"
     else:
-        promise = "(:permanent) the name is never given to anything else; what it leads to may move"
+        promise = "(:permanent) the name will never be reassigned; the resource may move"
     since = record.versions[0].at if record.versions else record.at
     rows = (
         ("who", request.base.partition("//")[2]),

@@ -1,10 +1,10 @@
-"""Patterns and intervals: what lies in a series, a year, a month, on a day, or behind a wildcard.
+"""Patterns and intervals: the identifiers in a series, year, month or day, or under a wildcard.
 
-How it works: a series, year or month lists the years, months or days in it that hold identifiers;
-a day and every pattern with a wildcard list identifiers, page by page. The look-ups run in a
-thread, for a sparse pattern may look at many records.
+How it works: a series, year or month lists the years, months or days in it that have identifiers.
+A day, and every pattern with a wildcard, lists identifiers, page by page. The look-ups run in a
+thread, because a sparse pattern may read many records.
 
-What must stay true: following `next` from page to page meets every identifier once, whatever is
+What must stay true: following `next` from page to page lists every identifier once, whatever is
 minted meanwhile.
 """
 
@@ -26,10 +26,10 @@ from perdure.server.common.service import Service
 async def listing(
     service: Service, request: Request, pattern: Identifier, question: Question
 ) -> Answer:
-    """The answer to GET of a pattern or an interval.
+    """Answer GET of a pattern or an interval.
 
-    Raises NotFound for a series that is neither minted here nor known, InvalidRequest for a cursor
-    that is none of this listing.
+    Raises NotFound if the series is neither minted here nor known, InvalidRequest if the cursor is
+    not from this list.
     """
     if pattern.whole is not pattern:
         part = str(pattern).removeprefix(str(pattern.whole))[1:]

@@ -1,4 +1,4 @@
-"""Where a thing can be had: the URLs of a resource, our own for bytes held here among them."""
+"""The URLs of a resource, including the resolver's own URLs for bytes held here."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def locations(
     *more: tuple[bytes, bytes],
     about: str | None = None,
 ) -> Answer:
-    """The list of URLs of a name (`N2Ls`, `?locations`), empty if it has none.
+    """Answer with the list of URLs of a name (`N2Ls`, `?locations`), empty if it has none.
 
-    `about` is the name as it was spelled. Raises NotFound or NoSuchVersion.
+    `about` is the name as the request spells it. Raises NotFound or NoSuchVersion.
     """
     record, identifier = resolved.record, resolved.identifier
     found = urls(request, resolved)
@@ -51,7 +51,7 @@ def _is_json(request: Request) -> bool:
 
 
 def _told(service: Service, record: Record) -> list[dict[str, object]]:
-    """All locations with all their fields, whether they are valid now, and how they were found."""
+    """Return all locations with all fields, whether they are valid now, and their health."""
     findings = service.health.findings(one.uri for one in record.locations)
     today = asking.today()
     return [
@@ -79,7 +79,7 @@ def _linkset(
     found: list[str],
     *fields: tuple[bytes, bytes],
 ) -> Answer:
-    """The same list as a linkset (RFC 9264): each URL is an `alternate` of what the path names."""
+    """Answer with a linkset (RFC 9264): each URL is an `alternate` of the resource at the path."""
     anchor = f"{request.base}/{path}"
     kinds = {one.uri: one for one in record.locations}
     rows = tuple(
@@ -94,9 +94,9 @@ def _linkset(
 
 
 def urls(request: Request, resolved: Resolved) -> list[str] | Gone:
-    """The URLs of a resource, best first; its tombstone if it was withdrawn.
+    """Return the URLs of a resource, best first, or its tombstone if it was withdrawn.
 
-    Of a part, those of the part, and none if it has no URL of its own. Raises NotFound.
+    For a part, return the URLs of the part, or an empty list if it has none. Raises NotFound.
     """
     step = resolved.choose(Want.LOCATIONS)
     if isinstance(step, Gone):
@@ -110,22 +110,22 @@ def urls(request: Request, resolved: Resolved) -> list[str] | Gone:
 
 
 def _path_of_part(resolved: Resolved, identifier: Identifier) -> str:
-    """The path of a document that is held, or of the part of it that is meant."""
+    """Return the path of a held document, or of the requested part of it."""
     if resolved.inside is None:
         return path_of(identifier)
     return part_path(identifier.whole, resolved.inside.part)
 
 
 def known_by_url(service: Service, request: Request, url: str) -> tuple[Identifier, ...]:
-    """The identifiers of the resource at a URL: those bound to it, or the one that it resolves."""
+    """Return the identifiers of a URL: those bound to it, and the one that the URL contains."""
     bound = service.listings.named(url)
     ours = own(service, request, url)
     return bound if ours is None else (ours, *(one for one in bound if one.key != ours.key))
 
 
 def own(service: Service, request: Request, url: str) -> Identifier | None:
-    """The identifier that stands in a URL of our own, where it is known here."""
-    ours = f"{request.base}/"  # scheme and host are the same in any case of letters
+    """Return the identifier in a URL of this resolver, if it is registered here."""
+    ours = f"{request.base}/"  # scheme and host are case-insensitive
     if url[: len(ours)].lower() != ours.lower():
         return None
     try:

@@ -5,14 +5,14 @@
     GET /pdi://…/1   Accept: text/html     the same list, for people
 
 How it works: the collection is resolved like any other resource and read from the bytes held here.
-A member whose identifier is one of ours, or of a scheme that is resolved here, is looked for here;
-others go to the public resolver of their scheme. Whoever asks for JSON before all else gets the
-entry instead, as it stands in the document. In lists in JSON and HTML every member has its own
-identifier and an address at this resolver, made of the collection's identifier and `member=`: both
-persist. Text, CSV and Turtle are those that `perdure collection make` reads.
+A member is looked up here if its identifier is registered here or its scheme is resolved here;
+others go to the public resolver of their scheme. A client that prefers JSON gets the entry instead,
+exactly as in the document. In JSON and HTML lists, every member has its own identifier and an
+address at this resolver, made of the collection's identifier and `member=`; both persist. The text,
+CSV and Turtle forms are those that `perdure collection make` reads.
 
-What must stay true: only identifiers that parse are led to, and only at this resolver or at those
-in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
+What must stay true: redirects go only to identifiers that parse, and only to this resolver or to
+those in `PUBLIC`; a list of any size costs one decoding of the document and one page of output.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _MOST = 10_000
 async def member(
     service: Service, request: Request, step: Fetch, source: Source, selector: MemberSelector
 ) -> Answer | None:
-    """The way to a member; None where the client would rather have its entry.
+    """Redirect to a member, or return None if the client prefers the entry.
 
-    Raises PartNotFound, Undecodable, and MalformedIdentifier for a member that no identifier is.
+    Raises PartNotFound, Undecodable, and MalformedIdentifier if the member is not an identifier.
     """
     if prefers(request.accept, _JSON):
         return None
@@ -98,7 +98,7 @@ def _entry(source: Source, selector: MemberSelector) -> tuple[int, int, bytes | 
 
 
 def address(service: Service, base: str, identifier: Identifier) -> str:
-    """Where a member is resolved: here, or at the public resolver of its scheme."""
+    """Return the URL of a member, here or at the public resolver of its scheme."""
     public = public_address(identifier)
     if public and service.record(identifier.whole) is None:
         return public
@@ -112,9 +112,9 @@ def address(service: Service, base: str, identifier: Identifier) -> str:
 
 
 def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]) -> bool:
-    """Whether a person asks for a collection without saying in which format.
+    """Return True if a person asks for a collection without naming a format.
 
-    `media_types`: what is held, or would be given.
+    `media_types` are those held, or the one that would be sent.
     """
     return (
         members.MEDIA_TYPE in media_types
@@ -126,7 +126,7 @@ def suits(request: Request, identifier: Identifier, media_types: tuple[str, ...]
 async def listing(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
-    """The answer to `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
+    """Answer `?members`. Raises NotFound, NotAcceptable, InvalidRequest and Undecodable."""
     identifier, kind = resolved.identifier, choose(request.accept, OFFERS)
     if kind is None:
         asked = ", ".join(one.range for one in request.accept)
@@ -181,7 +181,7 @@ def _page(start: int, limit: int) -> str:
 def _rendered(
     source: Source, whole: Identifier, base: str, kind: str, start: int, limit: int
 ) -> tuple[bytes, str | None]:
-    """A page of the list as it is sent, and the address of the next one."""
+    """Write a page of the list. Return it with the address of the next page."""
     try:
         if kind == "application/json":
             return _json(read(source), whole, base, start, limit)
@@ -221,7 +221,7 @@ def _form(
     shown: tuple[Member, ...],
     start: int,
 ) -> bytes:
-    """A page in a form that is read again, so of members that were judged first."""
+    """Write a page in a form that programs read back, so check its members first."""
     page = msgspec.structs.replace(collection, members=shown)
     try:
         members.check(page)
@@ -234,19 +234,19 @@ _Rows = list[tuple[int, str, Member]]
 
 
 def _prefix(whole: Identifier, base: str) -> str:
-    """The address of a member, without its number."""
+    """Return the address of a member, without its number."""
     return f"{base}/{part_path(whole, 'member=1').removesuffix('1')}"
 
 
 def _following(whole: Identifier, base: str, start: int, limit: int, size: int) -> str | None:
-    """The address of the page that begins with a member; None where there is none."""
+    """Return the address of the next page, or None if this is the last."""
     return f"{base}/{path_of(whole)}?members&{_page(start, limit)}" if start <= size else None
 
 
 def _json(
     document: bytes, whole: Identifier, base: str, start: int, limit: int
 ) -> tuple[bytes, str | None]:
-    """A page of entries as they are written, each with what leads to it behind."""
+    """Write a page of entries as in the document, each with its number and addresses added."""
     about, entries = members.entries(document)
     encode = msgspec.json.encode
     url = encode(_prefix(whole, base)).removesuffix(b'"')
@@ -272,7 +272,7 @@ def _json(
 
 
 def _linkset(whole: Identifier, base: str, rows: _Rows) -> bytes:
-    """RFC 9264: the collection with an `item` link to each member (RFC 6573)."""
+    """Write a linkset (RFC 9264) with an `item` link to each member (RFC 6573)."""
     items = [{"href": href} | ({"title": one.title} if one.title else {}) for _, href, one in rows]
     each = [
         {"anchor": href, "cite-as": [{"href": _as_uri(one.identifier)}]} for _, href, one in rows

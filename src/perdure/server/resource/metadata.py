@@ -1,13 +1,12 @@
 """Metadata and citations over HTTP: `?metadata`, `?cite`, and the media types of both in Accept.
 
 How it works: `?metadata=datacite` and `?cite=apa&locale=fr` are for people; programs send Accept.
-There a format of metadata is one more representation: it is given where its own name has a higher
-quality than whatever the thing itself could be given as. A wildcard never asks for metadata. The
-same address takes metadata with PUT or POST, from whoever may `describe`.
+In Accept, a format of metadata is one more representation: it is sent if its own media type has a
+higher quality than any form of the resource itself. A wildcard never asks for metadata. The same
+address accepts metadata with PUT or POST, if the token may `describe`.
 
-What must stay true: a name that says its format means the thing and never its metadata, for that
-answer never changes; what is invalid changes nothing; no script that somebody put into a record
-ever runs.
+What must stay true: a name with a format means the resource and never its metadata, because that
+answer never changes; invalid metadata changes nothing; a script inside a record never runs.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ from perdure.server.common.service import Service
 from perdure.server.resource import operating, writing
 
 BIBLIOGRAPHY = "text/x-bibliography"
-"""One citation as text; `style` and `locale` are its parameters (as DOI resolvers have it)."""
+"""One citation as text; `style` and `locale` are its parameters (as in DOI resolvers)."""
 _MANY = 100  # values
 _LONG = 20_000  # characters
 
 
 @cache
 def _types() -> dict[str, str]:
-    """What each media type asks for: a format, or a citation, which has no name."""
+    """Map each media type to the format that it asks for, or to "" for a citation."""
     formats = metadata.load_formats().values()
     return {
         **{kind: one.name for one in formats for kind in one.media_types},
@@ -64,17 +63,17 @@ def _types() -> dict[str, str]:
 
 
 def asked(question: Question) -> bool:
-    """Whether metadata or a citation are asked for by the address."""
+    """Return True if the address asks for metadata or a citation."""
     return question.metadata is not None or question.cite is not None
 
 
 async def answer(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
-    """The answer to `?metadata`, `?metadata=<format>` and `?cite=<style>`.
+    """Answer `?metadata`, `?metadata=<format>` and `?cite=<style>`.
 
-    Raises NotFound, NotAcceptable for an attached record that there is not, InvalidRequest for
-    a format, a style or a language that is not known.
+    Raises NotFound, NotAcceptable if the attached record does not exist, InvalidRequest if the
+    format, the style or the language is unknown.
     """
     resolved.citable  # noqa: B018  (raises NotFound)
     if question.metadata is not None:
@@ -85,7 +84,7 @@ async def answer(
 
 
 async def negotiated(service: Service, request: Request, resolved: Resolved) -> Answer | None:
-    """What Accept asks for if that is metadata or a citation; None if it is the thing."""
+    """Answer with the metadata or citation that Accept asks for, or return None if it does not."""
     kind = _best(request.accept)
     identifier, record = resolved.identifier, resolved.record
     if kind is None or record is None or wanted(identifier)[1] is not None:
@@ -102,14 +101,14 @@ async def negotiated(service: Service, request: Request, resolved: Resolved) -> 
 
 @lru_cache(maxsize=1024)
 def _best(accept: tuple[Preference, ...]) -> str | None:
-    """The media type of ours that is named with the highest quality; None where none is named."""
+    """Return the metadata type that Accept names with the highest quality, or None."""
     named = [(one.quality, _essence(one)) for one in accept if one.quality > 0]
     ours = [(quality, kind) for quality, kind in named if kind in _types()]
     return max(ours, key=lambda pair: pair[0])[1] if ours else None
 
 
 def wishes(accept: tuple[Preference, ...]) -> bool:
-    """Whether any form of metadata is named in Accept, so that the usual answer may be wrong."""
+    """Return True if Accept names a form of metadata, so that the usual answer may be wrong."""
     return _best(accept) is not None
 
 
@@ -122,7 +121,7 @@ def _quality(accept: tuple[Preference, ...], kind: str) -> float:
 
 
 def _of_the_thing(accept: tuple[Preference, ...], identifier: Identifier, record: Record) -> float:
-    """The highest quality that the thing itself could be given with."""
+    """Return the highest quality that Accept gives a form of the resource itself."""
     number, _ = wanted(identifier)
     version = record.version(number) if number is not None else record.newest
     kinds = {one.media_type for one in version.representations} if version else set()
@@ -133,7 +132,7 @@ def _of_the_thing(accept: tuple[Preference, ...], identifier: Identifier, record
 
 
 def _parameters(accept: tuple[Preference, ...]) -> tuple[str, str]:
-    """Style and locale of the citation that is asked for."""
+    """Return the style and the locale of the requested citation."""
     range_ = next(one.range for one in accept if _essence(one) == BIBLIOGRAPHY)
     pairs = (piece.partition("=") for piece in range_.split(";")[1:])
     found = {name.strip().lower(): value.strip().strip('"') for name, _, value in pairs}
@@ -189,7 +188,7 @@ async def _citation(
 
 
 def _is_long(what: Described) -> bool:
-    """Whether writing it would hold up the others."""
+    """Return True if writing the description would delay other requests."""
     about = what.about
     lists = (about.creators, about.contributors, about.subjects, about.relations, about.titles)
     texts = (*about.titles, *about.descriptions)
@@ -197,7 +196,7 @@ def _is_long(what: Described) -> bool:
 
 
 def _language(request: Request) -> str:
-    """English, French or German, as Accept-Language has it."""
+    """Choose English, French or German by Accept-Language."""
     for one in request.languages:
         language = one.range.partition("-")[0].lower()
         if one.quality > 0 and language in ("en", "fr", "de"):
@@ -232,12 +231,12 @@ def _given(
 
 
 def _accepted(request: Request) -> frozenset[str]:
-    """The media types that a request names as welcome."""
+    """Return the media types that a request accepts by name."""
     return frozenset(_essence(one) for one in request.accept if one.quality > 0)
 
 
 def _for_people(kind: str) -> str:
-    """The media type under which a browser shows what it would else put into a file."""
+    """Choose the media type that makes a browser show the content instead of saving it."""
     essence = kind.partition(";")[0]
     if essence.endswith("xml"):
         return "application/xml"
@@ -249,7 +248,7 @@ def _word(name: str) -> str:
 
 
 async def _described(service: Service, request: Request, resolved: Resolved) -> Described:
-    """The resource as it is described, or the part of it that is asked about."""
+    """Return the description of the resource, or of the requested part of it."""
     identifier, part = resolved.identifier, resolved.part_beside
     path = path_of(identifier) if part is None else part_path(identifier, part)
     url = f"{request.base}/{path}"
@@ -265,14 +264,17 @@ async def _described(service: Service, request: Request, resolved: Resolved) -> 
 
 
 async def put(service: Service, request: Request) -> Answer:
-    """PUT of `?metadata` describes what the address names; any other PUT brings bytes."""
+    """Answer PUT: with `?metadata` it describes the identifier, otherwise it uploads bytes."""
     if _describes(request):
         return await _describe(service, request)
     return await writing.put(service, request)
 
 
 async def post(service: Service, request: Request) -> Answer:
-    """The same for POST, whose other operations are `perdure.server.resource.operating`'s."""
+    """Answer POST: with `?metadata` it describes the identifier.
+
+    `perdure.server.resource.operating` has the other operations.
+    """
     if _describes(request):
         return await _describe(service, request)
     return await operating.post(service, request)
@@ -284,10 +286,10 @@ def _describes(request: Request) -> bool:
 
 
 async def _describe(service: Service, request: Request) -> Answer:
-    """Takes a record in a format, or an attached one.
+    """Store a description in a format, or an attached record.
 
     Raises NotFound, Unauthenticated, Forbidden, PreconditionFailed, TooLarge, InvalidMetadata
-    with line and reason, InvalidRequest for a format that cannot be read.
+    with line and reason, InvalidRequest if perdure cannot read the format.
     """
     question = read_question(request.target.question, verbs=("metadata",))
     identifier = identify(request.target.text)
@@ -310,7 +312,7 @@ async def _describe(service: Service, request: Request) -> Answer:
 
 
 def _declared(request: Request, question: Question) -> str:
-    """The format that is sent: what the address says, else Content-Type."""
+    """Return the format of the body: from the address, or else from Content-Type."""
     if question.metadata:
         return question.metadata
     kind = request.text(b"content-type")

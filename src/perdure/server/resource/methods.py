@@ -1,4 +1,4 @@
-"""OPTIONS, TRACE and DELETE, and which methods are allowed on what (section 3.8.2 of the draft).
+"""OPTIONS, TRACE and DELETE, and the allowed methods of a target (section 3.8.2 of the draft).
 
 What must stay true: "When an HTTP method is applied to an unknown PDI, the server MUST return 404"
 (ruling: http-405; DELETE alone is 405 in any case).
@@ -23,7 +23,7 @@ _SECRET = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
 
 def allowed(service: Service, request: Request) -> bytes:
-    """The methods that the thing named supports. Raises NotFound where there is none."""
+    """Return the methods that the target supports. Raises NotFound if it does not exist."""
     if TargetKind.PAGE in request.allow:
         return request.allow[TargetKind.PAGE]
     text = request.target.text
@@ -42,14 +42,14 @@ def allowed(service: Service, request: Request) -> bytes:
 
 
 async def options(service: Service, request: Request) -> Answer:
-    """Which methods there are, of the thing named or of the server (`*`)."""
+    """Answer OPTIONS with the methods of the target, or of the server (`*`)."""
     whole_server = request.raw == b"*"
     allow = request.allow[TargetKind.IDENTIFIER] if whole_server else allowed(service, request)
     return empty(HTTPStatus.NO_CONTENT, (b"allow", allow))
 
 
 async def trace(service: Service, request: Request) -> Answer:
-    """The request as it arrived, but for what is secret in it (RFC 9110 section 9.3.8)."""
+    """Answer TRACE with the request as received, without its secrets (RFC 9110 section 9.3.8)."""
     allowed(service, request)
     lines = [b"TRACE %s HTTP/%s" % (request.raw, request.version.encode())]
     lines += [
@@ -60,7 +60,7 @@ async def trace(service: Service, request: Request) -> Answer:
 
 
 async def delete(service: Service, request: Request) -> Answer:
-    """Never: "long-lived, persistent identifiers"  # ruling: http-405"""
+    """Refuse DELETE: "long-lived, persistent identifiers"  # ruling: http-405"""
     try:
         allow = allowed(service, request)
     except (NotFound, UnknownAuthority):
@@ -69,6 +69,6 @@ async def delete(service: Service, request: Request) -> Answer:
 
 
 async def undefined(service: Service, request: Request) -> Answer:
-    """Any other method: 404 for what is unknown, 405 for what is known."""
+    """Refuse any other method: 404 if the target is unknown, 405 if it is known."""
     allow = allowed(service, request)
     return problems.answer(problems.not_allowed(request.method, allow), request)

@@ -1,13 +1,12 @@
-"""POST: the operations on an identifier that come without bytes of its own.
+"""POST: the operations on an identifier that do not upload its bytes.
 
-How it works: `POST /<identifier>?<operation>` with a JSON body, one of `mint` (on a series,
-shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdraw`. Each is one
-entry of a table: the shape of its body, and how that becomes a command for the write door. The
-shape is checked by msgspec, what it means by `perdure.policy.rules`.
+How it works: `POST /<identifier>?<operation>` with a JSON body. The operations are `mint` (on a
+series, shoulder or naming authority), `register`, `bind`, `break`, `alias` and `withdraw`. Each is
+one entry of a table: the shape of its body, and the function that makes a command for the write
+door from it. msgspec checks the shape, `perdure.policy.rules` checks the meaning.
 
-What must stay true: the operation that a token must cover is the one in the URL, and it must cover
-every name of ours that the operation says something about; an unknown identifier is 404 before the
-token is looked at.
+What must stay true: the token must cover the operation in the URL, for every name of this registry
+that the operation concerns; an unknown identifier gets 404 before the token is checked.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def _alias(by: str, identifier: Identifier, body: _AliasBody, expect: int | None
 def _withdraw(by: str, identifier: Identifier, body: _WithdrawBody, expect: int | None) -> Command:
     _check_version(body.version)
     named, _ = naming.wanted(identifier)
-    if named and body.version and named != body.version:  # it cannot be taken back
+    if named and body.version and named != body.version:  # a withdrawal cannot be undone
         raise VersionContradicted(version=body.version, named=named)
     return Withdraw(
         by=by, identifier=identifier, reason=body.reason, version=body.version, expect=expect
@@ -112,19 +111,19 @@ _KNOWN: dict[str, tuple[type[_Body], Callable[..., Command]]] = {
     "alias": (_AliasBody, _alias),
     "withdraw": (_WithdrawBody, _withdraw),
 }
-"""Operations on an identifier that is known."""
+"""Operations on a registered identifier."""
 
 SHAPES: dict[str, type[msgspec.Struct]] = {
     "mint": _MintBody,
     "register": _RegisterBody,
     **{verb: shape for verb, (shape, _) in _KNOWN.items()},
 }
-"""What the body of each operation is read as."""
+"""The shape of the body of each operation."""
 VERBS = tuple(SHAPES)
 
 
 async def post(service: Service, request: Request) -> Answer:
-    """The answer to POST of what is no page."""
+    """Answer POST to an identifier."""
     verb = read_question(request.target.question, verbs=VERBS).verb
     text = request.target.text
     authority = minting_authority(text, service.settings)
@@ -158,7 +157,7 @@ async def _operate(
     body = _read(await whole_body(request), shape)
     command = make(token.name, identifier, body, expect)
     if isinstance(command, Alias) and _is_ours(service, command.other):
-        auth.check(service, token, verb, command.other)  # both names are told of each other
+        auth.check(service, token, verb, command.other)  # both records change
     return await submit(service, request, verb, replace(command, once=once(request)))
 
 
@@ -167,7 +166,7 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
 
 
 def _is_ours(service: Service, identifier: Identifier) -> bool:
-    """Whether an identifier is registered here, or lies where names are given out from here."""
+    """Return True if an identifier is registered here, or under a prefix of this registry."""
     settings, what = service.settings, about(identifier)
     return (
         any(covers(authority.name, what) for authority in settings.owned)
@@ -225,8 +224,8 @@ async def submit(service: Service, request: Request, verb: str, command: Command
 
 
 async def whole_body(request: Request, limit: int = _LONGEST_BODY) -> bytes:
-    """The whole body. Raises TooLarge, DigestMismatch, or Incomplete: what is cut off may well be
-    JSON, or empty where everything may be left out."""
+    """Read the complete body. Raises TooLarge, DigestMismatch, or Incomplete, because a truncated
+    body may still be valid JSON, or empty if every member is optional."""
     found = bytearray()
     more = True
     while more:
@@ -257,6 +256,6 @@ def _locations(places: tuple[str | Place, ...]) -> tuple[Location, ...]:
 
 
 def _check_version(version: int | None) -> None:
-    """Raises InvalidRequest for a version that none can have: 0 does not mean "none named"."""
+    """Raise InvalidRequest if the version is less than 1: 0 does not mean "no version"."""
     if version is not None and version < 1:
         raise VersionBelowOne(version=version)

@@ -1,16 +1,16 @@
-"""Parts over HTTP: what was cut out, what exactly it is, and that it is what it was.
+"""Parts over HTTP: the bytes of a part, an exact statement of what they are, and proof of it.
 
-How it works: the identifier's whole is resolved like any other; the part is cut out of the bytes
-held here in a thread of its own pool, by `perdure.reading.extraction`, and its bytes are sent by
-`perdure.server.common.part_bodies`. All four ways to write a part (ruling: fragment-transport) have
-become the same value by then.
+How it works: the whole identifier is resolved like any other. `perdure.reading.extraction` cuts the
+part from the bytes held here, in a thread of a separate pool, and
+`perdure.server.common.part_bodies` sends its bytes. By then, all four ways to write a part (ruling:
+fragment-transport) have become the same value.
 
-Beside the fields that a whole representation has, a part has `Perdure-Part`: the reading that was
-applied, and the bytes of the document that it is made of or, of a part that was decoded, the form
-and digest of what it was decoded to (ruling: part-digest).
+In addition to the fields of a complete representation, a part has `Perdure-Part`: the reading that
+was applied, and the bytes of the document that the part consists of or, for a decoded part, the
+form and digest of the decoded content (ruling: part-digest).
 
-What must stay true: a request for a part is never answered with the whole document; the entity tag
-is made of the digest of the whole and of the part's canonical text, so it never changes.
+What must stay true: a request for a part is never answered with the complete document; the entity
+tag is made of the digest of the document and the canonical text of the part, so it never changes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from perdure.server.resource import held, members
 
 
 async def part(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """The answer to GET or HEAD of a part. Raises what resolving and cutting raise."""
+    """Answer GET or HEAD of a part. Raises the errors of resolving and cutting."""
     step = resolved.step
     match step:
         case Fetch():
@@ -56,7 +56,7 @@ async def part(service: Service, request: Request, resolved: Resolved) -> Answer
 
 
 def _choices(request: Request, resolved: Resolved, step: Choices) -> Answer:
-    """The part of each version: the reader has to say which is meant  # ruling: part-version"""
+    """List the part in each version: the reader must choose one  # ruling: part-version"""
     meant = resolved.part or ""
     entries = [
         lists.Entry(part_uri(one.identifier, meant), f"{request.base}/{path}")
@@ -78,7 +78,7 @@ async def _answer(service: Service, request: Request, resolved: Resolved, step: 
             return onward
     if isinstance(selector, tuple(pdi.SCHEMES)):
         tag = _etag(one, selector)
-        if _is_known(request, tag):  # who has the tag has had the part: it need not be cut again
+        if _is_known(request, tag):  # a client with the tag has the part: do not cut it again
             return Answer(
                 HTTPStatus.NOT_MODIFIED, _validators(service, request, step, selector, tag)
             )
@@ -112,7 +112,7 @@ def _etag(one: Representation, selector: Selector) -> bytes:
 
 
 def _is_known(request: Request, tag: bytes) -> bool:
-    """Whether the client names this very tag; `*` asks whether there is such a part at all."""
+    """Return True if the client names this tag. `*` asks if the part exists, so it must be cut."""
     if b"if-match" in request.fields or b"if-unmodified-since" in request.fields:
         return False
     asked = parse_etags(request.text(b"if-none-match"))
@@ -149,7 +149,7 @@ def _about(step: Fetch, found: Part) -> Fields:
 
 
 def _as_representation(one: Representation, found: Part) -> Representation:
-    """What the header of an answer needs to know of the part, said as of a document."""
+    """Return the properties of the part that the header of an answer needs."""
     same = found.media_type == one.media_type
     return Representation(
         format=one.format if same else token(found.media_type),
@@ -164,7 +164,10 @@ def _as_representation(one: Representation, found: Part) -> Representation:
 
 
 def _reading(found: Part) -> bytes:
-    """`pdi-char; slices="120-134"`: a token and its parameters (RFC 9651 section 3.3)."""
+    """Write the reading of a part: a token and its parameters (RFC 9651 section 3.3).
+
+    Such as `pdi-char; slices="120-134"`.
+    """
     parameters: dict[str, BareItemType] = {}
     if found.slices:
         parameters["slices"] = ",".join(f"{one.start}-{one.stop}" for one in found.slices)

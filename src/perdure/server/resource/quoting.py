@@ -1,13 +1,14 @@
-"""From a sentence that somebody read to the identifier of exactly that sentence.
+"""From a quoted sentence to the identifier of exactly that sentence.
 
-How it works: `?quote=<text>` is looked for in the text of the newest version, as a quotation of the
-Web Annotation Data Model (section 4.2.4); `before` and `after` say what stands around it where it
-occurs more than once. Of a PDI the place becomes a range of characters (PDI section 3.4), counted
-by the same index that cuts such ranges. The answer leads to the landing page of that part, which
-shows the passage and cites it. The form on every landing page of a text asks this, without script.
+How it works: `?quote=<text>` is searched in the text of the newest version, as a quotation of the
+Web Annotation Data Model (section 4.2.4); `before` and `after` give the text around it if it occurs
+more than once. For a PDI, the place becomes a range of characters (PDI section 3.4), counted by the
+same index that cuts such ranges. The answer redirects to the landing page of that part, which shows
+and cites the passage. The form on the landing page of every text sends this request, without
+script.
 
-What must stay true: what the identifier leads to is what was quoted; a quotation that occurs twice
-is no reference, and refused.
+What must stay true: the identifier leads to exactly the quoted text; a quotation that occurs twice
+is ambiguous and is refused.
 """
 
 from __future__ import annotations
@@ -38,20 +39,20 @@ _SHOWN = 4000  # bytes of a passage that a landing page shows
 
 
 class Passage(msgspec.Struct, frozen=True):
-    """What a part of a text says."""
+    """The text of a part."""
 
     text: str
     is_whole: bool
-    """Not only the beginning of it."""
+    """False if `text` is only the beginning."""
 
 
 async def answer(
     service: Service, request: Request, resolved: Resolved, question: Question
 ) -> Answer:
-    """The way to the part that is quoted: 303 to its landing page.
+    """Redirect (303) to the landing page of the quoted part.
 
-    Raises PartNotFound where the text has no such passage, or several, NotFound, and
-    PartNotSupported for what is no text or not held here.
+    Raises NotFound, PartNotFound if the passage does not occur in the text or occurs several times,
+    and PartNotSupported if the resource is not a text held here.
     """
     quote = TextQuote(
         exact=question.quote or "", prefix=question.before or "", suffix=question.after or ""
@@ -60,7 +61,7 @@ async def answer(
     if isinstance(step, Gone):
         return problems.answer(problems.of_tombstone(step), request)
     if not isinstance(step, Fetch):
-        raise PartNotSupported(media_type="what is not held here", selector=str(quote))
+        raise PartNotSupported(media_type="content that is not held here", selector=str(quote))
     source = service.registry.source(step.identifier, step.representation)
     found = await service.cut_out(service.registry.parts.extract, source, quote)
     selector = found.selector
@@ -73,7 +74,7 @@ async def answer(
 
 
 def characters(source: Source, span: Span) -> CharRange:
-    """The characters of canonical text that are written at these bytes of a text."""
+    """Return the characters of canonical text at these bytes of a text."""
     index = open_index(source, coding(source), NoIndexes())
     every = range(index.size(Unit.CANONICAL) + 1)
 
@@ -81,14 +82,14 @@ def characters(source: Source, span: Span) -> CharRange:
         mark = index.find(Unit.CANONICAL, position)
         return mark.byte, mark.skip
 
-    # Behind a CR that stands alone two positions have the same place: the LF, which is not written,
-    # belongs to what comes before.
+    # After a lone CR, two positions have the same place: the implied LF belongs to the text before
+    # it.
     start, end = (bisect_right(every, (at, 0), key=place) - 1 for at in (span.start, span.stop))
     return CharRange(start=start, end=end)
 
 
 def quotable(record: Record) -> tuple[Version, Representation] | None:
-    """The text of the newest version that a reader would quote from; None where it has none."""
+    """Return the text of the newest version that a reader would quote, or None."""
     newest = record.newest
     if newest is None or record.tombstone is not None:
         return None
@@ -98,10 +99,9 @@ def quotable(record: Record) -> tuple[Version, Representation] | None:
 
 
 async def passage(service: Service, resolved: Resolved) -> Passage | None:
-    """What the part says that an identifier carries; None if it carries no part, or none of a text
-    that is held here.
+    """Return the passage that an identifier names, or None if it names no part of a text held here.
 
-    Raises what cutting it raises: a page never tells of a part that is not there.
+    Raises the errors of cutting: a page never shows a part that does not exist.
     """
     if resolved.identifier.whole is resolved.identifier:
         return None
@@ -128,5 +128,5 @@ def _read(found: Part, source: Source) -> Passage | None:
             break
     text = data[:_SHOWN].decode(coding(source).codec, "ignore")
     if found.media_type != "text/plain":
-        text = Markup(text).striptags()  # noqa: S704  (what comes out is text, and escaped)
+        text = Markup(text).striptags()  # noqa: S704  (the result is text, and escaped)
     return Passage(text, is_whole=len(data) <= _SHOWN)

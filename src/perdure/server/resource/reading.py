@@ -1,10 +1,10 @@
-"""GET and HEAD of an identifier: the thing, a way to it, a part of it, or what is known about it.
+"""GET and HEAD of an identifier: the resource, a redirect to it, a part of it, or its record.
 
 How it works: the target becomes a name and a question, the read door (`perdure.reading.resolve`)
-says what to do, and what it says is carried out here. A client that puts JSON or XML before all
-else in Accept asks for the record, unless the thing itself is of that type.
+decides what to do, and this module does it. A client that prefers JSON or XML in Accept asks for
+the record, unless the resource itself has that type.
 
-What must stay true: a request for a part is never answered with the whole document.
+What must stay true: a request for a part is never answered with the complete document.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from perdure.server.resource.locating import locations
 
 
 async def get(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of a name."""
+    """Answer GET or HEAD of a name."""
     question = read_question(request.target.question)
     resolved = asking.resolve(
         service, request, request.target.text, part=question.part, region=question.region
@@ -52,7 +52,7 @@ async def get(service: Service, request: Request) -> Answer:
 
 
 def _follow_alias(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """The redirect from an alias to the name that it stands for, with the same question."""
+    """Redirect from an alias to the name that it refers to, with the same question."""
     asked, path = request.target.question, path_of(resolved.whole)
     if resolved.part is not None and resolved.query.delimiter == "#":
         path = part_path(resolved.whole, resolved.part)
@@ -99,9 +99,9 @@ async def _answer(
 async def resource(
     service: Service, request: Request, resolved: Resolved, append: str | None = None
 ) -> Answer:
-    """The thing that a name leads to, by way of a redirect if it lies elsewhere.
+    """Answer with the resource that a name leads to, or redirect to its location.
 
-    `append` is what to put behind the address of such a redirect.
+    `append` is text to append to the address of such a redirect.
     """
     identifier = resolved.identifier
     if identifier.is_citation:
@@ -131,7 +131,7 @@ async def resource(
 
 
 def _step(request: Request, resolved: Resolved) -> Step:
-    """What to do, with the wish for the record itself taken into account."""
+    """Choose what to do, and the record itself if the client prefers it."""
     identifier, record = resolved.identifier, resolved.record
     for_record = prefers(request.accept, TYPES)
     try:
@@ -146,9 +146,9 @@ def _step(request: Request, resolved: Resolved) -> Step:
 
 
 def _differs(request: Request, identifier: Identifier, step: Step) -> bool:
-    """Whether what would be given is of another media type than the one asked for first."""
+    """Return True if the answer would not have the media type that the client prefers."""
     if isinstance(step, Fetch):
-        named = wanted(identifier)[1] is not None  # then nothing is negotiated
+        named = wanted(identifier)[1] is not None  # then there is no negotiation
         kind: str | None = step.representation.media_type
         return not named and _essence(kind) not in leading(request.accept)
     if isinstance(step, Redirect):
@@ -169,7 +169,7 @@ def carry_out(
     *,
     status: int = HTTPStatus.FOUND,
 ) -> Answer:
-    """The answer that a step is. `status` is that of a redirect."""
+    """Make the answer of a step. `status` is the status of a redirect."""
     identifier = resolved.identifier
     fresh = service.settings.fresh_seconds
     match step:
@@ -195,16 +195,16 @@ def carry_out(
 
 
 def description(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """What is known about a name, or about a part. Raises NotFound."""
+    """Answer with the record of a name or of a part. Raises NotFound."""
     record, fresh = resolved.known, service.settings.fresh_seconds
     selector = None if resolved.inside is None else service.registry.select_part(resolved)
     return describe(request, resolved.identifier, record, fresh=fresh, selector=selector)
 
 
 def history(service: Service, request: Request, resolved: Resolved) -> Answer:
-    """All revisions of the record as JSON, the oldest first, with what each of them changed.
+    """Answer with all revisions of the record as JSON, the oldest first, with their changes.
 
-    Who made them is told to those only who administer the identifier.
+    Only administrators of the identifier see the authors of the revisions.
     """
     identifier = resolved.identifier
     past = service.registry.records.history(identifier.key)

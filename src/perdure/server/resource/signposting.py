@@ -1,14 +1,14 @@
-"""FAIR Signposting: what a machine must know to get from a page about a thing to the thing. Pure.
+"""FAIR Signposting: links that lead a machine from a page about a resource to the resource. Pure.
 
-How it works: `signposts` makes rows out of a record and its description: an anchor, a relation, a
-target. Those whose anchor is the landing page are its Link field (level 1); all of them, with the
-rows of the items and of the metadata, are its linkset (level 2), as JSON or in the form of a Link
-field. Where there are many, only the linkset has them.
+How it works: `signposts` makes rows from a record and its description: an anchor, a relation, a
+target. Rows whose anchor is the landing page are its Link field (level 1). All rows, including
+those of the items and of the metadata, are its linkset (level 2), as JSON or in the form of a Link
+field. Relations with many links are only in the linkset.
 
 Specifications: FAIR Signposting Profile (signposting.org), RFC 8288, RFC 9264 sections 4.1 and 4.2.
 
-What must stay true: a target is a URI in ASCII whatever was said; only http(s) URIs are targets
-that others said.
+What must stay true: a target is always a URI in ASCII; a URI that comes from metadata is a target
+only if it is http(s).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SCHEMA = "https://schema.org/"
 
 
 class Signpost(msgspec.Struct, frozen=True):
-    """One link."""
+    """One link of a linkset."""
 
     anchor: str
     rel: str
@@ -48,12 +48,12 @@ class Signpost(msgspec.Struct, frozen=True):
 
 
 def landing_page(base: str, path: str) -> str:
-    """The address of the landing page of what a path names."""
+    """Return the address of the landing page of the resource at a path."""
     return f"{base}/{path}?landing"
 
 
 def signposts(record: Record, what: Described, base: str, kind: str) -> tuple[Signpost, ...]:
-    """All links of a resource. `kind` is its type in the words of schema.org."""
+    """Make all links of a resource. `kind` is its schema.org type."""
     path = path_of(what.identifier)
     page, name = landing_page(base, path), f"{base}/{path}"
     of_page = [
@@ -93,7 +93,7 @@ def _described_by(page: str, name: str) -> Iterable[Signpost]:
 
 
 def _items(record: Record, what: Described, base: str, page: str) -> Iterable[Signpost]:
-    """The bytes of the newest version, and where else they lie."""
+    """Yield links to the bytes of the newest version, and to all locations."""
     newest = record.newest
     if record.tombstone is not None:
         return
@@ -110,7 +110,7 @@ def _items(record: Record, what: Described, base: str, page: str) -> Iterable[Si
 
 
 def of_location(anchor: str, one: Location) -> Signpost:
-    """A location as an `alternate` of what it is a location of."""
+    """Link a location as an `alternate` of its resource."""
     known = formats.media_type(one.format) if one.format else None
     return Signpost(
         anchor, "alternate", one.uri, known.essence if known else "", one.language or ""
@@ -124,7 +124,7 @@ def _authors(about: About) -> Iterable[str]:
 
 
 def _home(code: Code) -> str:
-    """The address that a code of a person or an organisation has on the web; empty: none known."""
+    """Return the web address of a person's or organisation's code, or an empty string."""
     if _is_web(code.value):
         return code.value
     home = homes.find_home(code.scheme)
@@ -141,7 +141,7 @@ def _collections(about: About, base: str) -> Iterable[str]:
 
 
 def _address(relation: Relation, base: str) -> str:
-    """Where a related resource is on the web: by itself, or by way of this resolver."""
+    """Return the web address of a related resource, or its address at this resolver."""
     if _is_web(relation.value):
         return relation.value
     text = relation.value
@@ -161,12 +161,12 @@ def _is_web(text: str) -> bool:
     return text.lower().startswith(("http://", "https://"))
 
 
-# Written
+# Writing
 # -------
 
 
 def of_header(rows: tuple[Signpost, ...]) -> list[bytes]:
-    """The links of the landing page itself, without those of which there are too many."""
+    """Write the links of the landing page, without relations that have too many."""
     page = rows[0].anchor
     own = [row for row in rows if row.anchor == page]
     number = {row.rel: sum(one.rel == row.rel for one in own) for row in own}
@@ -178,7 +178,7 @@ def of_header(rows: tuple[Signpost, ...]) -> list[bytes]:
 
 
 def as_text(rows: tuple[Signpost, ...]) -> bytes:
-    """A linkset in the form of a Link field (RFC 9264 section 4.1)."""
+    """Write a linkset in the form of a Link field (RFC 9264 section 4.1)."""
     written = (
         link(row.href, row.rel, **_attributes(row), anchor=uri(row.anchor).decode()) for row in rows
     )
@@ -186,7 +186,7 @@ def as_text(rows: tuple[Signpost, ...]) -> bytes:
 
 
 def as_json(rows: tuple[Signpost, ...]) -> bytes:
-    """A linkset as JSON (RFC 9264 section 4.2)."""
+    """Write a linkset as JSON (RFC 9264 section 4.2)."""
     contexts: dict[str, dict[str, list[dict[str, str | list[str]]]]] = {}
     for row in rows:
         target: dict[str, str | list[str]] = {"href": uri(row.href).decode()}

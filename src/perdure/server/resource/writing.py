@@ -1,12 +1,12 @@
-"""PUT: bytes that come in, and the identifier that they become  # ruling: http-put
+"""PUT: uploaded bytes, and the identifier that they get  # ruling: http-put
 
-How it works: the order of the checks is the order of the code. What is unknown is 404 before
-anything else, for names are no secret; then the token, before a byte of the body is asked for (a
-client that sent `Expect: 100-continue` keeps its upload to itself); then type, length and digests
-of the bytes, which pass through a spool. What is left goes to the write door as one command.
+How it works: the order of the checks is the order of the code. An unknown identifier gets 404
+first, because names are not secret. Then the token is checked, before a byte of the body is read (a
+client that sent `Expect: 100-continue` is spared the upload). Then the bytes pass through a spool,
+which checks their type, length and digests. The result goes to the write door as one command.
 
-What must stay true: memory is bounded whatever is sent; an upload that is cut off, or that is not
-what its digests promise, leaves nothing behind.
+What must stay true: memory is bounded whatever is sent; an upload that is cut off, or that does not
+match its digests, leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ from perdure.server.common.target_kinds import TargetKind
 from perdure.settings import Settings
 from perdure.storage.segments.spool import Spool
 
-LARGE = 32 * 1024  # bytes; hashing more at once would hold up the others
-_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 5646, its shape
+LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # the shape of RFC 5646
 _KEY = re.compile(r"[ -~]{1,255}", re.ASCII)
 _STATUS = {Outcome.CREATED: HTTPStatus.CREATED, Outcome.PROPOSED: HTTPStatus.ACCEPTED}
 _NO_REVISION = 0
-"""No record ever has it, so a command that expects it is refused unless it was carried out."""
+"""No record has this revision, so a command that expects it is refused unless it is a repeat."""
 _REVISION = re.compile(r"r([0-9]{1,18})(?:-.*)?", re.ASCII)
 _SPELLED_ALIKE = re.compile("pdi://[^#?]*+")
-_UNTOLD = "application/x-www-form-urlencoded"  # what curl says of any --data
+_UNTOLD = "application/x-www-form-urlencoded"  # the type that curl sends for any --data
 
 
 async def put(service: Service, request: Request) -> Answer:
-    """The answer to PUT of what is no page."""
+    """Answer PUT to an identifier."""
     question = read_question(request.target.question, verbs=("metadata",))
     authority = minting_authority(request.target.text, service.settings)
     if authority is not None:
@@ -76,7 +76,7 @@ async def put(service: Service, request: Request) -> Answer:
         return await _mint(service, request, token, authority, content)
     identifier = identify(request.target.text)
     record = existing(service, identifier)
-    if record is None or question != Question():  # of a part, or a view, there are no versions
+    if record is None or question != Question():  # a part or a view has no versions
         return problems.answer(
             problems.not_allowed("PUT", request.allow[TargetKind.PATTERN]), request
         )
@@ -88,10 +88,10 @@ async def put(service: Service, request: Request) -> Answer:
 
 
 def minting_authority(text: str, settings: Settings) -> str | None:
-    """The authority under which a new name is asked for, or None where a name was given.
+    """Return the authority that a request asks a new name from, or None if it gives a name.
 
-    `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority for
-    a series or a naming authority that nothing is minted under here.
+    `pdi://<series>/`, `ark:<shoulder>` or `URN:<naming authority>::`. Raises UnknownAuthority if
+    this registry does not mint under the series or naming authority.
     """
     for scheme in schemes().values():
         minting = scheme.minting
@@ -106,9 +106,9 @@ def minting_authority(text: str, settings: Settings) -> str | None:
 
 
 def existing(service: Service, identifier: Identifier) -> Record | None:
-    """The record that a write is about; None for a pattern or a part, on which none is defined.
+    """Return the record to write to, or None for a pattern or a part, which cannot be written.
 
-    Raises NotFound, or NoSuchVersion for a version that is neither there nor the next one.
+    Raises NotFound, or NoSuchVersion if the version neither exists nor is the next one.
     """
     if identifier.is_pattern:
         if not service.knows_series(identifier):
@@ -123,7 +123,7 @@ def existing(service: Service, identifier: Identifier) -> Record | None:
         if error.version != max(error.versions, default=0) + 1:
             raise
     except NotAcceptable:
-        pass  # a format that is to be added
+        pass  # the write adds a format
     return resolved.record if identifier.whole is identifier else None
 
 
@@ -164,10 +164,10 @@ async def _commit(
 
 
 def receipt_answer(base: str, receipt: Receipt) -> Answer:
-    """201 for what was made, with its address and its name; 202 for what somebody else must ask
-    for, too; 200 where there was nothing to make.
+    """Answer 201 with the address and the name of the new resource; 202 if a second person must
+    request the same; 200 if nothing was created.
 
-    `base` is our public address.
+    `base` is the public address of this resolver.
     """
     path, named = _spelled_in_answers(receipt.identifier)
     url = f"{base}/{path}"
@@ -191,8 +191,8 @@ def receipt_answer(base: str, receipt: Receipt) -> Answer:
 
 
 def _spelled_in_answers(name: str) -> tuple[str, str]:
-    """An identifier as `path_of` and as `uri_of` give it."""
-    if _SPELLED_ALIKE.fullmatch(name):  # without the cost of reading it
+    """Return an identifier in the forms of `path_of` and `uri_of`."""
+    if _SPELLED_ALIKE.fullmatch(name):  # without the cost of parsing it
         return name, name
     identifier = parse(name)
     return path_of(identifier), uri_of(identifier)
@@ -203,7 +203,7 @@ def _spelled_in_answers(name: str) -> tuple[str, str]:
 
 
 def once(request: Request) -> str | None:
-    """The idempotency key, a structured string or plain text. Raises InvalidRequest."""
+    """Return the idempotency key, a structured string or plain text. Raises InvalidRequest."""
     field = request.text(b"idempotency-key")
     if not field:
         return None
@@ -215,10 +215,10 @@ def once(request: Request) -> str | None:
 
 
 def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int | None:
-    """The revision that a condition asks for.
+    """Return the revision that a condition expects.
 
-    Raises PreconditionFailed, unless this may be a repetition of the very request that brought the
-    record into another state: whether its key was used is known behind the write door only.
+    Raises PreconditionFailed, unless this request may repeat the very one that changed the record:
+    only the write door knows whether its key was used.
     """
     try:
         return expected()
@@ -229,26 +229,26 @@ def unless_repeated(request: Request, expected: Callable[[], int | None]) -> int
 
 
 def check_new(request: Request) -> None:
-    """Raises PreconditionFailed where a state is asked for of what is to be made: there is none
-    yet (RFC 9110 section 13.1.1)."""
+    """Raise PreconditionFailed if a condition expects a state of a resource that does not exist yet
+    (RFC 9110 section 13.1.1)."""
     if b"if-match" in request.fields:
         raise PreconditionFailed(
             identifier=request.target.text,
-            reason="If-Match asks for a state, and what is minted has none yet",
+            reason="If-Match expects a state, but a new name has none yet",
             current=None,
         )
 
 
 def expected_absence(request: Request) -> int | None:
-    """The revision to expect of what is not there: none, if `If-None-Match: *` says so."""
+    """Return the revision to expect if `If-None-Match: *` asks that the resource not exist."""
     star = parse_etags(request.text(b"if-none-match")).star_tag
     return _NO_REVISION if star else None
 
 
 def _expected(request: Request, identifier: Identifier, record: Record) -> int | None:
-    """The revision that must still be the current one when the command is carried out.
+    """Return the revision that must still be current when the command is carried out.
 
-    Raises PreconditionFailed where a condition of the request does not even hold now.
+    Raises PreconditionFailed if a condition of the request does not hold now.
     """
     number, format = naming.wanted(identifier)
     version = record.version(number) if number is not None else None
@@ -259,9 +259,10 @@ def _expected(request: Request, identifier: Identifier, record: Record) -> int |
 def expected_revision(
     request: Request, name: str, record: Record, *, absent: bool = False
 ) -> int | None:
-    """The same for all writes: `If-Match` is `"r7"`, or the entity tag of what is known or held.
+    """Return the expected revision of any write. `If-Match` is `"r7"`, or an entity tag of the
+    record or of its bytes.
 
-    `absent` says that of a record that is there, the bytes that are meant are not.
+    `absent`: the record exists, but the bytes to write do not.
     """
     expect = None
     if b"if-match" in request.fields:
@@ -286,9 +287,9 @@ def _not_so(name: str, record: Record, reason: str) -> PreconditionFailed:
 
 
 def _names_current(tags: Set[str | None], record: Record) -> bool:
-    """Whether one of these entity tags is that of the record as it is, or of its newest bytes.
+    """Return True if one of these entity tags is that of the current record or its newest bytes.
 
-    werkzeug gives None for the tag that is empty (`""`), which is never ours.
+    werkzeug returns None for an empty tag (`""`), which never matches.
     """
     newest = record.newest
     current = {etag(one).decode()[1:-1] for one in (newest.representations if newest else ())}
@@ -303,7 +304,7 @@ def _names_current(tags: Set[str | None], record: Record) -> bool:
 
 
 async def _content(service: Service, request: Request, named: str | None) -> Content:
-    """The body of a request, as content of the format that is named or declared."""
+    """Read the body of a request, as content of the named or declared format."""
     declared = declared_type(request.text(b"content-type"))
     language = declared_language(request.text(b"content-language"))
     announced = _length(request, service.settings)
@@ -328,7 +329,7 @@ async def _content(service: Service, request: Request, named: str | None) -> Con
 
 @lru_cache(maxsize=1024)
 def spelled(kind: MediaType) -> tuple[str, str]:
-    """The format of a media type, and its text without the charset."""
+    """Return the format of a media type, and its text without the charset."""
     return formats.token(kind), str(kind.with_charset(None))
 
 
@@ -356,7 +357,10 @@ def _take(spool: Spool, sampler: Sampler | None, piece: bytes) -> None:
 
 
 def _length(request: Request, settings: Settings) -> int | None:
-    """The announced length in bytes. Raises TooLarge, or InvalidRequest for a part or a coding."""
+    """Return the announced length in bytes.
+
+    Raises TooLarge, and InvalidRequest if the body is a part or is encoded.
+    """
     for name in (b"content-encoding", b"content-range"):
         value = request.text(name)
         if value and value.lower() != "identity":
@@ -368,8 +372,11 @@ def _length(request: Request, settings: Settings) -> int | None:
 
 
 def promised_digests(request: Request) -> list[tuple[str, bytes]]:
-    """What `Content-Digest` and `Repr-Digest` promise. Raises InvalidRequest, also where one of
-    them is to follow the body: trailers are not read, and a promise is never passed over."""
+    """Return the digests that `Content-Digest` and `Repr-Digest` promise.
+
+    Raises InvalidRequest, also if a digest is announced as a trailer: perdure does not read
+    trailers, and never ignores a promise.
+    """
     if announced_length(request) is None:  # chunked: nothing else has trailers
         for name in request.text(b"trailer").lower().split(","):
             if name.strip() in ("content-digest", "repr-digest"):
@@ -378,13 +385,13 @@ def promised_digests(request: Request) -> list[tuple[str, bytes]]:
 
 
 def announced_length(request: Request) -> int | None:
-    """Content-Length in bytes; None where a body is chunked."""
+    """Return Content-Length in bytes, or None if the body is chunked."""
     field = request.text(b"content-length")
     return int(field.lstrip("0") or "0") if field.isdigit() else None  # int() counts the zeros
 
 
 def declared_language(field: str) -> str | None:
-    """The language of Content-Language. Raises InvalidRequest where there are several."""
+    """Return the language of Content-Language. Raises InvalidRequest if there are several."""
     if not field:
         return None
     if not _LANGUAGE.fullmatch(field):
@@ -397,7 +404,7 @@ def declared_language(field: str) -> str | None:
 
 
 def declared_type(field: str) -> MediaType | None:
-    """The media type of Content-Type; None where the sender was not asked."""
+    """Return the media type of Content-Type, or None if the sender did not choose one."""
     declared = _read_type(field) if field else None
     return None if declared is None or declared.essence == _UNTOLD else declared
 
@@ -408,28 +415,28 @@ def _read_type(field: str) -> MediaType:
 
 
 def needs_look(kind: MediaType) -> bool:
-    """Whether the bytes must say in which charset they are."""
+    """Return True if the charset must be detected from the bytes."""
     return kind.major == "text" and kind.charset is None
 
 
 def _kind(
     declared: MediaType | None, named: str | None, spool: Spool, sampler: Sampler | None
 ) -> MediaType:
-    """The media type to keep: as declared, else as the name says, else as the bytes look."""
+    """Choose the media type to store: as declared, or else as named, or else as detected."""
     said = declared
     if said is None and named is not None:
         said = formats.media_type(named) or OCTETS
     if said is not None and not needs_look(said):
         return said
     if said is not None and spool.length <= len(spool.head) and spool.head.isascii():
-        return said.with_charset("us-ascii")  # found without the cost of finding
+        return said.with_charset("us-ascii")  # ASCII needs no detection
     detected = detect.detect(sampler.sample() if sampler else spool.head)
     return detect.resolve_type(said, detected)
 
 
 def _agreed(format: str, named: str | None) -> str:
-    """The format, which the name must not contradict. Raises InvalidRequest."""
+    """Return the format, which must agree with the name. Raises InvalidRequest."""
     if named and formats.media_type(named) is None and format == formats.token(OCTETS):
-        return named  # a format of its own, which no registry knows
+        return named  # a private format, in no registry of media types
     rules.check_format_named(named, [format])
     return format
