@@ -296,8 +296,8 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?withdraw",
-        'stops serving its bytes: `{"reason", "version"}`; 202 if a second person must make the same '
-        "request",
+        'stops serving its bytes: `{"reason", "version"}`; 202 if a second person must make the '
+        "same request",
         _DONE,
         _PROPOSED,
         word="withdraw",
