@@ -1,8 +1,8 @@
 """Answers of the Handle REST API: a response code, its HTTP status, and JSON.
 
 How it works: every answer has a `responseCode` of the Handle protocol. `STATUS` maps it to the
-HTTP status that Handle.Net's servers send, and `of_error` maps our errors to codes. `answer`
-writes the JSON: plain, indented (`?pretty`), or as a call (`?callback=`).
+HTTP status that Handle.Net's servers send, and `_OF_ERRORS` maps our errors to codes. The JSON is
+written plain, indented (`?pretty`), or as a call (`?callback=`).
 
 What must stay true: the name of a callback is a plain JavaScript identifier, so that no part of a
 request is run. The `message` of an error is the text of `perdure.errors`.

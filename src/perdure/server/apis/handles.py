@@ -177,7 +177,7 @@ async def get(service: Service, request: Request, asked: Asked) -> Answer:
 
 
 def public(handle: str, record: Record, *, fresh: int) -> Answer | None:
-    """The answer of `get` to a public request for all values of a handle.
+    """The answer to a public GET for all values of a handle.
 
     Returns None if the record alone does not suffice to write it.
     """

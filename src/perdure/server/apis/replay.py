@@ -160,7 +160,7 @@ def _reached(
 ) -> tuple[Judgement, Archived | None]:
     """The capture that a path names and, if it is exact, its open payload.
 
-    Raises the errors of `opened`.
+    Raises OriginalMissing, Corrupt or Unavailable.
     """
     judgement = _find(service.registry.archive.captures, sent, path[1])
     if path[3] is not None:

@@ -232,7 +232,7 @@ _STORING = (
     _make_write(
         "PUT",
         "PUT /<identifier>?metadata",
-        "describes it, in [a format of metadata](metadata.md)",
+        "sets its description, in [a metadata format](metadata.md)",
         _DONE,
         word="metadata",
         body=_METADATA,
@@ -244,7 +244,7 @@ _CHANGING = (
         "POST",
         "POST /<authority>?mint",
         'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
-        "written as `pdi://<series>/`, `ark:<shoulder>` or, of the URNs of 1993, "
+        "written as `pdi://<series>/`, `ark:<shoulder>` or, for URNs of 1993, "
         "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
         _MADE,
         word="mint",
@@ -287,7 +287,7 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?metadata",
-        "describes it, in [a format of metadata](metadata.md)",
+        "sets its description, in [a metadata format](metadata.md)",
         _DONE,
         word="metadata",
         body=_METADATA,
@@ -339,7 +339,7 @@ _DELETION = Route(
     pattern=NAMES,
     handler=methods.delete,
     operation="delete",
-    text="is not defined for persistent identifiers: 405",
+    text="not defined for persistent identifiers: 405",
     shown="DELETE /<identifier>",
     section="writing",
     kinds=(),
