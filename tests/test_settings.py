@@ -66,8 +66,8 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"naming_authorities": ["IANA:forty"]}, "malformed"),
         ({"naming_authorities": ["NOBODY:1"]}, "malformed"),
         ({"shoulders": ["99999"]}, "malformed"),
-        ({"authorities": ["99999/fk4"]}, "no scheme that names are minted in"),
-        ({"authorities": ["doi:10.1000"]}, "no scheme that names are minted in"),
+        ({"authorities": ["99999/fk4"]}, "no scheme in which names are minted"),
+        ({"authorities": ["doi:10.1000"]}, "no scheme in which names are minted"),
         ({"authorities": ["ark:99999/fk4"]}, "ARK shoulder belongs in the setting shoulders"),
         ({"shoulders": ["99999/fk4/"]}, "beginning of a name"),
         ({"shoulders": ["99999/fk 4"]}, "malformed"),
@@ -79,14 +79,14 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"unknown_archives": "guess"}, "one of refuse, standard-form"),
         ({"closed_archives": "403"}, "one of 451, 404, local"),
         ({"capture": "yes"}, "one of off, on"),
-        ({"capture": "on"}, "it needs an archive_id"),
+        ({"capture": "on"}, "set archive_id, too"),
         ({"withdrawal_persons": 3}, "from 1 to 2"),
         ({"check_links_hours": -1}, "from 0 to 100000"),
         ({"captures_in_sqlite": -1}, "from 0 to 100000000"),
         ({"archive_id": "A.example"}, "a domain in lower case"),
         ({"archive_aliases": ["a b"]}, "malformed"),
         ({"region_header": "X Region"}, "the name of a header field"),
-        ({"capture_index": "file:///etc"}, "URL is needed"),
+        ({"capture_index": "file:///etc"}, "use an http.s. URL"),
         ({"replay_origin": "https://replay.example/"}, "host"),
         ({"replay_origin": "https://a.example", "base_url": "https://a.example/r"}, "other than"),
         ({"handle_prefixes": [""]}, "malformed"),
@@ -103,7 +103,7 @@ def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason:
 
 
 def test_a_setting_that_was_retired_is_passed_over_with_a_warning() -> None:
-    with pytest.warns(RetiredSetting, match="http_parser has no effect any more"):
+    with pytest.warns(RetiredSetting, match="http_parser no longer has any effect"):
         assert from_table({"http_parser": "h11", "port": 80}, {}) == Settings(port=80)
 
 
@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, text: str | bytes, reason: s
 
 
 def test_a_directory_that_is_no_registry(tmp_path: Path) -> None:
-    with pytest.raises(BadSettings, match="make one with 'perdure init'"):
+    with pytest.raises(BadSettings, match="create one with 'perdure init'"):
         Registry(tmp_path, environment={})
     with pytest.raises(BadSettings):
         Registry(tmp_path / "nowhere", environment={})

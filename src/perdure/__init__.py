@@ -7,12 +7,12 @@
         assert registry.read(name, part="char=0,4") == b"Dear"
 
 `parse` reads an identifier of any scheme, `open` opens a registry. `Query`, `Record` and `Location`
-are values; `errors` holds every error. Everything is loaded when it is first used.
+are values. `errors` contains every error. Each name is loaded when it is first used.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all of this
+TYPE_CHECKING = False  # importing it from `typing` would take longer than this module
 if TYPE_CHECKING:
     from typing import Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
-    open = open_registry  # the name that `open` has in other libraries of files
+    open = open_registry  # named like `open` in other libraries for files
 
 __all__ = ["Identifier", "Location", "OpenRegistry", "Query", "Receipt", "Record", "Registry",
            "Resolved", "errors", "open", "open_registry", "parse"]  # fmt: skip

@@ -1,9 +1,8 @@
-"""A registry as Python programs use it: what `perdure.open` gives.
+"""The Python interface to a registry, as `perdure.open` returns it.
 
-How it works: `OpenRegistry` is a `Registry` with one method for each thing that is done most. A
-name may be written as text or be an `Identifier` that was parsed. Bytes may be bytes, a path or an
-open file. What has no method here is a command (`perdure.model.commands`) for `execute`, or a
-`Query` for `reading.resolve`.
+How it works: `OpenRegistry` is a `Registry` with a method for each common task. Pass a name as text
+or as a parsed `Identifier`, and contents as bytes, as a path or as an open file. For everything
+else, pass a command (`perdure.model.commands`) to `execute`, or a `Query` to `reading.resolve`.
 
 What must stay true: these methods decide nothing. They build the same commands and queries as the
 command line and the server.
@@ -33,7 +32,7 @@ from perdure.upkeep.transfer.contents import Said, take_in
 
 Name = str | Identifier
 Source = bytes | str | PathLike[str] | BinaryIO
-"""Bytes to keep: as they are, in a file of this path, or in an open file."""
+"""Bytes to keep: the bytes themselves, the path of a file, or an open file."""
 
 
 class OpenRegistry(Registry):
@@ -43,7 +42,7 @@ class OpenRegistry(Registry):
     # -------
 
     def execute(self, command: Command) -> Receipt:
-        """Carries out a command; returns once it is durable. Raises what the command raises."""
+        """Execute a command and return once it is durable. Raises the errors of the command."""
         return self.door.execute(command)
 
     def mint(
@@ -57,11 +56,11 @@ class OpenRegistry(Registry):
         locations: Sequence[str] = (),
         metadata: Mapping[str, str] | None = None,
     ) -> Receipt:
-        """Makes a new identifier; `Receipt.identifier` is its full name.
+        """Mint a new identifier. `Receipt.identifier` is its full name.
 
         Several `contents` are formats of one document. Without any, the name is reserved.
-        `authority` is a series, a shoulder or a naming authority; it is needed if this registry has
-        more than one. Media type and charset are detected if they are not given.
+        `authority` is a series, a shoulder or a naming authority; it is needed unless this registry
+        has exactly one. Media type and charset are detected if they are not given.
 
         Raises AuthorityNeeded, UnknownAuthority, InvalidRequest, Conflict, TooLarge or
         StorageFailed.
@@ -88,9 +87,9 @@ class OpenRegistry(Registry):
         language: str | None = None,
         expect: int | None = None,
     ) -> Receipt:
-        """Binds bytes to a name as its next version, or as further formats of `version`.
+        """Bind bytes to a name as its next version, or as further formats of `version`.
 
-        `expect` is the revision that the caller saw. Raises NotFound, Conflict, PreconditionFailed,
+        `expect` is the revision that you saw. Raises NotFound, Conflict, PreconditionFailed,
         InvalidRequest, TooLarge or StorageFailed.
         """
         said = Said(media_type=media_type, charset=charset, language=language)
@@ -100,7 +99,7 @@ class OpenRegistry(Registry):
             )
 
     def bind(self, name: Name, *locations: str, register: bool = False) -> Receipt:
-        """Binds a name to locations. `register` takes a name that is not known yet.
+        """Bind a name to locations. `register` also accepts a name that is not known yet.
 
         Raises NotFound, InvalidRequest or Conflict.
         """
@@ -108,13 +107,14 @@ class OpenRegistry(Registry):
         return self.execute(Bind(identifier=_read_name(name), locations=places, register=register))
 
     def alias(self, name: Name, other: Name) -> Receipt:
-        """Says that two names name the same resource. Raises NotFound or Conflict."""
+        """Declare that two names name the same resource. Raises NotFound or Conflict."""
         return self.execute(Alias(identifier=_read_name(name), other=_read_name(other)))
 
     def withdraw(self, name: Name, reason: str, *, version: int | None = None) -> Receipt:
-        """Stops serving the bytes of a name for ever. Raises NotFound, Conflict or InvalidRequest.
+        """Permanently stop serving the bytes of a name.
 
-        If the registry needs two persons for it, the receipt says that it was proposed.
+        If the registry requires two persons, the receipt says that the withdrawal was proposed.
+        Raises NotFound, Conflict or InvalidRequest.
         """
         return self.execute(Withdraw(identifier=_read_name(name), reason=reason, version=version))
 
@@ -124,7 +124,7 @@ class OpenRegistry(Registry):
     def resolve(
         self, name: Name, *, part: str | None = None, want: Want = Want.RESOURCE
     ) -> Resolved:
-        """What a name resolves to; `Resolved.step` is the answer.
+        """Resolve a name. `Resolved.step` is the answer.
 
         Raises NotFound, MalformedIdentifier or Forbidden.
         """
@@ -145,11 +145,11 @@ class OpenRegistry(Registry):
         )
 
     def read(self, name: Name, *, part: str | None = None) -> bytes:
-        """The bytes that a name, or a part of it, stands for.
+        """Read the bytes of a name, or of a part of it.
 
         Raises NotFound, NoSuchVersion, NotAcceptable, BytesElsewhere if they are not held here or
-        were withdrawn, VersionNotSaid for a part of a document with several versions, and what
-        cutting a part raises (MalformedPart, PartNotFound, PartOutOfRange, PartNotSupported).
+        were withdrawn, VersionNotSaid for a part of a document with several versions, or the errors
+        of cutting a part (MalformedPart, PartNotFound, PartOutOfRange, PartNotSupported).
         """
         resolved = self.resolve(name, part=part)
         step = resolved.step
@@ -176,7 +176,7 @@ class OpenRegistry(Registry):
 
     @contextmanager
     def _take_in(self, sources: tuple[Source, ...], said: Said) -> Iterator[tuple[Content, ...]]:
-        """Contents for a command; files in which they wait are removed if it was refused."""
+        """Take in contents for a command. Their spool files are removed if it was refused."""
         taken: list[Content] = []
         try:
             for source in sources:
@@ -195,7 +195,7 @@ def _read_name(name: Name) -> Identifier:
 
 @contextmanager
 def _open_source(source: Source) -> Iterator[tuple[BinaryIO, str | None]]:
-    """An open file, and the name that its type may be detected by."""
+    """An open file, and a file name from which its type may be detected."""
     if isinstance(source, bytes):
         yield io.BytesIO(source), None
     elif isinstance(source, str | PathLike):
@@ -208,9 +208,9 @@ def _open_source(source: Source) -> Iterator[tuple[BinaryIO, str | None]]:
 def open_registry(
     root: str | PathLike[str], *, create: bool = False, series: Sequence[str] = ()
 ) -> OpenRegistry:
-    """Opens the registry in a directory.
+    """Open the registry in a directory.
 
-    `create` makes one if the directory has none, and adds `series` to those that are minted there.
+    `create` creates one if the directory has none, and adds `series` to the series minted there.
     Raises BadSettings or Unavailable if there is no registry that this release can open.
     """
     if create:

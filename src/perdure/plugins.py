@@ -1,13 +1,13 @@
-"""Plug-ins: what installed packages add to perdure, found by entry point.
+"""Plug-ins: extensions of perdure by installed packages, found by entry point.
 
 How it works: a group of entry points (`perdure.schemes`, `perdure.metadata` …) is one kind of
-plug-in. perdure's own are in the same groups. `load_plugins` loads a group: first perdure's own,
-then those of other packages, by the names of package and entry point. Each value makes claims (a
-name, a prefix) and no claim is granted twice.
+plug-in. perdure's own plug-ins are in the same groups. `load_plugins` loads a group: first
+perdure's own, then those of other packages, ordered by package and entry point. Each value makes
+claims (a name, a prefix), and no claim is granted twice.
 
-What must stay true: a plug-in of another package that cannot be loaded, has the wrong type or
-claims what is taken is left out and logged with the name of its package; everything else goes on
-working. The same mistake in perdure itself is raised. Nothing is loaded at import.
+What must stay true: a plug-in of another package that cannot be loaded, has the wrong type, or
+claims a name that is taken, is skipped and logged with the name of its package; everything else
+keeps working. The same mistake in perdure itself is raised. Nothing is loaded at import.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def load_plugins(
     claims: Callable[[_Value], Iterable[Hashable]],
     points: Iterable[EntryPoint] | None = None,
 ) -> tuple[Plugin[_Value], ...]:
-    """All plug-ins of a group that can be used; the others are logged.
+    """Load all usable plug-ins of a group, and log the others.
 
-    `claims` lists what a plug-in wants for itself, and raises ValueError if the plug-in is wrong.
-    `points` takes the place of the installed entry points. Raises BadSettings if one of perdure's
-    own plug-ins is wrong.
+    `claims` lists the claims of a plug-in, and raises ValueError if the plug-in is invalid.
+    `points` replaces the installed entry points. Raises BadSettings if one of perdure's own
+    plug-ins is invalid.
     """
     found = _scan()(group=group) if points is None else points
     owners: dict[Hashable, str] = {}
@@ -56,7 +56,7 @@ def load_plugins(
             fault = _fault(point, error)
             if _package(point) == _OWN:
                 raise fault from error
-            _logger.error("%s: this plug-in is not used", fault)  # noqa: TRY400  # a line says it
+            _logger.error("%s: this plug-in is not used", fault)  # noqa: TRY400  # one line is enough
         else:
             loaded.append(Plugin(point.value, value))
     return tuple(loaded)
@@ -64,8 +64,8 @@ def load_plugins(
 
 @cache
 def _scan() -> Callable[..., EntryPoints]:
-    """Selects from the entry points of all packages, which are read once for all groups."""
-    found: Any = entry_points()  # of another type in Python 3.11 than later
+    """Select from the entry points of all packages, which are read once for all groups."""
+    found: Any = entry_points()  # its type differs between Python 3.11 and later versions
     select: Callable[..., EntryPoints] = found.select
     return select
 
@@ -80,13 +80,13 @@ def _order(point: EntryPoint) -> tuple[bool, str, str]:
 
 
 def _owner(point: EntryPoint) -> str:
-    return f"{point.value} of {_package(point) or 'no package'}"
+    return f"{point.value} of {_package(point) or 'an unknown package'}"
 
 
 def _load(point: EntryPoint, kind: type[_Value]) -> _Value:
     value = point.load()
     if not isinstance(value, kind):
-        raise TypeError(f"it is of type {type(value).__name__}, not {kind.__name__}")
+        raise TypeError(f"it has the type {type(value).__name__}, not {kind.__name__}")
     return value
 
 

@@ -1,10 +1,10 @@
-"""The one place where things are wired: a registry directory, opened for reading and writing.
+"""A registry directory, opened for reading and writing; the only place that wires components.
 
-How it works: `Registry` puts together the settings, the records, the segments, the read door that
-reads them and the door through which writes go. Readers need nothing else; the door elects a writer
-when the first command comes.
+How it works: `Registry` assembles the settings, the records, the segments, the read door for
+queries and the write door for commands. Readers need nothing else. The write door elects a writer
+when the first command arrives.
 
-What must stay true: no other module constructs adapters; opening a registry changes nothing in it.
+What must stay true: no other module constructs adapters. Opening a registry changes nothing in it.
 """
 
 from __future__ import annotations
@@ -55,13 +55,16 @@ from perdure.writing.registrar import Registrar, timestamp, utc_now
 
 _MEDIA = ("text/plain", "video/mp4", "application/pdf", "text/csv", "text/html")
 STORES = "perdure.stores"
-"""Entry points that make a `perdure.storage.ports.Store`."""
+"""The group of entry points that create a `perdure.storage.ports.Store`."""
 DIRECTORIES = ("segments", "archive", "incoming", "aside")
 
 
 def _selected(identifier: Identifier, record: Record, part: str | None) -> Selector:
-    """What a part selects of what is not held here: by the media type that its locations have, or
-    by the first kind of medium that has such parts. Raises MalformedPart or PartNotSupported."""
+    """The selector of a part of a resource that is held elsewhere.
+
+    The media type comes from the locations of the record, or is the first that has such parts.
+    Raises MalformedPart or PartNotSupported.
+    """
     known = (formats.media_type(one.format) for one in record.locations if one.format)
     kinds = [*(one.essence for one in known if one is not None), *_MEDIA]
     for kind in kinds:
@@ -70,11 +73,11 @@ def _selected(identifier: Identifier, record: Record, part: str | None) -> Selec
             return found
         with contextlib.suppress(MalformedPart, PartNotSupported):
             return parts.parse(part or "", kind)
-    return parts.parse(part or "", kinds[0])  # which says what is wrong with it
+    return parts.parse(part or "", kinds[0])  # raises the error that explains the fault
 
 
 def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
-    """The store with this name, `sqlite` unless another package brings one.
+    """Load the store with this name: `sqlite`, or one from another package.
 
     Raises BadSettings if no store has this name.
     """
@@ -87,10 +90,10 @@ def load_store(name: str, points: Iterable[EntryPoint] | None = None) -> Store:
 
 
 def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
-    """Makes a registry in a directory, or adds authorities to the one that is there.
+    """Create a registry in a directory, or add authorities to the existing one.
 
-    Raises BadSettings for an authority that cannot be, InvalidRequest for a series that nothing
-    could be minted in, StorageFailed where the disk refuses.
+    Raises BadSettings for an invalid authority, InvalidRequest for a series in which nothing could
+    be minted, or StorageFailed if the disk refuses to write.
     """
     is_new = not (root / setting.FILE).exists()
     current = Settings() if is_new else setting.load(root, {})
@@ -112,7 +115,7 @@ def initialise(root: Path, **authorities: tuple[str, ...]) -> Settings:
 
 
 class Registry:
-    """An open registry. Use as a context manager, or call `close`."""
+    """An open registry. Use it as a context manager, or call `close`."""
 
     def __init__(
         self,
@@ -135,12 +138,12 @@ class Registry:
 
     @cached_property
     def archive(self) -> Library:
-        """The web archive files of this registry; opened when first asked for."""
+        """The web archive files of this registry, opened when they are first used."""
         return Library(self.root, self.settings)
 
     @cached_property
     def web_archives(self) -> Archives:
-        """The web archives of the world, as far as they are known here."""
+        """All web archives that this registry knows."""
         return known.load(self.settings, self.root)
 
     def _lead(self) -> Committer:
@@ -160,7 +163,7 @@ class Registry:
         self.close()
 
     def source(self, identifier: Identifier, held: Representation) -> Source:
-        """The bytes of a representation, for parts to be cut from."""
+        """The bytes of a representation, as a source from which to cut parts."""
         return Source(
             path=self.segments.path(held.segment),
             offset=held.offset,
@@ -172,10 +175,10 @@ class Registry:
         )
 
     def selector(self, identifier: Identifier, source: Source, text: str | None) -> Selector:
-        """What a part text selects, or the part that the identifier itself names.
+        """The selector of a part text, or of the part that the identifier itself names.
 
-        A PDI's has the PDI's rules, that of any other identifier those of the media type.
-        # ruling: part-meaning
+        Parts of PDIs follow the rules of PDI, parts of all other identifiers those of the media
+        type.  # ruling: part-meaning
         """
         found = parts.select(identifier, source.essence)
         if found is None:
@@ -183,11 +186,11 @@ class Registry:
         return found
 
     def described(self, resolved: Resolved, url: str) -> Described:
-        """A resource, or a part of one, with all that can be said of it: for its metadata and for
-        citations. `url` is the actionable form of the identifier, or of the part.
+        """Describe a resource, or a part of one, for metadata and citations.
 
-        If somebody described the resource, nothing else is read; if not, the document is asked
-        about itself. Raises NotFound, MalformedPart or PartNotSupported.
+        `url` is the actionable form of the identifier, or of the part. If the record has a
+        description, only the record is read; otherwise the description comes from the document.
+        Raises NotFound, MalformedPart or PartNotSupported.
         """
         identifier, record = resolved.identifier, resolved.citable
         held = described(identifier, record, url)
@@ -202,7 +205,7 @@ class Registry:
         return with_part(held, _selected(identifier, record, part))
 
     def select_part(self, resolved: Resolved) -> Selector | None:
-        """What the part of a resolved name selects, by the rules of the scheme and of the type.
+        """The selector of the part of a resolved name, by the rules of its scheme and media type.
 
         Raises NotFound, MalformedPart or PartNotSupported.
         """
@@ -213,7 +216,7 @@ class Registry:
         return self.described(resolved, "").part
 
     def _source_of(self, identifier: Identifier, record: Record) -> Source | None:
-        """The bytes that an identifier means, the first of several formats."""
+        """The bytes of an identifier, in the first of its formats."""
         number, format = wanted(identifier)
         version = record.version(number) if number is not None else record.newest
         if version is None or version.tombstone or not version.representations:
@@ -222,7 +225,7 @@ class Registry:
         return self.source(identifier, found) if found is not None else None
 
     def _derived(self, source: Source) -> About | None:
-        """What a document says about itself, read once and kept."""
+        """The description of a document from its own bytes, read once and then stored."""
 
         def build(one: Source) -> bytes:
             place = Document(one.path, one.offset, one.length, one.essence, one.charset)
@@ -233,11 +236,14 @@ class Registry:
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:
-        """Where an upload collects; see `perdure.storage.segments.spool`."""
+        """A spool for an upload; see `perdure.storage.segments.spool`."""
         return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
 
     def seal(self) -> list[int]:
-        """Makes OCFL objects of complete segments, if this process is the writer; tells which."""
+        """Make OCFL objects of complete segments, and return their numbers.
+
+        Does nothing unless this process is the writer.
+        """
         committer = self.door.committer
         sealed = committer.sealable() if committer else []
         for number in sealed:
@@ -246,20 +252,19 @@ class Registry:
         return sealed
 
     def head(self) -> Head | None:
-        """The last numbered change. None for a registry of an older release that no writer has
-        opened since."""
+        """The last numbered change, or None if only older releases have written this registry."""
         return self.records.head()
 
     def changes(self, since: str | Mark | None = None, *, limit: int = 1000) -> list[Change]:
-        """At most so many numbered changes: those behind a mark, or from the very first on.
+        """At most `limit` numbered changes: those after a mark, or from the first one on.
 
         `since`: `3.1042`, or `1042` for a number of the current epoch. Raises InvalidRequest if it
-        is neither, Conflict if there is no such change here.
+        is neither, or Conflict if this registry has no such change.
         """
         return self.records.changes(self.mark(since), limit=limit)
 
     def mark(self, text: str | Mark | None) -> Mark | None:
-        """The place of a change, from the text that users write. Raises InvalidRequest."""
+        """Parse the mark of a change as users write it. Raises InvalidRequest."""
         if not isinstance(text, str):
             return text
         head = self.records.head()

@@ -1,13 +1,13 @@
 """Settings: one frozen value, from one TOML table and the environment.
 
-How it works: `perdure.toml` in the registry directory holds the table `[perdure]`; a variable
+How it works: `perdure.toml` in the registry directory holds the table `[perdure]`. A variable
 `PERDURE_<NAME>` overrides the entry of that name (lists separated by commas). The metadata of each
-field say what it is for and hold its rules. A rule checks a value and gives its canonical form.
-`_TOGETHER` has the rules about several settings. docs/reference/settings.md is held complete by a
-test; docs/decisions/settings.md says why no library reads the settings.
+field contain its description and its rules. A rule checks a value and returns its canonical form.
+`_TOGETHER` lists the rules about several settings. A test keeps docs/reference/settings.md
+complete. docs/decisions/settings.md explains why no library reads the settings.
 
-What must stay true: an unknown name or a value that cannot work is an error at the start, with the
-name of the setting, never a surprise later.
+What must stay true: an unknown name or an unusable value is an error at start-up that names the
+setting, never a surprise later.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ORIGIN_NEEDED = "http(s)://host[:port] in lower case, other than base_url, is n
 
 
 Rule = Callable[[str, Any], Any]
-"""From the name of a setting and its value to the canonical value. Raises BadSettings."""
+"""Returns the canonical value of a setting, from its name and value. Raises BadSettings."""
 
 
 class RetiredSetting(UserWarning):
@@ -47,14 +47,14 @@ def _setting(default: Any, help: str, *rules: Rule) -> Any:
 _RETIRED = {
     "http_parser": "requests are read by httptools. Remove the line from perdure.toml",
 }
-"""Settings of earlier versions that are accepted with a warning, each with what to do."""
+"""Settings of earlier versions, accepted with a warning that says what to do."""
 _OF_OTHERS = "authorities"
-"""The setting for authorities of all schemes that have no setting of their own."""
+"""The setting for authorities of schemes without a setting of their own."""
 
 
 @cache
 def _minting_schemes() -> list[tuple[Scheme, str]]:
-    """The schemes that names are minted in, each with its setting, in the order of the settings."""
+    """The schemes in which names are minted, each with its setting, in the order of settings."""
     order = [one.name for one in fields(Settings)]
     found = [(one, one.minting.setting) for one in schemes().values() if one.minting is not None]
     return sorted(found, key=lambda one: order.index(one[1]))
@@ -65,7 +65,7 @@ def _minting_schemes() -> list[tuple[Scheme, str]]:
 
 
 def read_each(canonical: Callable[[str], str]) -> Rule:
-    """Every text of a list is read by this function, and none stands twice."""
+    """A rule: each text of a list is made canonical by a function, and duplicates are dropped."""
 
     def apply(name: str, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(_read(name, text, canonical) for text in value))
@@ -74,29 +74,29 @@ def read_each(canonical: Callable[[str], str]) -> Rule:
 
 
 def allow_words(*allowed: str) -> Rule:
-    """The value is one of these words."""
+    """A rule: the value is one of these words."""
 
     def apply(name: str, value: str) -> str:
         if value in allowed:
             return value
-        raise BadSettings(setting=name, value=value, reason=f"one of {', '.join(allowed)}")
+        raise BadSettings(setting=name, value=value, reason=f"use one of {', '.join(allowed)}")
 
     return apply
 
 
 def limit_range(low: int, high: int) -> Rule:
-    """The value is a number from `low` to `high`, both included."""
+    """A rule: the value is a number from `low` to `high`, both included."""
 
     def apply(name: str, value: int) -> int:
         if low <= value <= high:
             return value
-        raise BadSettings(setting=name, value=value, reason=f"from {low} to {high}")
+        raise BadSettings(setting=name, value=value, reason=f"use a number from {low} to {high}")
 
     return apply
 
 
 def match_pattern(pattern: str, needed: str) -> Rule:
-    """The value is empty or matches a pattern; `needed` says what that means."""
+    """A rule: the value is empty or matches a pattern. `needed` describes the pattern."""
     whole = re.compile(pattern, re.ASCII)
 
     def apply(name: str, value: str) -> str:
@@ -115,15 +115,15 @@ def _read(name: str, text: str, canonical: Callable[[str], str]) -> str:
 
 
 def _reader_of(setting: str) -> Callable[[str], str]:
-    """The reader of authorities that the scheme with this setting has."""
+    """Find the function that reads authorities of the scheme with this setting."""
     found = (one.minting for one in schemes().values() if one.minting is not None)
     return next(one.read_authority for one in found if one.setting == setting)
 
 
 def read_authorities(setting: str) -> Rule:
-    """Every text is an authority of the scheme with this setting."""
+    """A rule: each text is an authority of the scheme with this setting."""
 
-    def read(text: str) -> str:  # the schemes are loaded when a setting is read, not imported
+    def read(text: str) -> str:  # loads the schemes when a setting is read, not at import
         return _reader_of(setting)(text)
 
     return read_each(read)
@@ -133,7 +133,7 @@ def _authority(text: str) -> str:
     """An authority of a scheme that has no setting of its own, in its canonical form."""
     scheme = find_scheme(text)
     if scheme is None or scheme.minting is None:
-        raise ValueError("no scheme that names are minted in has this prefix")
+        raise ValueError("no scheme in which names are minted has this prefix")
     if scheme.minting.setting != _OF_OTHERS:
         raise ValueError(f"a {scheme.minting.kind} belongs in the setting {scheme.minting.setting}")
     return scheme.minting.read_authority(text)
@@ -145,7 +145,7 @@ def _prefix(text: str) -> str:
 
 
 def _archive(text: str) -> str:
-    """The id of a web archive as it stands in a PWID, in lower case."""
+    """The id of a web archive as PWIDs spell it, in lower case."""
     return pwid.parse(f"pwid:{text}:2000:part:x:").archive
 
 
@@ -155,7 +155,7 @@ def _template(text: str) -> str:
 
 
 def _admin(text: str) -> str:
-    """A value of a handle, as user names have it, in lower case."""
+    """A handle value as user names spell it (`index:handle`), in lower case."""
     index, _, name = text.partition(":")
     if not re.fullmatch("[0-9]{1,10}", index, re.ASCII):
         raise ValueError("an index, ':' and a handle are needed")
@@ -164,7 +164,7 @@ def _admin(text: str) -> str:
 
 
 def _network(text: str) -> str:
-    """A network of IPv4 or IPv6, or a single address."""
+    """An IPv4 or IPv6 network, or a single address."""
     return str(ip_network(text))
 
 
@@ -174,29 +174,29 @@ def _network(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that an operator can choose."""
+    """All settings of a registry."""
 
     series: tuple[str, ...] = _setting(
         (), "document series minted here (PDI section 2.2)", read_authorities("series")
     )
     naming_authorities: tuple[str, ...] = _setting(
         (),
-        "naming authorities of the URN of 1993 minted for here, such as IANA:42117",
+        "naming authorities of URNs of 1993 minted here, such as IANA:42117",
         read_authorities("naming_authorities"),
     )
     shoulders: tuple[str, ...] = _setting(
-        (), "ARK shoulders minted on here, such as 99999/fk4", read_authorities("shoulders")
+        (), "ARK shoulders minted here, such as 99999/fk4", read_authorities("shoulders")
     )
     authorities: tuple[str, ...] = _setting(
         (),
-        "authorities of schemes of other packages minted for here, with the prefix of the scheme",
+        "further authorities minted here, of schemes from other packages, with the scheme's prefix",
         read_each(_authority),
     )
     handle_prefixes: tuple[str, ...] = _setting(
         (), "Handle prefixes homed here, such as 21.T14999", read_each(_prefix)
     )
     mutable_prefixes: tuple[str, ...] = _setting(
-        (), "those of them whose handles can be deleted, for tests", read_each(_prefix)
+        (), "prefixes homed here whose handles can be deleted, for tests", read_each(_prefix)
     )
     handle_admins: tuple[str, ...] = _setting(
         (),
@@ -205,12 +205,12 @@ class Settings:
     )
     templates: tuple[str, ...] = _setting(
         (),
-        "where parts lie of what is held elsewhere, see docs/reference/templates.md",
+        "addresses of parts of resources held elsewhere, see docs/reference/templates.md",
         read_each(_template),
     )
     basic_authentication: str = _setting(
         "https",
-        "https (passwords of Handle administrators over TLS only), always or never",
+        "passwords of Handle administrators: https (over TLS only), always or never",
         allow_words("https", "always", "never"),
     )
     host: str = _setting("127.0.0.1", "address to listen on")
@@ -218,8 +218,8 @@ class Settings:
     workers: int = _setting(1, "server processes", limit_range(1, 256))
     archive_id: str = _setting(
         "",
-        "id of one's own web archive in PWIDs, such as archive.example.org",
-        match_pattern("[a-z0-9][a-z0-9.-]*", "a domain in lower case"),
+        "id of your own web archive in PWIDs, such as archive.example.org",
+        match_pattern("[a-z0-9][a-z0-9.-]*", "use a domain in lower case"),
     )
     archive_aliases: tuple[str, ...] = _setting(
         (),
@@ -228,12 +228,12 @@ class Settings:
     )
     closed_archives: str = _setting(
         "451",
-        "answer to PWIDs of closed archives: 451, 404 (as if unknown) or local (their form)",
+        "answer for PWIDs of closed archives: 451, 404 (as if unknown) or local (local address)",
         allow_words("451", "404", "local"),
     )
     replay_origin: str = _setting(
         "",
-        "origin of another host that archived pages are shown on; empty: they are not",
+        "origin on another host for showing archived pages; empty: they are not shown",
         match_pattern(_ORIGIN, _ORIGIN_NEEDED),
     )
     archives_file: str = _setting(
@@ -241,17 +241,17 @@ class Settings:
     )
     unknown_archives: str = _setting(
         "refuse",
-        "refuse, or standard-form: believe that an unknown archive resolves its own PWIDs",
+        "refuse, or standard-form: assume that an unknown archive resolves its own PWIDs",
         allow_words("refuse", "standard-form"),
     )
     capture: str = _setting(
         "off",
-        "on: POST /captures captures pages into one's own web archive (archive_id)",
+        "on: POST /captures captures pages into your own web archive (archive_id)",
         allow_words("off", "on"),
     )
     private_networks: tuple[str, ...] = _setting(
         (),
-        "networks not on the public internet that may be fetched from, such as 10.1.0.0/16",
+        "private networks from which perdure may fetch, such as 10.1.0.0/16",
         read_each(_network),
     )
     private_locations: str = _setting(
@@ -266,38 +266,40 @@ class Settings:
     )
     check_links_hours: int = _setting(
         0,
-        "hours after which 'perdure serve' checks a location again; 0: it checks none",
+        "hours after which 'perdure serve' checks a location again; 0: never",
         limit_range(0, 100_000),
     )
     base_url: str = _setting(
         "",
         "public URL of the resolver, for links; empty: as requested",
-        match_pattern(r"https?://[!-~]+[^/]", "http(s) URL without final slash"),
+        match_pattern(r"https?://[!-~]+[^/]", "use an http(s) URL without final slash"),
     )
     largest_upload: int = _setting(
         1 << 40, "bytes; a larger upload is refused", limit_range(0, 1 << 60)
     )
     fresh_seconds: int = _setting(
-        60, "seconds that an answer to a version-less name may be cached", limit_range(0, 1 << 31)
+        60,
+        "seconds for which answers to names without a version may be cached",
+        limit_range(0, 1 << 31),
     )
-    page_size: int = _setting(1000, "identifiers on a page of a listing", limit_range(1, 100_000))
-    store: str = _setting("sqlite", "what keeps the records: sqlite, or what a package brings")
+    page_size: int = _setting(1000, "identifiers per page of a listing", limit_range(1, 100_000))
+    store: str = _setting("sqlite", "store of the records: sqlite, or one from another package")
     segment_bytes: int = _setting(
-        256 << 20, "bytes; an open segment is sealed beyond this", limit_range(1, 1 << 40)
+        256 << 20, "bytes beyond which an open segment is sealed", limit_range(1, 1 << 40)
     )
     capture_index: str = _setting(
         "",
-        "URL of a CDX server (OutbackCDX, pywb) that is asked for captures, too",
-        match_pattern(r"https?://[!-~]+", "http(s) URL is needed"),
+        "URL of a CDX server (OutbackCDX, pywb) that is also asked for captures",
+        match_pattern(r"https?://[!-~]+", "use an http(s) URL"),
     )
     captures_in_sqlite: int = _setting(
         10_000_000,
-        "captures of web archives; beyond this they go to ZipNum runs",
+        "largest number of captures of web archives in SQLite; beyond it they go to ZipNum runs",
         limit_range(0, 100_000_000),
     )
     withdrawal_persons: int = _setting(
         1,
-        "actors who must ask for a withdrawal before it is carried out, 1 or 2",
+        "actors who must request a withdrawal before it is carried out, 1 or 2",
         limit_range(1, 2),
     )
     log_level: str = _setting(
@@ -308,13 +310,13 @@ class Settings:
         for one in fields(self):
             for rule in one.metadata["rules"]:
                 value = rule(one.name, getattr(self, one.name))
-                object.__setattr__(self, one.name, value)  # frozen for everybody else
+                object.__setattr__(self, one.name, value)  # frozen for all others
         for check in _TOGETHER:
             check(self)
 
     @property
     def owned(self) -> tuple[Authority, ...]:
-        """The authorities of all schemes that this registry mints for."""
+        """The authorities, of all schemes, for which this registry mints."""
         return tuple(
             Authority(scheme.name, name)
             for scheme, setting in _minting_schemes()
@@ -323,25 +325,27 @@ class Settings:
         )
 
     def is_numbered_here(self, identifier: Identifier) -> bool:
-        """Whether an identifier is of an authority whose names this registry numbers, so that one
-        without a record does not exist."""
+        """True if this registry numbers the names of the identifier's authority.
+
+        Then an identifier without a record does not exist.
+        """
         minting = schemes()[identifier.kind].minting
         if minting is None or not minting.is_numbered:
             return False
         return identifier.assigned_under in getattr(self, minting.setting)
 
     def find_authority(self, name: str) -> Authority | None:
-        """The owned authority of this name; None if there is none."""
+        """Find the owned authority with this name. Returns None if there is none."""
         return next((one for one in self.owned if one.name == name), None)
 
 
 def _check_capture(settings: Settings) -> None:
     if settings.capture == "on" and not settings.archive_id:
-        raise BadSettings(setting="capture", value="on", reason="it needs an archive_id")
+        raise BadSettings(setting="capture", value="on", reason="set archive_id, too")
 
 
 def _check_origins(settings: Settings) -> None:
-    """Archived pages are shown on a host of their own."""
+    """Require a host of their own for archived pages."""
     origin = settings.replay_origin
     if origin and f"{settings.base_url}/".startswith(f"{origin}/"):
         raise BadSettings(setting="replay_origin", value=origin, reason=_ORIGIN_NEEDED)
@@ -357,19 +361,19 @@ _WANTED: dict[type, str] = {
 
 
 def load(root: Path, environment: Mapping[str, str]) -> Settings:
-    """The settings of a registry directory. Raises BadSettings."""
+    """Load the settings of a registry directory. Raises BadSettings."""
     path = root / FILE
     try:
         read = tomllib.loads(path.read_text("utf-8"))
         table = read.pop("perdure", {})
         for name, value in read.items():
-            raise BadSettings(setting=name, value=value, reason="settings stand below [perdure]")
+            raise BadSettings(setting=name, value=value, reason="move it below [perdure]")
         if not isinstance(table, dict):
             raise BadSettings(setting="perdure", value=table, reason="a table is needed")
     except FileNotFoundError:
-        way = "name the directory with -C or $PERDURE_REGISTRY, or make one with 'perdure init'"
+        way = "name the directory with -C or $PERDURE_REGISTRY, or create one with 'perdure init'"
         raise BadSettings(
-            setting="registry", value=root, reason=f"no {FILE} there; {way}"
+            setting="registry", value=root, reason=f"it contains no {FILE}; {way}"
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(setting=FILE, value=path, reason=str(error)) from error
@@ -377,12 +381,12 @@ def load(root: Path, environment: Mapping[str, str]) -> Settings:
 
 
 def from_table(table: Mapping[str, object], environment: Mapping[str, str]) -> Settings:
-    """Settings from a TOML table, overridden by `PERDURE_…` variables."""
+    """Read settings from a TOML table, overridden by `PERDURE_…` variables."""
     known = {one.name: one.default for one in fields(Settings)}
     values: dict[str, Any] = {}
     for name, value in table.items():
         if name in _RETIRED:
-            message = f"setting {name} has no effect any more: {_RETIRED[name]}"
+            message = f"the setting {name} no longer has any effect: {_RETIRED[name]}"
             warnings.warn(message, RetiredSetting, stacklevel=2)
             continue
         if name not in known:
@@ -415,7 +419,7 @@ def _typed(name: str, value: object, default: object) -> object:
 
 
 def added(settings: Settings, **more: tuple[str, ...]) -> Settings:
-    """Settings with further series, naming authorities or shoulders."""
+    """Add series, naming authorities or shoulders to settings."""
     grown = {
         name: tuple(dict.fromkeys((*getattr(settings, name), *new))) for name, new in more.items()
     }
@@ -423,7 +427,7 @@ def added(settings: Settings, **more: tuple[str, ...]) -> Settings:
 
 
 def write_toml(settings: Settings) -> str:
-    """The file that `perdure init` writes: what differs from the default, the rest as comments."""
+    """Write the file of `perdure init`, in which settings with default values are comments."""
     lines = ["# Settings of this perdure registry; see docs/reference/settings.md", "[perdure]"]
     for one in fields(Settings):
         value = getattr(settings, one.name)
@@ -436,6 +440,6 @@ def _toml(value: object) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(one) for one in value) + "]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for one character that JSON leaves as it is
+        # TOML has the escapes of JSON and one more, for a character that JSON does not escape
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return str(value)

@@ -231,7 +231,7 @@ def test_of_two_with_the_same_rank_the_second_is_left_out(
     used = [one.place for one in registered([*_points("CUTTER"), again])]
     assert used == [f"{__name__}:CUTTER"]
     assert "ByteRange out of text/plain always is claimed by" in caplog.text
-    assert "CUTTER2 of no package: this plug-in is not used" in caplog.text
+    assert "CUTTER2 of an unknown package: this plug-in is not used" in caplog.text
 
 
 @pytest.mark.parametrize("names", [("CUTTER", "CHOOSY"), ("CHOOSY", "CUTTER")])

@@ -159,12 +159,12 @@ def test_unknown_archives_are_not_guessed(site: Deployment) -> None:
         (
             "urn:pwid:archive.org:2016-01-22T11:20:29Z:site:http://www.dr.dk/a%3Fb=%3Cb%3E",
             200,
-            ("unverified", "Internet Archive", "access is open", "with all of its host"),
+            ("unverified", "Internet Archive", "access is open", "with everything on its host"),
         ),
         (
             "urn:pwid:netarkivet.dk:2016-01-22T11:20:29Z:page:http://www.dr.dk",
             451,
-            ("closed but known", "access is closed", "with all that belongs to the page"),
+            ("closed but known", "access is closed", "with everything that belongs to the page"),
         ),
         (
             "urn:pwid:evil.example:2016-01-22T11:20:29Z:part:http://www.dr.dk",

@@ -1,7 +1,8 @@
 """Hypothesis strategies for identifiers, for our own property tests and for yours.
 
-How it works: one module per scheme gives `texts()`, well-formed texts in every spelling that the
-scheme allows, and `values()`, what they parse to. Here they are joined, and texts are spoiled.
+How it works: one module per scheme defines `texts()`, well-formed texts in every spelling that the
+scheme allows, and `values()`, the identifiers parsed from them. This module joins them, and also
+generates damaged texts.
 
 >>> from hypothesis import given
 >>> @given(values())
@@ -9,8 +10,8 @@ scheme allows, and `values()`, what they parse to. Here they are joined, and tex
 ...     assert parse(str(identifier)) == identifier
 >>> whatever_is_parsed_comes_back()
 
-What must stay true: Hypothesis is imported here and nowhere else in the package; it comes with
-`pip install perdure[testing]`.
+What must stay true: Hypothesis is imported in `perdure.testing` and nowhere else in perdure.
+Install it with `pip install perdure[testing]`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from perdure.ids import Identifier, parse
 
 SCHEMES = ("pdi", "urn", "urn1993", "pwid", "handle", "ark")
-"""The schemes with a module here."""
+"""The schemes that have a module here."""
 
 _TROUBLE = (
     *"%#@*=/:.,;()+-_~?&'\"<>[]\\ \t\r\n\x00\x7f",
@@ -44,23 +45,23 @@ _TROUBLE = (
     *("\u0131", "\u017f", "\u212a", "\u0660", "\u00a0", "\u202e", "\ud800", "\U0001f4dc"),
     *("0", "00", "1", "9" * 20, "a", "Z"),
 )
-"""What readers trip over: delimiters, halves of escapes, controls, letters whose lower case is
-ASCII, digits that are not, halves of surrogate pairs, long numbers."""
+"""Texts on which parsers stumble: delimiters, halves of escapes, control characters, non-ASCII
+letters with an ASCII lower case, non-ASCII digits, halves of surrogate pairs, long numbers."""
 
 
 def texts(*schemes: str) -> st.SearchStrategy[str]:
-    """Well-formed texts of the schemes named, or of all, in every spelling."""
+    """Well-formed texts of the named schemes, or of all schemes, in every spelling."""
     return st.one_of([import_module(f"{__name__}.{s}").texts() for s in schemes or SCHEMES])
 
 
 def values(*schemes: str) -> st.SearchStrategy[Identifier]:
-    """Identifiers of the schemes named, or of all."""
+    """Identifiers of the named schemes, or of all schemes."""
     return texts(*schemes).map(parse)
 
 
 @st.composite
 def spoiled(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
-    """Texts with one to three places where something was taken out, put in or replaced.
+    """Texts with one to three random deletions, insertions or replacements.
 
     Some are still well-formed.
     """
@@ -73,6 +74,6 @@ def spoiled(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
 
 
 def noise(*prefixes: str) -> st.SearchStrategy[str]:
-    """Any text at all, and any text after one of the prefixes."""
+    """Arbitrary texts, with or without one of the prefixes."""
     anything = st.text() | st.lists(st.sampled_from(_TROUBLE), max_size=8).map("".join)
     return st.builds("".join, st.tuples(st.sampled_from(("", *prefixes)), anything))

@@ -17,7 +17,7 @@ _STRUCTURE = st.sampled_from(("/", ".", "//", "./", "/."))
 
 
 def _hyphenated(text: str) -> st.SearchStrategy[str]:
-    """The text with hyphens between characters, though never within an escape."""
+    """The text with hyphens between its characters, but never within an escape."""
     if "%" in text:
         return st.sampled_from((text, f"-{text}", f"{text}\u2010"))
     hyphens = st.sampled_from(("", "", "", "-", "--", "\u2013"))
@@ -26,7 +26,7 @@ def _hyphenated(text: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Well-formed ARKs in every spelling: labels, hyphens, case, idle slashes and periods."""
+    """Well-formed ARKs in every spelling: labels, hyphens, case, redundant slashes and periods."""
     label = draw(st.sampled_from(_LABELS).flatmap(any_case))
     naan = draw(_NAANS.flatmap(any_case).flatmap(_hyphenated))
     name = draw(_NAMES.flatmap(_hyphenated))

@@ -1,8 +1,8 @@
-"""Selectors as the syntaxes of `perdure.parts` can give them, for property tests.
+"""Selectors that the syntaxes of `perdure.parts` can express, for property tests.
 
-How it works: one function for each syntax; `selectors` joins them. What two syntaxes would write
-alike is generated in the form in which it is read (an interval has a start, of three parts within
-one another the last two are together).
+How it works: each syntax has a function, and `selectors` joins them. If a syntax would write two
+selectors alike, only the one that it reads back is generated: an interval has a start, and of three
+nested parts the last two are together.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NCNAMES = st.from_regex("[A-Za-z_éあ][A-Za-z0-9._é-]{0,8}", fullmatch=True)
 
 
 def plaintext() -> st.SearchStrategy[Selector]:
-    """RFC 5147."""
+    """Selectors of RFC 5147."""
     charsets = st.sampled_from((None, "utf-8", "iso-8859-1", "shift_jis"))
     checks = st.builds(
         Check, st.just("length"), st.integers(0, 10**19 - 1).map(str), charsets
@@ -64,7 +64,7 @@ def plaintext() -> st.SearchStrategy[Selector]:
 
 
 def table() -> st.SearchStrategy[Selector]:
-    """RFC 7111."""
+    """Selectors of RFC 7111."""
     position = st.none() | _COUNTS
 
     def cells(axis: str) -> st.SearchStrategy[Selector]:
@@ -76,7 +76,7 @@ def table() -> st.SearchStrategy[Selector]:
 
 
 def page() -> st.SearchStrategy[Selector]:
-    """RFC 8118."""
+    """Selectors of RFC 8118."""
     offset, size = _decimals(), _decimals().filter(bool)
     views = st.none() | st.tuples(offset, offset, size, size)
     return (
@@ -108,7 +108,7 @@ def _pixels() -> st.SearchStrategy[Area]:
 
 
 def media() -> st.SearchStrategy[Selector]:
-    """Media Fragments URI 1.0."""
+    """Selectors of Media Fragments URI 1.0."""
     percent = st.tuples(
         st.integers(0, 99), st.integers(0, 99), st.integers(1, 100), st.integers(1, 100)
     ).map(
@@ -123,7 +123,7 @@ def media() -> st.SearchStrategy[Selector]:
 
 
 def mpeg21() -> st.SearchStrategy[Selector]:
-    """ISO/IEC 21000-17."""
+    """Selectors of ISO/IEC 21000-17."""
     tracks = st.builds(
         Track, st.sampled_from(("track_ID", "item_ID")), _NUMBERS.map(str)
     ) | st.builds(Track, st.just("item_name"), _XML_TEXTS)
@@ -141,7 +141,7 @@ def _choices(pieces: st.SearchStrategy[Selector]) -> st.SearchStrategy[Selector]
 
 
 def xpointer() -> st.SearchStrategy[Selector]:
-    """XPointer Framework, with element(), xmlns() and xpointer()."""
+    """Selectors of the XPointer Framework, with element(), xmlns() and xpointer()."""
     steps = st.lists(_COUNTS, min_size=1, max_size=4).map(tuple)
     elements = st.builds(ElementById, _NCNAMES)
     pieces = elements | st.builds(ChildSequence, st.none() | _NCNAMES, steps) | _xpaths()
@@ -161,7 +161,7 @@ def _xpaths() -> st.SearchStrategy[XPath]:
 
 
 def ids() -> st.SearchStrategy[Selector]:
-    """IDs of HTML."""
+    """HTML IDs."""
     return st.builds(ElementById, _XML_TEXTS.map(lambda text: "".join(text.split()) or "a"))
 
 
@@ -172,7 +172,7 @@ def directive() -> st.SearchStrategy[Selector]:
 
 
 def annotation() -> st.SearchStrategy[Selector]:
-    """Web Annotation: selectors of its own, and those with a syntax that it can name."""
+    """Selectors of Web Annotation: its own, and those of the syntaxes that it can name."""
     quotes = st.builds(TextQuote, _TEXTS, _TEXTS | st.just(""), _TEXTS | st.just(""))
     positions = _PAIRS.map(lambda pair: TextPosition(*pair))
     own = quotes | positions | st.builds(Css, _XML_TEXTS) | _xpaths()
@@ -205,5 +205,5 @@ SYNTAXES: dict[str, Callable[[], st.SearchStrategy[Selector]]] = {
 
 
 def selectors(*names: str) -> st.SearchStrategy[Selector]:
-    """Selectors of the syntaxes named, or of all."""
+    """Selectors of the named syntaxes, or of all syntaxes."""
     return st.one_of([SYNTAXES[name]() for name in names or SYNTAXES])

@@ -25,7 +25,7 @@ def _number(number: int) -> st.SearchStrategy[str]:
 
 @st.composite
 def dates(draw: st.DrawFn) -> str:
-    """Days that exist, `YYYY/MM/DD`, padded or not, also after the year 9999."""
+    """Existing days, `YYYY/MM/DD`, padded or not, also after the year 9999."""
     day = draw(st.dates())
     later = draw(st.sampled_from((0, 0, 0, 10_000, 400 * 10**9)))
     year = f"{day.year + later:04}"
@@ -56,7 +56,7 @@ def _run(characters: str) -> st.SearchStrategy[str]:
 
 
 def foreign() -> st.SearchStrategy[str]:
-    """URLs in spellings that RFC 3986 section 6.2.2 brings together."""
+    """URLs in spellings that RFC 3986 section 6.2.2 makes equal."""
     return st.builds(
         "{}://{}{}{}".format,
         st.sampled_from(("http", "https", "HTTP", "Https")),
@@ -116,7 +116,7 @@ _CORNERS = st.builds(_corners, _INTERVAL, _INTERVAL)
 
 
 def fragments() -> st.SearchStrategy[str]:
-    """Fragment specifiers with their scheme and without the `#`."""
+    """Fragment specifiers with their scheme, without the `#`."""
     return st.one_of(
         st.builds(
             "{}={}".format,
@@ -143,9 +143,9 @@ _IMPLIED = {
 
 @st.composite
 def texts(draw: st.DrawFn, depth: int = 2, *, patterns: bool = True) -> str:
-    """Well-formed PDIs in every spelling, with fragments, and with citations down to `depth`.
+    """Well-formed PDIs in every spelling, with fragments, and with citations nested `depth` deep.
 
-    Patterns too, unless they are not wanted.
+    `patterns` says if patterns are among them.
     """
     wild = draw(st.booleans()) if patterns else False
     star = st.just("*") if wild else st.nothing()
@@ -178,5 +178,5 @@ def values() -> st.SearchStrategy[Pdi]:
 
 
 def resources() -> st.SearchStrategy[Pdi]:
-    """Generic resources without wildcards: what a store has records of."""
+    """Generic resources without wildcards, as stores have records of them."""
     return texts(depth=0, patterns=False).map(lambda text: parse(text).resource)

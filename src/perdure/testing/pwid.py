@@ -52,12 +52,12 @@ def _times(draw: st.DrawFn) -> str:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Well-formed PWIDs in every dialect, and in mixtures of them."""
+    """Well-formed PWIDs in every dialect, and in mixtures of dialects."""
     opening = draw(st.sampled_from(("pwid", "urn:pwid")).flatmap(any_case))
     old = draw(st.booleans())
     coverage = f"_{draw(st.sampled_from(_OLD_COVERAGES))}" if old else f":{draw(_COVERAGES)}"
     archive, item = draw(_ARCHIVES.flatmap(any_case)), draw(_ITEMS)
-    if "://" in item and draw(st.booleans()):  # draft-00 can do without
+    if "://" in item and draw(st.booleans()):  # optional in draft-00
         coverage = ""
     return f"{opening}:{archive}:{draw(_times())}{draw(any_case(coverage))}:{item}"
 

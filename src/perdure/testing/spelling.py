@@ -1,4 +1,4 @@
-"""Spellings that a reader must take for the same."""
+"""Spellings that a parser must treat as equal."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A store that keeps registries in memory, for tests of what stands on the ports.
+"""A store that keeps registries in memory, for tests of code that uses the ports.
 
-How it works: a `MemoryStore` has a state for each directory. A journal works on a copy of it from
-`begin` on, which takes the place of the state with `commit`, so that readers never see half a
-batch. Nothing outlives the process, and only one process sees it.
+How it works: a `MemoryStore` has a state for each directory. From `begin` on, a journal works on a
+copy of the state; `commit` replaces the state with the copy, so that readers never see half a
+batch. Only one process sees the state, and it ends with the process.
 
-What must stay true: it keeps every promise of `perdure.storage.ports`; the tests of the contracts
-run on it and on the embedded store alike.
+What must stay true: the store keeps every promise of `perdure.storage.ports`. The contract tests
+run on it and on the embedded store.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from perdure.model.records import Record, Token
 from perdure.storage.ports import SERIALS_END
 from perdure.storage.reference_hashes import reference_hash
 
-_UNNOTED = -1  # place of a record that no change wrote
+_UNNOTED = -1  # place of a record that was not written by a change
 
 
 class _State:
-    """All that a registry is."""
+    """The complete state of a registry."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -81,7 +81,7 @@ class _State:
 
 
 class MemoryRecords:
-    """Reads a registry that lies in memory."""
+    """Reads a registry in memory."""
 
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         self._states = states
@@ -161,7 +161,7 @@ class MemoryRecords:
         return changes[(after := self._index(since)) : after + limit]
 
     def _index(self, mark: Mark | None) -> int:
-        """The index behind a mark."""
+        """The index after a mark."""
         if mark is None or mark == BEGINNING or not (mark.number or self._state.changes):
             return 0
         for index, change in enumerate(self._state.changes):
@@ -179,11 +179,11 @@ class MemoryRecords:
         return list(self._state.lines[self._index(change.mark) - 1])
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing: there are no resources to release."""
 
 
 class MemoryLookUp:
-    """Looks up records. For one thread."""
+    """Looks up records for one thread."""
 
     def __init__(self, state: Callable[[], _State]) -> None:
         self._current = state
@@ -200,8 +200,10 @@ class MemoryLookUp:
 
 
 class MemoryJournal(MemoryRecords):
-    """Writes a registry that lies in memory. `refuse` is raised by the next commit, if it is set:
-    a test sets it to a `JournalError`."""
+    """Writes a registry in memory.
+
+    A test can set `refuse` to a `JournalError`, which the next commit raises.
+    """
 
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         super().__init__(states, root)
@@ -251,7 +253,7 @@ class MemoryJournal(MemoryRecords):
         self._batch = super()._state.copied()
 
     def prefetch(self, keys: Iterable[str]) -> None:
-        """Means nothing: all is in memory."""
+        """Do nothing: all records are in memory."""
 
     def commit(self, *, after: Callable[[], None] | None = None) -> None:
         if after is not None:
@@ -333,10 +335,10 @@ class MemoryJournal(MemoryRecords):
         self._state.segments[number] = row
 
     def tidy(self) -> None:
-        """There is nothing to be done later."""
+        """Do nothing: no work was deferred."""
 
-    # A registry that is made anew
-    # ----------------------------
+    # Renewing a registry
+    # -------------------
 
     def put(self, key: str, record: Record) -> None:
         self._state.put(key, stored.encode(record).decode(), _UNNOTED)
@@ -379,7 +381,7 @@ def _show(token: Token) -> str:
 
 
 class MemorySalvage:
-    """What is left of a registry: all of it, for nothing in memory is ever damaged."""
+    """The readable rest of a registry: all of it, because memory is never damaged."""
 
     def __init__(self, state: _State) -> None:
         self.state = state
@@ -394,7 +396,7 @@ class MemorySalvage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Holds nothing."""
+        """Do nothing: there are no resources to release."""
 
     def records(self) -> Iterator[tuple[str, Record, int | None]]:
         for key in self.state.keys:

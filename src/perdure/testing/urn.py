@@ -13,12 +13,12 @@ _REST = st.lists(_PCHAR | st.sampled_from("/?"), max_size=12).map("".join)
 
 
 def _name(first: str, rest: str) -> str:
-    return (first + rest).rstrip(":") or "a"  # a name that ends in ":::" is left to 1993
+    return (first + rest).rstrip(":") or "a"  # ":::" at the end marks a URN of 1993
 
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Well-formed URNs in every spelling, of namespaces that no other scheme has taken."""
+    """Well-formed URNs in every spelling, of namespaces that no other scheme uses."""
     nid = draw(st.from_regex("x[a-z0-9-]{0,8}[a-z0-9]|isbn|nbn|uuid|[a-z]{32}", fullmatch=True))
     name = draw(st.builds(_name, _PCHAR, _PATH))
     text = f"{draw(any_case('urn'))}:{draw(any_case(nid))}:{name}"

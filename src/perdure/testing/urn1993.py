@@ -16,8 +16,10 @@ _XALPHAS = st.text("abzABZ019-_.@", min_size=1, max_size=12)
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Well-formed URNs of 1993 in every spelling, of both naming schemes, with and without an
-    individual identifier."""
+    """Well-formed URNs of 1993 in every spelling.
+
+    They are of both naming schemes, with and without an individual identifier.
+    """
     scheme = draw(st.sampled_from(sorted(_INDIVIDUALS)))
     individual = draw(st.none() | st.from_regex(_INDIVIDUALS[scheme], fullmatch=True))
     authority = draw(any_case(scheme)) + ("" if individual is None else f":{individual}")

@@ -1,1 +1,1 @@
-"""Protocols of others over HTTP: THTTP, the Handle API, IIIF, Memento, CDX, replay and PWIDs."""
+"""Standard protocols over HTTP: THTTP, the Handle API, IIIF, Memento, CDX, replay and PWIDs."""

@@ -1,14 +1,15 @@
-"""Capturing over HTTP, where the operator has enabled it: `POST /captures?url=<url>`.
+"""Capturing over HTTP, if the operator has enabled it: `POST /captures?url=<url>`.
 
-The answer is 201 with the PWID, what was recorded, and what belongs to the page and is missing.
+The answer is 201 with the PWID, a list of what was recorded, and a list of the resources of the
+page that are missing.
 
-How it works: a capture runs in a thread with an event loop of its own, so that compressing what
-came holds up nobody. At most `AT_ONCE` of a worker are under way; who comes then is told to come
-again.
+How it works: a capture runs in a thread with an event loop of its own, so that compressing the
+responses does not delay other requests. A worker runs at most `AT_ONCE` captures; further requests
+are answered with Unavailable and can be repeated later.
 
 What must stay true: nothing is captured unless the setting `capture` is `on` and a token grants
-`register` for the PWIDs of one's own archive; whoever asks chooses a URL and nothing else: bounds
-and networks are the operator's.
+`register` for the PWIDs of this registry's own archive. The caller chooses a URL and nothing else;
+the operator sets bounds and networks.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ _LIMITS = Limits(body=16 << 20, seconds=30)
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to `POST /captures`.
+    """Answer `POST /captures`.
 
-    Raises Unauthenticated, Forbidden, InvalidRequest, Unavailable and what a capture raises.
+    Raises Unauthenticated, Forbidden, InvalidRequest, Unavailable, or the errors of a capture.
     """
     if service.settings.capture != "on" or request.target.text != "captures":
         return problems.answer(problems.no_such_page(request.target.text), request)

@@ -2,13 +2,13 @@
 
     GET /cdx?url=<url>[&matchType=…&from=…&to=…&closest=…&limit=…&filter=…&fl=…&output=…]
 
-How it works: `perdure.archives.index.cdx` reads the query and says what it selects; here that is
-read in a thread and sent in pieces, with its length where all of it was at hand at once. A few
-captures of one URL, which is what most clients want, are looked up in less time than it takes to
-wake a thread; `perdure.server.fast.path` gives them without ASGI. Clients were written for pywb:
-what has no captures is 404 with a `message`, and a page behind the last one 400.
+How it works: `perdure.archives.index.cdx` reads the query and selects the captures. This module
+reads them in a thread and sends them in pieces, with a Content-Length if all of them fit in the
+first piece. Most clients want a few captures of one URL; looking these up takes less time than
+waking a thread, and `perdure.server.fast.path` sends them without ASGI. Clients were written for
+pywb: a URL without captures is 404 with a `message`, and a page after the last one is 400.
 
-What must stay true: an answer is never held in memory as a whole; one that cannot be finished is
+What must stay true: an answer is never held in memory completely. One that cannot be finished is
 cut off and never looks complete.
 """
 
@@ -37,9 +37,10 @@ _LINES = 1000  # of a piece
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of `/cdx`.
+    """Answer GET or HEAD of `/cdx`.
 
-    Raises InvalidRequest, OverBudget, and Unavailable where another server keeps the index.
+    Raises InvalidRequest, OverBudget, or Unavailable if another server keeps the index and does
+    not answer.
     """
     query = cdx.read(request.target.question or "")
     found = at_once(service.registry, query)
@@ -64,9 +65,9 @@ async def answer(service: Service, request: Request) -> Answer:
 
 
 def at_once(registry: Registry, query: cdx.Query) -> Answer | None:
-    """The answer where it is a few captures of one URL, kept here; None for all others.
+    """Answer at once a query for a few captures of one URL that are kept here.
 
-    Raises Unavailable.
+    Returns None for all other queries. Raises Unavailable.
     """
     if not query.is_direct or query.counts or registry.settings.capture_index:
         return None
@@ -101,7 +102,7 @@ async def _stream(begun: bytes, pieces: Iterator[bytes]) -> AsyncIterator[bytes]
 
 
 async def _nothing(captures: Captures, query: cdx.Query, request: Request) -> Answer:
-    """No captures: 404, or 400 where a page was asked for that is none."""
+    """Answer 404 because there are no captures, or 400 if the page does not exist."""
     if query.page:
         paging = await asyncio.to_thread(cdx.paging, captures, query)
         if query.page >= paging.pages:

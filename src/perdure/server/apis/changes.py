@@ -1,15 +1,15 @@
 """Numbered changes over HTTP: `/changes`.
 
-    GET /changes?since=<mark>&limit=<n>         public rows, for everybody
+    GET /changes?since=<mark>&limit=<n>         public rows, for everyone
     GET /changes?since=<mark>&limit=<n>&full    full rows, for tokens with the right `mirror`
 
-How it works: an answer has the rows behind `since`, one a line, as many as there are and `limit`
-allows. With `Prefer: wait=30` (RFC 7240), a request for which there is nothing yet waits so many
-seconds for the next change; `perdure.storage.generation` wakes it. So many may wait at once, and
-the others are answered at once. Full rows are given of what the scopes of the token cover; of the
-rest, the public ones.
+How it works: an answer has the rows after `since`, one per line, up to `limit`. With
+`Prefer: wait=30` (RFC 7240), a request for which there is no row yet waits at most 30 seconds for
+the next change, which it notices by `perdure.storage.generation`. At most `MOST_WAITING` requests
+wait; further ones are answered at once. Changes within the scopes of the token have full rows, the
+others public ones.
 
-What must stay true: a request that waits holds no thread; a row is made from durable changes only.
+What must stay true: a request that waits holds no thread. Rows are made from durable changes only.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _VARY = (b"vary", b"prefer")
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of `/changes`.
+    """Answer GET or HEAD of `/changes`.
 
-    Raises InvalidRequest, Conflict if `since` is no change of this registry, Unauthenticated or
-    Forbidden for full rows.
+    Raises InvalidRequest, Conflict if `since` is not a change of this registry, or Unauthenticated
+    or Forbidden for full rows.
     """
     asked = parse_qs(request.target.question or "", keep_blank_values=True)
     chain = _mirror(service, request) if "full" in asked else None
@@ -84,16 +84,16 @@ def _changes(service: Service, mark: Mark | None, limit: int) -> list[Change]:
 
 
 async def _wait(service: Service, seen: int, seconds: int) -> None:
-    """Until there is another change, or so many seconds have passed."""
+    """Wait until there is another change, or until the time is over."""
     end = time.monotonic() + seconds
     with service.one_more_waiting():
-        # The count lies in memory that another process writes: nothing can call us back.
+        # Another process writes the count into shared memory, so nothing can call us back.
         while service.change_count() == seen and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_EVERY)
 
 
 def _mirror(service: Service, request: Request) -> tuple[Token, ...]:
-    """The token of a mirror, and those that it was granted from."""
+    """The token of a mirror, and the tokens from which it was granted."""
     token = auth.bearer(service, request)
     chain = tuple(service.bearers.chain(token)) if token.granted_by else (token,)
     for one in chain:
@@ -116,7 +116,7 @@ def _body(service: Service, found: list[Change], chain: tuple[Token, ...] | None
 
 
 def _covers(service: Service, chain: tuple[Token, ...], change: Change) -> bool:
-    """Whether a mirror may have all of a change."""
+    """True if a mirror may have the full rows of a change."""
     if change.act == BEGIN:
         return True
     if change.act == TOKEN:

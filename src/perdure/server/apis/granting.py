@@ -1,15 +1,17 @@
-"""Handing rights on over HTTP: `/tokens`.
+"""Granting and revoking rights over HTTP: `/tokens`.
 
     GET  /tokens                 the tokens that the caller has granted, or administers
     GET  /tokens/<name>          one of them, with its history
-    POST /tokens                 grants a part of what the caller has; the secret is shown once
-    POST /tokens/<name>?revoke   makes one of them useless, at once and for ever
+    POST /tokens                 grants some of the caller's rights; the secret is shown once
+    POST /tokens/<name>?revoke   revokes one of them, at once and permanently
 
-How it works: every caller shows a token of his own. Whoever holds `delegate` grants; what may be
-granted `perdure.policy.rights` decides, and so whether a token is the caller's to see and revoke.
+How it works: every caller sends a token. A token with the right `delegate` can grant.
+`perdure.policy.rights` decides which rights it can grant, and which tokens the caller may see and
+revoke.
 
-What must stay true: no secret, nor the digest of one, is ever shown but the secret of a new token
-to who made it; a token that the caller does not manage is like one that does not exist.
+What must stay true: the secret of a new token is shown once, to the caller who made it; no other
+secret and no digest of a secret is ever shown. A token that the caller does not manage gets the
+same answer as one that does not exist.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _TIME = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked for. With a `key`, requests are signed, and there is no secret."""
+    """The token to grant. With a `key`, its requests are signed and it has no secret."""
 
     name: str
     operations: tuple[str, ...]
@@ -54,7 +56,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to what is asked of `/tokens`."""
+    """Answer any request for `/tokens`."""
     caller = auth.bearer(service, request)
     for one in service.bearers.chain(caller):
         rights.check_valid(one, auth.now(service))
@@ -110,7 +112,7 @@ async def _grant(service: Service, request: Request, caller: Token) -> Answer:
 
 
 def _credential(name: str, key: str) -> tuple[str, str]:
-    """The digest to keep, and the secret to show. Raises InvalidRequest for what is no key."""
+    """The digest to keep, and the secret to show. Raises InvalidRequest if `key` is not a key."""
     if not key:
         secret, digest = tokens.new_token()
         return digest, secret
@@ -118,15 +120,17 @@ def _credential(name: str, key: str) -> tuple[str, str]:
 
 
 def _check_days(asked: Grant) -> None:
-    """Raises ValueError for what is no date, or no time as everything is dated here."""
+    """Raise ValueError if a date or time is not in the form that perdure uses."""
     for day in (asked.first_day, asked.last_day):
         if day is not None:
             if not _DAY.fullmatch(day):
-                raise ValueError(f"{day[:40]!a} is no date such as 2026-11-21")
+                raise ValueError(f"{day[:40]!a} is not a date; write it like 2026-11-21")
             date.fromisoformat(day)
     if asked.expires is not None:
         if not _TIME.fullmatch(asked.expires):
-            raise ValueError(f"{asked.expires[:40]!a} is no time such as 2026-11-21T12:00:00Z")
+            raise ValueError(
+                f"{asked.expires[:40]!a} is not a time; write it like 2026-11-21T12:00:00Z"
+            )
         datetime.fromisoformat(asked.expires)
 
 

@@ -1,14 +1,15 @@
-"""Who writes through the Handle REST API, and what they may.
+"""Callers of the Handle REST API, and their rights.
 
-How it works: a request comes with a token of ours (as Bearer, or as the password of any user) or
-with the user and password of a Handle administrator (Basic). A token's scope decides as everywhere
-(`perdure.server.common.auth`); what an administrator may do to a handle, its own HS_ADMIN values
-say, and those of `0.NA/<prefix>` who may make new ones (`perdure.policy.handles.admins`). The
-setting `handle_admins` names some who may do everything under the prefixes that are homed here.
+How it works: a request carries one of our tokens (as Bearer, or as the password of any user) or
+the user and password of a Handle administrator (Basic). A token's scope decides as everywhere
+(`perdure.server.common.auth`). The HS_ADMIN values of a handle list the rights of its
+administrators, and those of `0.NA/<prefix>` list who may create handles of the prefix
+(`perdure.policy.handles.admins`). Administrators listed in the setting `handle_admins` have every
+right under the prefixes that are homed here.
 
-What must stay true: a password is read only where it came over TLS, unless an operator says
-otherwise; it reaches neither log nor answer; who is refused learns nothing about
-why, not even from how long it took.
+What must stay true: a password is read only if it came over TLS, unless the operator allows
+otherwise. It reaches neither log nor answer. A caller who is refused does not learn the reason,
+not even from the time that the answer took.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from perdure.server.common import auth
 from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 
-_WRONG = "the user is not known here, or the password is wrong"
+_WRONG = "the user is unknown, or the password is wrong"
 
 
 class Actor(msgspec.Struct, frozen=True):
-    """Who sent a request: the bearer of a token, or an administrator."""
+    """The sender of a request: the bearer of a token, or an administrator."""
 
     name: str
     token: Token | None = None
@@ -41,7 +42,10 @@ class Actor(msgspec.Struct, frozen=True):
 
 
 async def actor(service: Service, request: Request) -> Actor:
-    """Who sent a request. Raises Unauthenticated, or Unavailable when too many try at once."""
+    """Find the sender of a request.
+
+    Raises Unauthenticated, or Unavailable if too many passwords are being checked.
+    """
     scheme, _, credentials = request.text(b"authorization").partition(" ")
     if scheme.lower() == "basic":
         return await _basic(service, request, credentials.strip())
@@ -70,7 +74,7 @@ async def _basic(service: Service, request: Request, credentials: str) -> Actor:
 
 
 def _values(service: Service, handle: str) -> tuple[Value, ...]:
-    """The values of a handle; none where there is no such handle."""
+    """The values of a handle, or an empty tuple if the handle does not exist."""
     try:
         record = service.record(names.read(handle))
     except MalformedIdentifier:
@@ -78,8 +82,8 @@ def _values(service: Service, handle: str) -> tuple[Value, ...]:
     return () if record is None or record.tombstone else values_of(record)
 
 
-# what somebody may
-# -----------------
+# rights of a caller
+# ------------------
 
 
 def check(
@@ -90,9 +94,9 @@ def check(
     current: tuple[Value, ...],
     needed: frozenset[Permission],
 ) -> None:
-    """Raises Forbidden or Unauthenticated where somebody may not do all of this to a handle.
+    """Raise Forbidden or Unauthenticated unless the caller may do all of this to a handle.
 
-    `operation` is what a token must cover, `needed` what HS_ADMIN among the values must grant.
+    A token must cover `operation`. For an administrator, the HS_ADMIN values must grant `needed`.
     """
     if who.token is not None:
         auth.check(service, who.token, operation, identifier)
@@ -105,7 +109,7 @@ def check(
 def may_read(
     service: Service, who: Actor, identifier: Identifier, current: tuple[Value, ...]
 ) -> bool:
-    """Whether somebody may read what only administrators may."""
+    """True if the caller may read the values that are for administrators only."""
     try:
         check(service, who, "bind", identifier, current, frozenset((Permission.READ_VALUE,)))
     except Forbidden:
@@ -134,9 +138,9 @@ def _granted(
 
 
 def needed_for(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozenset[Permission]:
-    """What must be granted to change the values of a handle so.
+    """The permissions needed to change the values of a handle from `before` to `after`.
 
-    Raises Forbidden where one changes that not even administrators write.
+    Raises Forbidden if a value changes that not even administrators may write.
     """
     old, new = ({one.index: one for one in values} for values in (before, after))
     needed: set[Permission] = set()
@@ -152,7 +156,7 @@ def needed_for(before: tuple[Value, ...], after: tuple[Value, ...]) -> frozenset
             admin = _is_admin(was) or _is_admin(will)
             needed.add(Permission.MODIFY_ADMIN if admin else Permission.MODIFY_VALUE)
         if was is not None and was.permissions[1] == "0":
-            raise Forbidden(who="nobody", needed=f"a value {index} that can be written")
+            raise Forbidden(who="any caller", needed=f"a writable value {index}")
     return frozenset(needed)
 
 

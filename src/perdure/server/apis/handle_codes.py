@@ -1,11 +1,11 @@
 """Answers of the Handle REST API: a response code, its HTTP status, and JSON.
 
-How it works: every answer has a `responseCode` of the Handle protocol; `STATUS` says which HTTP
-status goes with it, as Handle.Net's servers do, and `of_error` which code an error of ours is.
-`answer` writes the JSON: plain, indented (`?pretty`), or as a call (`?callback=`).
+How it works: every answer has a `responseCode` of the Handle protocol. `STATUS` maps it to the
+HTTP status that Handle.Net's servers send, and `_OF_ERRORS` maps our errors to codes. The JSON is
+written plain, indented (`?pretty`), or as a call (`?callback=`).
 
-What must stay true: the name of a callback is a plain identifier of JavaScript, so that nothing of
-a request is run; an error says in `message` what `perdure.errors` says.
+What must stay true: the name of a callback is a plain JavaScript identifier, so that no part of a
+request is run. The `message` of an error is the text of `perdure.errors`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perdure.server.common import problems
 from perdure.server.common.answers import Answer, Fields, plain
 
 _CALLBACK = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.]{0,99}", re.ASCII)
-_LARGEST_PRETTY = 1 << 16  # bytes; what is nested deep grows a lot
+_LARGEST_PRETTY = 1 << 16  # bytes; indenting deeply nested JSON makes it much larger
 ANYBODY = (b"access-control-allow-origin", b"*")
 _NOT_STORED = (b"cache-control", b"no-store")
 _CHALLENGES = (
@@ -61,7 +61,7 @@ STATUS: dict[Code, HTTPStatus] = {
     Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
     Code.ALREADY_EXISTS: HTTPStatus.CONFLICT,
     Code.INVALID_HANDLE: HTTPStatus.BAD_REQUEST,
-    Code.VALUES_NOT_FOUND: HTTPStatus.BAD_REQUEST,  # 200 where it answers a question
+    Code.VALUES_NOT_FOUND: HTTPStatus.BAD_REQUEST,  # 200 in answers to GET and POST
     Code.VALUE_EXISTS: HTTPStatus.CONFLICT,
     Code.INVALID_VALUE: HTTPStatus.BAD_REQUEST,
     Code.NOT_HOME: HTTPStatus.BAD_REQUEST,
@@ -82,12 +82,12 @@ _OF_ERRORS: dict[type[PerdureError], Code] = {
     errors.Unauthenticated: Code.AUTHENTICATION_NEEDED,
     errors.Forbidden: Code.FORBIDDEN,
     errors.Conflict: Code.NOT_SUPPORTED,
-    errors.PreconditionFailed: Code.TOO_BUSY,  # it went on changing while it was tried
+    errors.PreconditionFailed: Code.TOO_BUSY,  # others kept changing the handle
 }
 
 
 class Form(msgspec.Struct, frozen=True):
-    """How an answer is to be written."""
+    """The form in which to write an answer."""
 
     pretty: bool = False
     callback: str | None = None
@@ -97,7 +97,7 @@ PLAIN = Form()
 
 
 def form(*, pretty: bool, callback: str | None) -> Form:
-    """Raises InvalidRequest for a callback that is no name."""
+    """Check and return the form. Raises InvalidRequest if the callback is not a name."""
     if callback is not None and not _CALLBACK.fullmatch(callback):
         raise MalformedCallback(callback=callback)
     return Form(pretty, callback)
@@ -112,7 +112,7 @@ def answer(
     message: str = "",
     **members: Any,
 ) -> Answer:
-    """An answer with this code; `members` follow it in the JSON."""
+    """Write an answer with this code. `members` follow it in the JSON."""
     found: dict[str, Any] = {"responseCode": int(code)}
     if handle is not None:
         found["handle"] = handle
@@ -136,10 +136,10 @@ def answer(
 
 
 def of_error(error: PerdureError, handle: str | None, method: str, form: Form = PLAIN) -> Answer:
-    """The answer that an error is; noted where an operator would want to know of it."""
+    """Answer with an error, and log it if it concerns the operator."""
     problem = problems.noted(error, method)
     code = next(_OF_ERRORS[kind] for kind in type(error).__mro__ if kind in _OF_ERRORS)
     status = STATUS[code]
     if code in (Code.NOT_SUPPORTED, Code.INVALID_VALUE, Code.ERROR):
-        status = problem.status  # it says more: 409, 413
+        status = problem.status  # more specific: 409, 413
     return answer(code, handle, form=form, status=status, message=str(error))

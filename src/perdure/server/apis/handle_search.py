@@ -3,13 +3,13 @@
     GET /api/handles?prefix=21.T14999&page=0&pageSize=100
     GET /hrls/handles/?URL=*example.org*&CHECKSUM=…
 
-How it works: a listing walks the keys of the prefix. A search for a whole value goes through the
-index of references; one with `*` in every value has nothing to go by, and looks at the handles in
-the order of their keys, a bounded number for each request. Where there is more, the answer says
-where to go on: `cursor` in a listing, a link `next` in a search.
+How it works: a listing walks the keys of the prefix. A search for a complete value uses the index
+of references. A search with `*` in every value cannot use an index, so it looks at handles in the
+order of their keys, a bounded number for each request. If there is more, the answer says where to
+continue: `cursor` in a listing, a link `next` in a search.
 
 What must stay true: one request looks at no more than `MOST_COUNTED` or `MOST_LOOKED` records, in
-a thread of its own; only values that everybody may read are searched.
+a thread of its own. Only values that everyone may read are searched.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ Criteria = tuple[tuple[str, str], ...]
 
 
 async def listing(service: Service, request: Request) -> Answer:
-    """The handles of a prefix, as Handle.Net lists them; `cursor` goes on where a page ended.
+    """List the handles of a prefix, as Handle.Net does. `cursor` continues after a page.
 
     Raises InvalidRequest, Unauthenticated or Forbidden.
     """
     given = dict(parse_qsl(request.target.question or ""))
     prefix = given.get("prefix", "")
-    example = names.read(f"{prefix}/*")  # refuses what is no prefix
+    example = names.read(f"{prefix}/*")  # raises if it is not a prefix
     who = await handle_admins.actor(service, request)
     handle_admins.check(service, who, "bind", example, (), _LIST)
     size = min(_number(given, "pageSize", service.settings.page_size), _LARGEST_PAGE)
@@ -93,7 +93,7 @@ def _number(given: dict[str, str], name: str, otherwise: int) -> int:
 def _page(
     service: Service, low: str, cursor: str | None, skipped: int, size: int
 ) -> tuple[list[str], int, str | None]:
-    """The handles of a page, how many there are, and where to go on if nobody knows yet."""
+    """The handles of a page, their total, and the cursor if counting stopped early."""
     found: list[str] = []
     total = 0
     last = None
@@ -110,7 +110,7 @@ def _page(
 
 
 def _walk(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
-    """Records whose keys begin with `low`, in their order, from behind the cursor."""
+    """Records whose keys begin with `low`, in key order, after the cursor."""
     high = low[:-1] + chr(ord(low[-1]) + 1)
     start = max(low, f"{cursor}\0") if cursor else low
     while True:
@@ -127,7 +127,7 @@ def _walk(service: Service, low: str, cursor: str | None) -> Iterator[Row]:
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The handles whose values match all that is given, as a list: `/hrls/handles/?URL=*x*`."""
+    """List the handles whose values match all criteria: `/hrls/handles/?URL=*x*`."""
     try:
         await handle_admins.actor(service, request)
         return await _search(service, request)
@@ -171,7 +171,7 @@ def _check(criteria: Criteria) -> None:
 def _referring(
     service: Service, exact: tuple[str, str], criteria: Criteria, limit: int
 ) -> list[str]:
-    """Handles that are found through the index, for the value that is given whole."""
+    """Find handles by a complete value, through the index."""
     kind, text = exact
     records = service.registry.records
     keys = records.referring(f"value:{kind}:{text}")
@@ -190,7 +190,7 @@ def _referring(
 def _look(
     service: Service, criteria: Criteria, cursor: str | None, limit: int
 ) -> tuple[list[str], str | None]:
-    """Handles among the next ones, and where to go on where these were not all."""
+    """Find handles by looking at the next ones, and the cursor if there are more."""
     found: list[str] = []
     last = None
     for looked, (key, identifier, record) in enumerate(_walk(service, "hdl:", cursor)):
@@ -203,7 +203,7 @@ def _look(
 
 
 def matches(record: Record, criteria: Criteria) -> bool:
-    """Whether a record has, for each criterion, a public value of that type that matches."""
+    """True if a record has, for each criterion, a matching public value of that type."""
     if record.tombstone:
         return False
     held = [one for one in values_of(record) if is_shown(one, to_admin=False)]
@@ -214,7 +214,7 @@ def matches(record: Record, criteria: Criteria) -> bool:
 
 
 def like(pattern: str, text: str) -> bool:
-    """Whether a text matches a pattern, in which `*` stands for any characters.
+    """True if a text matches a pattern, in which `*` stands for any characters.
 
     >>> like("*exam*.org", "http://example.org"), like("exam*", "an example")
     (True, False)

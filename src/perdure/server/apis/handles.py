@@ -1,14 +1,14 @@
 """The Handle REST API: `/api/handles/<handle>`, as the servers of Handle.Net speak it.
 
-How it works: a handle is the text behind the path, a PDI is spelled `pdi/…`
-(`perdure.policy.handles`). Reading projects the record to handle values. Writing makes of the
-values that are there and those sent the new list of all, checks what the difference needs
-(`perdure.server.apis.handle_admins`), and hands it to the write door together with the revision
-that it was made from; where somebody else was faster it is made again.
+How it works: the handle is the text after the path; a PDI is spelled `pdi/…`
+(`perdure.policy.handles`). Reading projects the record to handle values. Writing merges the current
+values with those that were sent, checks the permissions that the difference needs
+(`perdure.server.apis.handle_admins`), and submits the new list to the write door with the revision
+on which it is based. If another request was faster, the merge is repeated.
 `perdure.server.apis.handle_search` lists and finds handles.
 
-What must stay true: no secret is in any answer; a name that was given out is deleted only under
-prefixes that the operator has set free for tests (ruling: http-405, pdi-version).
+What must stay true: no answer contains a secret. An issued name can be deleted only under prefixes
+that the operator has set aside for tests (ruling: http-405, pdi-version).
 """
 
 from __future__ import annotations
@@ -51,35 +51,35 @@ from perdure.server.resource.operating import whole_body
 
 PATH = "api/handles"
 _LONGEST_BODY = 1 << 20  # bytes
-_TRIES = 8  # where others write to the same handle
+_TRIES = 8  # if others write to the same handle
 _VARIOUS = "various"
 _NEW = frozenset((Permission.ADD_HANDLE,))
 _GONE = frozenset((Permission.DELETE_HANDLE,))
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a request asks about a handle, from its query or its body."""
+    """The parameters of a request about a handle, from its query or its body."""
 
     handle: str
     """As it was written."""
     indexes: tuple[int, ...] = ()
     various: bool = False
-    """Whether values are written to whatever indexes they have."""
+    """True if each value is written to its own index (`index=various`)."""
     types: tuple[str, ...] = ()
     auth: bool = False
-    """Whether the answer must be authoritative: ours always is, and this one is not cached."""
+    """True if the answer must be authoritative. Ours always is; this one is not cached either."""
     overwrite: bool = True
     mint: bool = False
     form: Form = Form()
 
     @property
     def identifier(self) -> Handle | Pdi:
-        """Raises MalformedIdentifier."""
+        """The parsed handle. Raises MalformedIdentifier."""
         return names.read(self.handle)
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to any method on `/api/handles/<handle>`."""
+    """Answer any method on `/api/handles/<handle>`."""
     if request.method == "OPTIONS":
         return options(request)
     if request.method == "TRACE":
@@ -102,19 +102,19 @@ async def answer(service: Service, request: Request) -> Answer:
 
 
 def options(request: Request) -> Answer:
-    """Which methods there are, also for the scripts of other sites, which may read."""
+    """Answer with the allowed methods, also for scripts of other sites, which may read."""
     allow = request.allow[TargetKind.PAGE]
     allowed = (b"access-control-allow-methods", allow)
     headers = (b"access-control-allow-headers", b"authorization, content-type")
     return empty(HTTPStatus.OK, (b"allow", allow), handle_codes.ANYBODY, allowed, headers)
 
 
-# what is asked
-# -------------
+# reading requests
+# ----------------
 
 
 def handle_of(text: str) -> str:
-    """The handle in a path: decoded, but for a PDI, to which its escapes belong.
+    """The handle in a path, decoded. A PDI is not decoded, because its escapes belong to it.
 
     Raises MalformedIdentifier.
     """
@@ -130,7 +130,7 @@ def handle_of(text: str) -> str:
 
 
 def read_asked(handle: str, question: str) -> Asked:
-    """What a query, or the body of a form, asks. Raises InvalidRequest."""
+    """Read the parameters from a query, or from the body of a form. Raises InvalidRequest."""
     pairs = parse_qsl(question, keep_blank_values=True)
     given = dict(pairs)
     indexes = [value for name, value in pairs if name == "index"]
@@ -147,7 +147,7 @@ def read_asked(handle: str, question: str) -> Asked:
 
 
 def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> bool:
-    """`?auth` and `?auth=true` are the same."""
+    """True if a parameter is set. `?auth` equals `?auth=true`."""
     return given[name].lower() in ("", "true", "1", "yes") if name in given else otherwise
 
 
@@ -156,7 +156,7 @@ def _is_set(given: dict[str, str], name: str, *, otherwise: bool = False) -> boo
 
 
 async def get(service: Service, request: Request, asked: Asked) -> Answer:
-    """The values of a handle that everybody may read; for its administrators, the others too."""
+    """Answer with the values of a handle that everyone may read, or all for its administrators."""
     identifier = asked.identifier
     resolved = _resolve(service, identifier)
     record = resolved.holder if resolved is not None else None
@@ -177,8 +177,10 @@ async def get(service: Service, request: Request, asked: Asked) -> Answer:
 
 
 def public(handle: str, record: Record, *, fresh: int) -> Answer | None:
-    """What `get` answers to whoever asks for all of a handle, and nothing else; None where that
-    takes more than the record."""
+    """The answer to a public GET for all values of a handle.
+
+    Returns None if the record alone does not suffice to write it.
+    """
     if record.tombstone or record.versions:
         return None
     return _told(handle, written(values_of(record), to_admin=False), fresh)
@@ -191,14 +193,14 @@ def _told(
     code: Code = Code.SUCCESS,
     form: Form = handle_codes.PLAIN,
 ) -> Answer:
-    """`fresh` is for how many seconds it may be cached."""
+    """Answer with values. `fresh` is the number of seconds for which it may be cached."""
     age = b"public, max-age=%d" % fresh if fresh else b"no-store"
     field = (b"cache-control", age)
     return handle_codes.answer(code, handle, field, form=form, status=HTTPStatus.OK, values=found)
 
 
 async def post(service: Service, request: Request, asked: Asked) -> Answer:
-    """GET, with its parameters in a body: those of a form, or an object of JSON."""
+    """Answer like GET, with the parameters in a body: a form or a JSON object."""
     sent = await whole_body(request, _LONGEST_BODY)
     if sent.lstrip()[:1] != b"{":
         return await get(service, request, read_asked(asked.handle, sent.decode("latin-1")))
@@ -220,7 +222,7 @@ async def post(service: Service, request: Request, asked: Asked) -> Answer:
 
 
 def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
-    """Those that were asked for, by index or by type; `EMAIL.` stands for all that begin so."""
+    """Select values by index or by type. `EMAIL.` stands for all types that begin with it."""
     if not asked.indexes and not asked.types:
         return shown
     return tuple(
@@ -235,7 +237,7 @@ def _chosen(shown: tuple[Value, ...], asked: Asked) -> tuple[Value, ...]:
 
 
 def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
-    """What a handle resolves to; None if nothing is known of it."""
+    """Resolve a handle. Returns None if it is unknown."""
     try:
         return service.reading.resolve(Query(identifier=identifier, want=Want.LOCATIONS))
     except NotFound:
@@ -243,10 +245,10 @@ def _resolve(service: Service, identifier: Handle | Pdi) -> Resolved | None:
 
 
 def _shown(resolved: Resolved, record: Record, base: str) -> tuple[Value, ...] | None:
-    """The values of a handle, among them those that tell of bytes held here; or the values that a
-    template makes of a part, None if it makes none.
+    """The values of a handle, among them those that describe bytes held here.
 
-    Raises NoSuchVersion and NotAcceptable.
+    The values of a part come from a template; None if the template makes none. Raises
+    NoSuchVersion or NotAcceptable.
     """
     identifier = resolved.identifier
     if resolved.inside is not None and names.home(resolved.asked):
@@ -294,7 +296,7 @@ def _not_home(asked: Asked) -> Answer:
 
 
 async def put(service: Service, request: Request, asked: Asked) -> Answer:
-    """Make a handle, replace its values, or with `?index` some of them."""
+    """Create a handle, or replace its values; with `?index`, only some of them."""
     who = await handle_admins.actor(service, request)
     if asked.mint:
         asked = msgspec.structs.replace(
@@ -305,10 +307,10 @@ async def put(service: Service, request: Request, asked: Asked) -> Answer:
         return _not_home(asked)
     sent = await asyncio.to_thread(
         values.read, await whole_body(request, _LONGEST_BODY)
-    )  # secrets take a while
+    )  # hashing secrets takes a while
     some = bool(asked.indexes) or asked.various
     if some and not asked.various and {one.index for one in sent} != set(asked.indexes):
-        message = "the indexes of the query are not those of the values"
+        message = "the indexes in the query differ from those of the values in the body"
         return handle_codes.answer(
             Code.PROTOCOL_ERROR, asked.handle, form=asked.form, message=message
         )
@@ -338,13 +340,13 @@ async def put(service: Service, request: Request, asked: Asked) -> Answer:
 
 
 async def delete(service: Service, request: Request, asked: Asked) -> Answer:
-    """Remove values, or a whole handle where its prefix allows that  # ruling: http-405"""
+    """Remove values, or the complete handle if its prefix allows it  # ruling: http-405"""
     identifier = asked.identifier
     if not _is_home(service, identifier):
         return _not_home(asked)
     mutable = changes.is_mutable(names.home(identifier), service.settings.mutable_prefixes)
     if not asked.indexes and not mutable:
-        message = "identifiers of this prefix are never deleted; withdraw it"
+        message = "identifiers with this prefix are never deleted; withdraw it instead"
         allow = (b"allow", request.allow[TargetKind.PAGE])
         status = HTTPStatus.METHOD_NOT_ALLOWED
         return handle_codes.answer(
@@ -377,10 +379,10 @@ async def _carry_out(
     identifier: Handle | Pdi,
     plan: Callable[[Record | None], Answer | Assign],
 ) -> Answer | Receipt:
-    """Carries out what is planned for the record as it is, again where it changed meanwhile.
+    """Plan for the current record and carry out the plan, again if the record changed meanwhile.
 
-    A handle that was deleted is planned for as one that is not known. Raises PreconditionFailed
-    where it goes on changing.
+    A deleted handle is planned for like an unknown one. Raises PreconditionFailed if the record
+    keeps changing.
     """
     tries = 0
     while True:

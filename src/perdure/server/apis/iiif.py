@@ -1,21 +1,21 @@
-"""IIIF Image API 2.1 and 3.0 over HTTP, level 2: pictures of every image that is held here.
+"""IIIF Image API 2.1 and 3.0 over HTTP, level 2, for every image that is held here.
 
     GET /iiif/<2 or 3>/<identifier>                                         303 to info.json
     GET /iiif/<2 or 3>/<identifier>/info.json
     GET /iiif/<2 or 3>/<identifier>/<region>/<size>/<rotation>/<quality>.<format>
 
-How it works: the path is taken apart from the right, for an identifier has slashes of its own, and
-a proxy may have decoded them. What the parameters mean says `perdure.parts.iiif`; the picture is
-made by `perdure.extractors.image.rendering`, in a process with bounds. An identifier without
-version is the highest there is, as for the whole; images are preferred to other formats of a
-resource.
+How it works: the path is split from the right, because an identifier can contain slashes, and a
+proxy may have decoded them. `perdure.parts.iiif` reads the parameters, and
+`perdure.extractors.image.rendering` makes the picture, in a process with bounds. An identifier
+without a version means the highest version, as for the complete resource. If a resource has several
+formats, images are preferred.
 
-A picture's entity tag is made of its own bytes: an encoder that is replaced by a newer one changes
-it. What is asked for is an error of the API where it has one (sections 7.2 and 7.3): 400 for what
-is no request and for regions and sizes that the image does not have, 404 for identifiers that are
-unknown or are none, 501 for what is no image.
+The entity tag of a picture is computed from its bytes, so a newer encoder changes it. Errors are
+those of the API if it defines one (sections 7.2 and 7.3): 400 for a malformed request and for
+regions and sizes that the image does not have, 404 for unknown or malformed identifiers, 501 for a
+resource that is not an image.
 
-What must stay true: every answer, errors too, may be read by pages of any origin.
+What must stay true: pages of any origin may read every answer, errors too.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ _JSON, _JSON_LD = "application/json", "application/ld+json"
 _EXTRA_FORMATS = ("webp", "tif", "gif")
 _BEYOND_LEVEL_2 = ("canonicalLinkHeader", "mirroring", "profileLinkHeader", "rotationArbitrary")
 _TILE = 512  # pixels
-_SMALLEST = 64  # pixels of the longer side of a picture that is offered
+_SMALLEST = 64  # pixels of the longer side of an offered picture
 
 
 class _Asked(NamedTuple):
-    """A request of the API, taken apart."""
+    """A request of the API, split into its parts."""
 
     version: int
     name: str
-    """The identifier as it was written, escapes and all."""
+    """The identifier as it was written, with its escapes."""
     parameters: str
-    """What follows it; empty where nothing does."""
+    """The rest of the path, or an empty string."""
 
 
 class _Image(NamedTuple):
@@ -83,7 +83,7 @@ class _Image(NamedTuple):
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of anything below `/iiif/`."""
+    """Answer GET or HEAD of anything below `/iiif/`."""
     found = await _answer(service, request)
     found.fields.append(_ANY_ORIGIN)
     return found
@@ -107,7 +107,7 @@ async def _answer(service: Service, request: Request) -> Answer:
             return problems.answer(problems.of_tombstone(step), request)
         if not isinstance(step, Fetch):
             raise PartNotSupported(
-                media_type="what is not held here", selector=str(selector), offered=()
+                media_type="a resource held elsewhere", selector=str(selector), offered=()
             )
         source = service.registry.source(step.identifier, step.representation)
         image = _Image(step, resolved.known, source)
@@ -129,12 +129,12 @@ def _problem(request: Request, error: PerdureError, status: HTTPStatus | None = 
     return problems.answer(problem, request)
 
 
-# what is asked for
-# -----------------
+# reading requests
+# ----------------
 
 
 def _asked(text: str) -> _Asked | None:
-    """What a target asks for; None where it is nothing of the API.
+    """Read a target. Returns None if it is not a request of the API.
 
     >>> _asked("iiif/3/ark:%2F99999%2Ffk4/full/max/0/default.jpg")
     _Asked(version=3, name='ark:%2F99999%2Ffk4', parameters='full/max/0/default.jpg')
@@ -156,7 +156,7 @@ def _asked(text: str) -> _Asked | None:
 
 
 def _identifier(name: str) -> Identifier:
-    """The identifier that is meant. Raises NotFound for one that has no image of its own."""
+    """Read an identifier. Raises NotFound if it cannot have an image of its own."""
     identifier = identify(unquote(name, errors="replace"))
     if identifier.is_pattern or identifier.whole is not identifier:
         raise NotFound(identifier=str(identifier))
@@ -164,7 +164,7 @@ def _identifier(name: str) -> Identifier:
 
 
 def _service(request: Request, version: int, name: str) -> str:
-    """The base URI of an image, which its name stands at the end of."""
+    """The base URI of an image, which ends in its name."""
     return f"{request.base}/{ROOT}/{version}/{name}"
 
 
@@ -172,8 +172,8 @@ def _canonical(request: Request, version: int, image: _Image) -> str:
     return _service(request, version, escape(path_of(image.step.identifier), safe=""))
 
 
-# what is answered
-# ----------------
+# answering
+# ---------
 
 
 def _picture(
@@ -220,7 +220,7 @@ def _given(
     fields: Fields,
     more: Fields,
 ) -> Answer:
-    """The answer with a body, or without one where the client has it already."""
+    """Answer with a body, or without one if the client has it already."""
     body = _body(part, image)
     digest = hashlib.sha512(body + kind.encode())
     tag = f'"{digest.hexdigest()[:40]}-iiif"'.encode()
@@ -263,7 +263,7 @@ def _profile(version: int) -> bytes:
 
 
 def _json_type(request: Request, version: int) -> str:
-    """JSON-LD for who asks for it in 2.1 (section 5.1), for who does not ask for JSON in 3.0."""
+    """JSON-LD if 2.1 clients ask for it (section 5.1), and unless 3.0 clients ask for JSON."""
     offers = (_JSON, _JSON_LD) if version == 2 else (_JSON_LD, _JSON)
     kind = choose(request.accept, offers) or offers[0]
     if kind == _JSON_LD and version > 2:
@@ -324,7 +324,7 @@ def _limits() -> dict[str, int]:
 
 
 def _offered(width: int, height: int) -> dict[str, object]:
-    """Sizes of the whole, each half of the next; and tiles at the same scales."""
+    """Sizes of the complete image, each half of the next, and tiles at the same scales."""
     factors = [1]
     while max(width, height) > factors[-1] * _TILE:
         factors.append(factors[-1] * 2)

@@ -2,14 +2,15 @@
 
     GET /timegate/<uri>         302 to the capture nearest to Accept-Datetime
     GET /timemap/link/<uri>     all captures, as links (section 5)
-    GET /timemap/json/<uri>     the same as JSON, in the shape that aggregators have
+    GET /timemap/json/<uri>     the same as JSON, in the shape that aggregators use
 
-How it works: what follows the name of the page is the original URI, query and all. Captures of all
-spellings of a URI are its mementos, as in other archives; which one was recorded stands in each
-memento's own address. Where replay is on, that is a page on the replay origin, else the bytes.
+How it works: the original URI, with its query, follows the name of the page. Captures of all
+spellings of a URI are its mementos, as in other archives; the address of each memento has the
+spelling that was recorded. If replay is on, that address is a page on the replay origin, otherwise
+the bytes.
 
-What must stay true: a TimeMap is streamed, however many captures there are; nothing of a request
-reaches a header field but through `uri`.
+What must stay true: a TimeMap is streamed, however many captures there are. No part of a request
+reaches a header field except through `uri`.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ _MOST = 1_000_000  # mementos of one TimeMap
 
 
 def original_uri(request: Request, prefix: str) -> str:
-    """The URI behind the name of a page, with its query. Raises InvalidRequest.
+    """The URI after the name of a page, with its query. Raises InvalidRequest.
 
-    Proxies fold `http://` in a path into `http:/`, some clients escape all of the URI; one without
-    a scheme is of `http`.
+    Proxies fold `http://` in a path into `http:/`, and some clients escape the complete URI. A URI
+    without a scheme gets `http`.
     """
     text = request.target.text.removeprefix(prefix)
     if is_escaped(text):
@@ -68,7 +69,7 @@ def original_uri(request: Request, prefix: str) -> str:
 
 
 def in_path(recorded: str) -> str:
-    """A recorded URI as the end of a path of ours.
+    """A recorded URI, escaped as the end of a path at this resolver.
 
     >>> in_path("http://a.dk/b c#d")
     'http://a.dk/b%20c%23d'
@@ -77,12 +78,12 @@ def in_path(recorded: str) -> str:
 
 
 def raw_path(capture: Capture) -> str:
-    """Where the bytes of a capture are."""
+    """The path of the bytes of a capture."""
     return f"/replay/{capture.time}id_/{in_path(capture.uri)}"
 
 
 def replay_path(capture: Capture) -> str:
-    """Where a capture is shown, on the replay origin."""
+    """The path of the page of a capture on the replay origin."""
     return f"/replay/{capture.time}/{in_path(capture.uri)}"
 
 
@@ -93,7 +94,7 @@ def memento(service: Service, request: Request, capture: Capture) -> str:
 
 
 def http_datetime(time: str) -> str:
-    """A 14-digit time as HTTP writes it; the leap second as the one before it.
+    """A 14-digit time as HTTP writes it. A leap second becomes the second before it.
 
     >>> http_datetime("20160122112029")
     'Fri, 22 Jan 2016 11:20:29 GMT'
@@ -107,9 +108,10 @@ def http_datetime(time: str) -> str:
 
 
 def about_original(service: Service, request: Request, recorded: str) -> list[bytes]:
-    """Links from a memento to what it is one of (section 2.2).
+    """Links from a memento to its original, TimeGate and TimeMaps (section 2.2).
 
-    The replay origin has no TimeGate; where it does not know who has one, it does not say.
+    The replay origin has no TimeGate and does not know the resolver's address, so its answers link
+    to the original only.
     """
     place = in_path(recorded)
     link = b'<%s>; rel="original"' % uri(recorded)
@@ -136,7 +138,7 @@ def verdict_field(judgement: Judgement) -> tuple[bytes, bytes]:
 
 
 def never_captured(url: str) -> NotCaptured:
-    """The error where there is nothing of a URL that an archive is asked for."""
+    """The error if the archive has no capture of a URL."""
     return NotCaptured(identifier=url, verdict=Verdict.ABSENT.value, offered=())
 
 
@@ -145,7 +147,7 @@ def never_captured(url: str) -> NotCaptured:
 
 
 async def timegate(service: Service, request: Request) -> Answer:
-    """302 to the memento nearest to Accept-Datetime, or to the newest (section 4.5)."""
+    """Redirect (302) to the memento nearest to Accept-Datetime, or the newest (section 4.5)."""
     wanted = original_uri(request, "timegate/")
     time = _accept_datetime(request.text(b"accept-datetime"))
     captures = service.registry.archive.captures
@@ -170,9 +172,9 @@ async def timegate(service: Service, request: Request) -> Answer:
 
 
 def _accept_datetime(text: str) -> str:
-    """The time asked for, in 14 digits; the end of all time where none is.
+    """The requested time in 14 digits, or the last possible time if the field is empty.
 
-    Raises InvalidRequest for what is no date of RFC 1123: "the server MUST return 400".
+    Raises InvalidRequest if it is not a date of RFC 1123: "the server MUST return 400".
     """
     if not text:
         return "99991231235959"
@@ -188,7 +190,7 @@ def _accept_datetime(text: str) -> str:
 def _around(
     captures: Captures, wanted: str, time: str
 ) -> tuple[Capture, dict[Capture, list[str]]] | None:
-    """The capture nearest to a time, and how it and those around it are related (section 2.2.1)."""
+    """The capture nearest to a time, and the relations of it and its neighbours (section 2.2.1)."""
     question = at(wanted, time)
     evidence = look_up(captures, question)
     judgement = judge(question, evidence, nearest=True)
@@ -212,7 +214,7 @@ def _around(
 
 
 def _first(captures: Captures, found: Stretch, *, backwards: bool = False) -> Capture | None:
-    """The first or the last capture of content in a stretch."""
+    """The first or the last capture in a stretch that has content."""
     some = islice(walk(captures, found, backwards=backwards, batch=8), 1000)
     return next((one for one in some if suits("part", one)), None)
 
@@ -222,7 +224,7 @@ def _first(captures: Captures, found: Stretch, *, backwards: bool = False) -> Ca
 
 
 async def timemap(service: Service, request: Request) -> Answer:
-    """All mementos of a URI as links or as JSON, the oldest first. Raises NotCaptured."""
+    """List all mementos of a URI as links or as JSON, oldest first. Raises NotCaptured."""
     form, _, _ = request.target.text.removeprefix("timemap/").partition("/")
     if form not in ("link", "json"):
         return problems.answer(problems.no_such_page(request.target.text), request)
@@ -243,7 +245,7 @@ async def timemap(service: Service, request: Request) -> Answer:
 
 
 def _mementos(captures: Captures, whole: Stretch) -> Iterator[Capture]:
-    """Captures of content, each address once."""
+    """The captures that have content, each address once."""
     last = ("", "")
     for one in islice(walk(captures, whole), _MOST):
         if suits("part", one) and (one.time, one.uri) != last:

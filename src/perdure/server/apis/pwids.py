@@ -1,16 +1,17 @@
-"""PWIDs over HTTP: every answer with a verdict, in `Perdure-Verdict` and in words.
+"""PWIDs over HTTP: every answer has a verdict, in `Perdure-Verdict` and in words.
 
-    GET <pwid>              what it names: the bytes of a part, the list of a page or a site
-    GET <pwid>?nearest      or else the capture next to it in time
-    GET <pwid>?info         the verdict and what it is about, as JSON or as a page
+    GET <pwid>              the bytes of a part, or the list of a page or a site
+    GET <pwid>?nearest      if nothing matches exactly, the capture nearest in time
+    GET <pwid>?info         the verdict and its evidence, as JSON or as a page
 
-How it works: a PWID that was registered here is an identifier like all others and never gets here.
-A PWID of the archive that is kept here, or of one of its aliases, is looked up among the captures;
-one of another archive leads to where that archive plays it back, which nobody has looked at. By
-default the answer is exact, or an honest no that says what there is.
+How it works: a PWID that was registered here is handled like any other identifier and never gets
+here. A PWID of this registry's own archive, or of one of its aliases, is looked up among the
+captures. A PWID of another archive redirects to the address at which that archive plays it back;
+perdure does not check that address. By default the answer is exact, or an error that lists the
+captures that are available instead.
 
-What must stay true: a redirect leads to an address of the registry of archives and nowhere else;
-nothing is fetched; bytes are given as in `perdure.server.apis.replay`, never so that they run here.
+What must stay true: a redirect goes to an address from the registry of archives and nowhere else.
+Nothing is fetched. Bytes are sent as in `perdure.server.apis.replay`, never so that they run here.
 """
 
 from __future__ import annotations
@@ -51,25 +52,25 @@ _VARY = (b"vary", b"accept")
 _LISTS = ("subsite", "site")
 _COVERAGES = {
     "part": "the single archived element",
-    "page": "with all that belongs to the page",
-    "subsite": "with what lies below it",
-    "site": "with all of its host",
+    "page": "with everything that belongs to the page",
+    "subsite": "with everything below it",
+    "site": "with everything on its host",
     "collection": "the definition of a collection",
     "snapshot": "an image of it",
     "recording": "a recording of it",
     "other": "something else",
 }
-"""What each coverage means, after draft-04 section 3."""
+"""Meaning of each coverage, after draft-04 section 3."""
 _NO_ADDRESS = (
-    "what it names has no address in that archive: an address of a capture needs a time to the "
-    "second and an item that is a URI; what there is, the archive can tell"
+    "this PWID has no address in that archive: the address of a capture needs a time to the "
+    "second and an item that is a URI; ask the archive which captures it has"
 )
 
 
 async def answer(
     service: Service, request: Request, pwid: Pwid, question: Question | None = None
 ) -> Answer:
-    """The answer to GET or HEAD of a PWID that was not registered here."""
+    """Answer GET or HEAD of a PWID that was not registered here."""
     question = question or Question()
     if answering.is_ours(service.settings, pwid):
         return await _local(service, request, pwid, question)
@@ -77,10 +78,10 @@ async def answer(
 
 
 async def located(service: Service, request: Request, pwid: Pwid) -> Elsewhere:
-    """Where a PWID that was not registered here can be had: where its archive plays it back or, of
-    ours, at this resolver.
+    """The address of a PWID that was not registered here.
 
-    Raises NotFound, UnknownArchive and NotCaptured among them, or ArchiveClosed.
+    It is the address at which its archive plays it back or, for our own archive, one at this
+    resolver. Raises NotFound (among them UnknownArchive and NotCaptured) or ArchiveClosed.
     """
     if not answering.is_ours(service.settings, pwid):
         return answering.elsewhere(service.registry.web_archives, service.settings, pwid)
@@ -92,7 +93,7 @@ async def located(service: Service, request: Request, pwid: Pwid) -> Elsewhere:
 def redirect(
     service: Service, pwid: Pwid, found: Elsewhere, status: int = HTTPStatus.FOUND
 ) -> Answer:
-    """Sends the reader there, with the verdict."""
+    """Redirect the reader to the address that was found, with the verdict."""
     fresh = b"public, max-age=%d" % service.settings.fresh_seconds
     said = f"{found.judgement.sentence}: {pwid} may be at {found.url}\r\n"
     return plain(
@@ -141,7 +142,7 @@ async def _local(service: Service, request: Request, pwid: Pwid, question: Quest
 async def _bytes(
     service: Service, request: Request, pwid: Pwid, judgement: Judgement, capture: Capture
 ) -> Answer:
-    """The payload, whatever status it was archived with."""
+    """Send the payload, whatever its archived status."""
     archived = await asyncio.to_thread(replay.opened, service, capture)
     fields = replay.bytes_of(service, request, archived, _described_by(pwid))
     fields.append(memento.verdict_field(judgement))
@@ -153,9 +154,9 @@ async def _bytes(
 async def _listing(
     service: Service, request: Request, pwid: Pwid, judgement: Judgement, question: Question
 ) -> Answer:
-    """The captures in the scope of a site, page by page.
+    """List the captures in the scope of a site, page by page.
 
-    Raises InvalidRequest for a cursor that is none of this list.
+    Raises InvalidRequest if the cursor is not from this list.
     """
     cursor, wanted = question.cursor or "", asked(pwid)
     if cursor and not any(low <= cursor < high for low, high in pages.scope(wanted)):
@@ -179,7 +180,7 @@ async def _listing(
 
 
 def _not_captured(service: Service, request: Request, pwid: Pwid, error: NotCaptured) -> Answer:
-    """Nothing is given, and what there is instead."""
+    """Answer 404, and list the captures that are available instead."""
     verdict = next(one for one in Verdict if one.value == error.verdict)
     told = Judgement(verdict=verdict)
     fields: Fields = [
@@ -218,14 +219,15 @@ def _elsewhere(service: Service, request: Request, pwid: Pwid, question: Questio
 
 
 def _described_by(pwid: Pwid) -> bytes:
-    """Where it is told what is known, as JSON or as a page."""
+    """A link to the description of a PWID, as JSON or as a page."""
     return b'<%s>; rel="describedby"' % uri(f"/{path_of(pwid)}?info")
 
 
 def _refused(
     service: Service, request: Request, pwid: Pwid, error: NotFound | ArchiveClosed
 ) -> Answer:
-    """No address; what the PWID says and, unless that is not to be told, of which archive."""
+    """Answer without an address: with the fields of the PWID and, if it may be disclosed, its
+    archive."""
     archives = service.registry.web_archives
     problem = problems.of_error(error)
     about = answering.name_fields(pwid)
@@ -260,7 +262,7 @@ def _document(
     *,
     status: int = HTTPStatus.OK,
 ) -> Answer:
-    """The verdict and what it is about, with addresses."""
+    """Answer with the verdict and its evidence, with addresses."""
     document = answering.verdict_fields(pwid, judgement) | (more or {})
     for name in ("resources", "members"):
         if name in document:
@@ -285,9 +287,10 @@ def _document(
 
 
 def _placed(service: Service, fields: dict[str, Any], *, by_digest: bool = False) -> dict[str, Any]:
-    """Fields of a capture, or of what has one, with where its bytes are and where it is shown.
+    """The fields of a capture, or of an object with a capture, with the addresses of its bytes
+    (`raw`) and of its page (`replay`).
 
-    `by_digest`: others have the same second and URI.
+    `by_digest`: the address names the digest, because other captures have this second and URI.
     """
     if "capture" in fields:
         inner = fields["capture"]

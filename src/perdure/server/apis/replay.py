@@ -2,20 +2,21 @@
 
     GET /replay/<time>id_/<uri>     the bytes of the capture of exactly this second and URI
     GET /replay/<time>id_~<digest>/<uri>    of several such captures, the one with this digest
-    GET /replay/<time>/<uri>        on the replay origin: shown, with its links kept in the archive
+    GET /replay/<time>/<uri>        on the replay origin: the page, its links kept in the archive
 
-How it works: what was archived was written by strangers, for another origin and another time. So
-pages are shown on the replay origin only, a host that holds nothing else: no cookie, no token, no
-page of ours. There every answer is in a sandbox without scripts, its addresses are rewritten to
-this same place, and its Content-Security-Policy allows nothing to come from anywhere else. Time and
-URI of a page that is shown are always those of a capture: whatever is only near is redirected to.
-On all other origins only the bytes are given, and a browser saves what it would otherwise run.
+How it works: archived pages were written by strangers, for another origin and another time. So
+pages are shown on the replay origin only, a host that serves nothing else: no cookie, no token, no
+page of ours. There every answer is in a sandbox without scripts, its addresses are rewritten to the
+replay origin, and its Content-Security-Policy blocks every other source. The time and URI of a
+page that is shown are always those of a capture; if only a nearby capture exists, the request is
+redirected to it. On all other origins only the bytes are sent, and a browser saves anything that
+it would otherwise run.
 
-Of the archived header, fields on a short list keep their names; all others get `X-Archive-Orig-` in
-front, so that none has an effect.
+A short list names the archived header fields that keep their names. All others get the prefix
+`X-Archive-Orig-`, so that none has an effect.
 
-What must stay true: no answer sets a cookie; nothing is fetched from anywhere; no archived document
-is shown on an origin that serves anything else. docs/decisions/replay-origin.md
+What must stay true: no answer sets a cookie. Nothing is fetched. No archived document is shown on
+an origin that serves anything else. docs/decisions/replay-origin.md
 """
 
 from __future__ import annotations
@@ -56,20 +57,20 @@ _BODILESS = frozenset((204, 205, 206, 304))
 _ANY_ORIGIN = (b"access-control-allow-origin", b"*")
 _BINARY = "application/octet-stream"
 
-# What a browser shows without running anything in it.
+# Media types that a browser shows without running anything in them.
 _PASSIVE = re.compile(
     r"text/(?:plain|csv)|application/(?:json|octet-stream)|audio/.+|video/.+|image/(?!svg).+"
 )
 
 
 def media_type_of(archived: Archived) -> str:
-    """As recorded, with its parameters."""
+    """The media type as it was recorded, with its parameters."""
     said = next((value for name, value in archived.headers if name.lower() == "content-type"), "")
     return _printable(said or archived.capture.media_type or _BINARY)
 
 
 def is_replay_origin(service: Service, request: Request) -> bool:
-    """Whether a request was sent to the origin that shows archived pages."""
+    """True if a request was sent to the origin that shows archived pages."""
     origin = service.settings.replay_origin
     if not origin:
         return False
@@ -78,7 +79,7 @@ def is_replay_origin(service: Service, request: Request) -> bool:
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of anything below `/replay/`."""
+    """Answer GET or HEAD of anything below `/replay/`."""
     path = _PATH.match(request.target.text)
     if path is None:
         return problems.answer(problems.no_such_page(request.target.text), request)
@@ -99,7 +100,7 @@ async def answer(service: Service, request: Request) -> Answer:
 
 
 async def on_its_origin(service: Service, request: Request) -> Answer:
-    """The answer to any request to the replay origin: replay, and nothing else."""
+    """Answer any request to the replay origin, which serves replay and nothing else."""
     if request.method not in ("GET", "HEAD"):
         allow = request.allow[TargetKind.PAGE]
         return problems.answer(problems.not_allowed(request.method, allow), request)
@@ -109,7 +110,7 @@ async def on_its_origin(service: Service, request: Request) -> Answer:
 
 
 def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answer:
-    """To the replay origin, where there is one."""
+    """Redirect to the replay origin, or answer 404 if none is configured."""
     origin = service.settings.replay_origin
     if origin:
         target = f"{origin}/replay/{time}/{memento.in_path(sent)}"
@@ -118,8 +119,8 @@ def _sent_away(service: Service, request: Request, time: str, sent: str) -> Answ
         Problem(
             status=HTTPStatus.NOT_FOUND,
             code="no-replay",
-            detail="archived pages are not shown here: no replay origin is set up; the bytes are "
-            f"at /replay/{time}id_/…",
+            detail="this resolver does not show archived pages, because the setting replay_origin "
+            f"is empty; get the bytes from /replay/{time}id_/…",
         ),
         request,
     )
@@ -132,7 +133,7 @@ def _not_here(service: Service, request: Request, sent: str, judgement: Judgemen
         raw = memento.raw_path(near)
         problem = msgspec.structs.replace(
             problem,
-            detail=f"{verdict.value}: near to it is {quote(near.uri)} of {near.date}, at {raw}",
+            detail=f"{verdict.value}: the nearest is {quote(near.uri)} of {near.date}, at {raw}",
             members=problem.members
             | {"offered": [{"uri": near.uri, "date": near.date, "raw": raw}]},
         )
@@ -146,7 +147,7 @@ def _not_here(service: Service, request: Request, sent: str, judgement: Judgemen
 
 
 def _refused(judgement: Judgement) -> Verdict:
-    """What is said where the nearest was found and only the exact will do."""
+    """The verdict of a request for which only an exact capture will do."""
     return Verdict.ABSENT if judgement.verdict is Verdict.NEAREST else judgement.verdict
 
 
@@ -157,9 +158,9 @@ def _refused(judgement: Judgement) -> Verdict:
 def _reached(
     service: Service, sent: str, path: re.Match[str], *, raw: bool
 ) -> tuple[Judgement, Archived | None]:
-    """The capture that a path means and, unless only another one is near, its payload, open.
+    """The capture that a path names and, if it is exact, its open payload.
 
-    Raises what `opened` raises.
+    Raises OriginalMissing, Corrupt or Unavailable.
     """
     judgement = _find(service.registry.archive.captures, sent, path[1])
     if path[3] is not None:
@@ -173,7 +174,7 @@ def _reached(
 
 
 def _find(captures: Captures, sent: str, time: str) -> Judgement:
-    """The capture that a path of replay means: `sent` is its URI as a path spells it."""
+    """The capture that a replay path names. `sent` is its URI as the path spells it."""
     first, last = span(time)
     found: Judgement | None = None
     for text in dict.fromkeys((sent, sent.replace("%23", "#"))):
@@ -191,12 +192,12 @@ def _find(captures: Captures, sent: str, time: str) -> Judgement:
 
 
 def is_digest(text: str) -> bool:
-    """Whether one of several captures can be asked for by this."""
+    """True if a text is a digest by which a request can choose one of several captures."""
     return re.fullmatch(_DIGEST, text) is not None
 
 
 def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
-    """Of the captures that fit, the one with a digest; nothing, where none of them has it."""
+    """The fitting capture with this digest. The verdict is ABSENT if none has it."""
     known = compared(service.registry.archive.files, judgement).fits
     capture = next((one for one in known if one.digest == digest), None)
     if capture is None:
@@ -205,9 +206,9 @@ def _chosen(service: Service, judgement: Judgement, digest: str) -> Judgement:
 
 
 def opened(service: Service, capture: Capture) -> Archived:
-    """A capture with its payload, which may be in another record, open for reading.
+    """Open a capture for reading. Its payload may be in another record.
 
-    Raises OriginalMissing where it is that of a revisit, Corrupt, Unavailable.
+    Raises OriginalMissing if that record is missing, Corrupt or Unavailable.
     """
     library = service.registry.archive
     found = original(library.captures, capture)
@@ -236,7 +237,7 @@ def opened(service: Service, capture: Capture) -> Archived:
 
 
 def bytes_of(service: Service, request: Request, archived: Archived, *more: bytes) -> Fields:
-    """The header fields of what is given as bytes, on whatever origin.
+    """The header fields of an answer with the archived bytes, on any origin.
 
     `more` are further links.
     """
@@ -272,7 +273,7 @@ async def _shown(
     service: Service, request: Request, archived: Archived, judgement: Judgement
 ) -> Answer:
     kind = media_type_of(archived)
-    if kind.lower().startswith("multipart/"):  # pages within it would be shown as they are
+    if kind.lower().startswith("multipart/"):  # a browser would show pages in it unchanged
         kind = _BINARY
     fields: Fields = [
         (b"content-type", kind.encode()),
@@ -284,7 +285,7 @@ async def _shown(
     time = archived.capture.time
 
     def kept(address: Address) -> str:
-        """Where an address leads within the archive; nowhere, if it is none of the Web."""
+        """The address within the archive, or `about:blank` if it is not an address of the Web."""
         if address.uri.startswith(("http://", "https://")):
             bare, mark, fragment = address.uri.partition("#")
             return f"/replay/{time}/{memento.in_path(bare)}{mark}{fragment}"
@@ -302,7 +303,7 @@ async def _shown(
     if not css and not pages.is_html(kind):
         return await payloads.answer(request, status, fields, archived)
     begun = await asyncio.to_thread(_document, archived.record)
-    if begun is None:  # too large to be rewritten: then nothing in it is reachable
+    if begun is None:  # too large to rewrite: its links then lead nowhere
         return await payloads.answer(request, status, fields, archived)
     archived.record.close()
     change = references.in_css if css else references.in_html
@@ -312,7 +313,7 @@ async def _shown(
 
 
 def _policy(origin: str) -> bytes:
-    """Nothing runs, nothing comes from elsewhere, nothing is sent elsewhere."""
+    """A policy under which nothing runs, and nothing is loaded from or sent to other origins."""
     return (
         f"sandbox; default-src {origin}; script-src 'none'; object-src 'none'; connect-src 'none'; "
         f"style-src {origin} 'unsafe-inline'; img-src {origin} data:; media-src {origin} data:; "
@@ -339,7 +340,7 @@ def _about(service: Service, request: Request, archived: Archived, *more: bytes)
 
 
 def _archived_fields(archived: Archived) -> Fields:
-    """The archived header: what is on the list, and the rest under other names."""
+    """The archived header fields, with a prefix unless they are on the list."""
     found: Fields = []
     for name, value in archived.headers[:_MOST_FIELDS]:
         low = name.lower()
@@ -352,12 +353,12 @@ def _archived_fields(archived: Archived) -> Fields:
 
 
 def _printable(value: str) -> str:
-    """A header value of anybody's: visible ASCII, of bounded length."""
+    """An untrusted header value, cut and reduced to visible ASCII."""
     return _UNPRINTABLE.sub("?", value[:_LONGEST_VALUE].strip())
 
 
 def _status(archived: Archived) -> int:
-    """The archived status, where it can be said again; else 200."""
+    """The archived status if it can be sent again, otherwise 200."""
     status = archived.status
     if status is None or status < 200 or status in _BODILESS or status == 407:
         return HTTPStatus.OK
@@ -368,14 +369,14 @@ def _status(archived: Archived) -> int:
 
 
 def _location(archived: Archived) -> str | None:
-    """Where an archived redirect leads; None where that is nowhere on the Web."""
+    """The target of an archived redirect, or None if it is not on the Web."""
     said = next((value for name, value in archived.headers if name.lower() == "location"), "")
     target = references.absolute(archived.capture.uri, said) if said else None
     return target if target and target.startswith(("http://", "https://")) else None
 
 
 def _document(record: ArchivedRecord) -> bytes | None:
-    """The payload; None where it is more than may be held in memory."""
+    """The payload, or None if it is too large to hold in memory."""
     begun = bytearray()
     for piece in record.payload():
         begun += piece

@@ -1,12 +1,12 @@
-"""THTTP: `GET /uri-res/<service>?<uri>`, by the names of RFC 2169 and those of RFC 2483.
+"""THTTP: `GET /uri-res/<service>?<uri>`, with the service names of RFC 2169 and RFC 2483.
 
-How it works: a service, in any case of its letters, is one entry of a table; all of them stand on
-the same reading of identifiers and records as everything else. `N2…` and `I2…` start from an
+How it works: a service, in upper or lower case, is one entry of a table. All services read
+identifiers and records in the same way as the rest of the server. `N2…` and `I2…` start from an
 identifier, `L2…` from a URL that identifiers are bound to.
 
-Two clients in use need opposite answers to N2L: Squid understands a list and no redirect, others
-follow redirects only. Squid asks for `text/plain` and nothing else. So whoever puts plain text or
-URI lists first in Accept gets a list (and Location all the same), everybody else a redirect: 303,
+Two clients in use need opposite answers to N2L: Squid understands a list but not a redirect, others
+follow redirects only. Squid asks for `text/plain` and nothing else. So a client that puts plain
+text or URI lists first in Accept gets a list (with Location too). All others get a redirect: 303,
 or 302 in HTTP/1.0 (ruling: thttp-status).
 
 What must stay true: lexically equivalent identifiers get the same answer (RFC 2169 section 2).
@@ -55,9 +55,9 @@ _SEPARATOR = re.compile("%20|%0[dD]%0[aA]|%0[aA]")
 
 
 async def answer(service: Service, request: Request) -> Answer:
-    """The answer to GET or HEAD of a resolution service.
+    """Answer GET or HEAD of a resolution service.
 
-    Raises InvalidRequest where the service or its operand is missing or unknown.
+    Raises InvalidRequest if the service is unknown or its operand is missing.
     """
     name = request.target.text[len(PREFIX) :]
     asked = SERVICES.get(name.upper())
@@ -154,7 +154,7 @@ async def _n2c(service: Service, request: Request, operand: str) -> Answer:
 async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
     resolved = _resolve(service, request, operand)
     if resolved.pwid is not None:
-        await pwids.located(service, request, resolved.pwid)  # raises if nothing is known of it
+        await pwids.located(service, request, resolved.pwid)  # raises if it is unknown
     identifier, part = resolved.identifier, resolved.part_beside
     if part is None or resolved.is_elsewhere:
         return _names(service, request, (resolved,), operand)
@@ -163,7 +163,7 @@ async def _n2ns(service: Service, request: Request, operand: str) -> Answer:
 
 
 def _names(service: Service, request: Request, known: tuple[Resolved, ...], about: str) -> Answer:
-    """All names of the same resource, as URNs where their scheme has such a form."""
+    """List all names of the same resource, as URNs if their scheme has that form."""
     names = {name.key: name for one in known for name in service.listings.names_of(one)}
     entries = [lists.Entry(_urn(one), f"{request.base}/{path_of(one)}") for one in names.values()]
     return _listed(service, request, about, entries)
@@ -186,7 +186,7 @@ def _urn(identifier: Identifier) -> str:
 
 
 def _resolve(service: Service, request: Request, operand: str) -> Resolved:
-    """What the operand resolves to. Raises InvalidRequest for a pattern, and NotFound."""
+    """Resolve the operand. Raises NotFound, or InvalidRequest if it is a pattern."""
     resolved = asking.resolve(service, request, operand)
     if resolved.is_pattern:
         raise PatternNotAllowed(identifier=str(resolved.asked))
@@ -218,7 +218,7 @@ def _l2ls(service: Service, request: Request, operand: str) -> Answer:
 
 
 def _urls_of(service: Service, request: Request, name: Identifier) -> list[str]:
-    """The URLs of one name among others, which may be known by name only, or withdrawn."""
+    """The URLs of a name; an empty list if it has no record here or was withdrawn."""
     try:
         resolved = service.reading.resolve(asking.query(service, request, name))
         found = urls(request, resolved)
@@ -244,7 +244,10 @@ async def _l2r(service: Service, request: Request, operand: str) -> Answer:
 
 
 def _same(service: Service, _request: Request, operand: str) -> Answer:
-    """Whether two URIs, separated by an escaped blank or line break, name the same resource."""
+    """Answer TRUE if two URIs name the same resource, otherwise FALSE.
+
+    An escaped blank or line break separates them.
+    """
     one, other = _two(operand)
     keys = {name.key for name in service.listings.names(one.whole)}
     same = equivalent(one, other) or (
@@ -257,7 +260,7 @@ def _same(service: Service, _request: Request, operand: str) -> Answer:
 
 
 def _two(operand: str) -> tuple[Identifier, Identifier]:
-    """The first division of the operand of which both halves are identifiers."""
+    """Split the operand at the first separator that leaves an identifier on both sides."""
     mistake: PerdureError | None = None
     for separator in _SEPARATOR.finditer(operand):
         try:

@@ -1,7 +1,8 @@
 """The routes of the programming interfaces: handles, rights, captures and changes.
 
 How it works: the Handle API answers every method itself, errors included, because its clients
-expect its own codes (docs/reference/handle-api.md). The others tell errors as problem documents.
+expect its own codes (docs/reference/handle-api.md). The others answer errors with problem
+documents.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _READING = (
     _HANDLE,
     _INDEXES,
     Parameter(name="type", text="only values of this type", repeated=True),
-    Parameter(name="auth", text="an answer that is not to be cached", schema=_FLAG),
-    Parameter(name="pretty", text="indented", schema=_FLAG),
+    Parameter(name="auth", text="an answer that may not be cached", schema=_FLAG),
+    Parameter(name="pretty", text="indented JSON", schema=_FLAG),
     Parameter(name="callback", text="JSONP: the name of a function"),
 )
 _TOLD = AnswerShape(
@@ -95,7 +96,7 @@ def _make_options(pattern: str, operation: str, parameters: tuple[Parameter, ...
         pattern=pattern,
         handler=handles.answer,
         operation=operation,
-        text="the methods that are allowed, also for scripts of other sites",
+        text="the allowed methods, also for scripts of other sites",
         parameters=parameters,
         answers=(AnswerShape(status=200, text="The methods.", fields=("Allow",)),),
         answers_every_method=True,
@@ -141,22 +142,26 @@ HANDLES = (
         pattern="/api/handles/{handle}",
         handler=handles.answer,
         operation="writeHandle",
-        text="makes a handle, or replaces its values",
+        text="creates a handle, or replaces its values",
         parameters=(
             _HANDLE,
             Parameter(
                 name="index",
-                text="replaces only these values; `various`: those of the body",
+                text="replaces only these values; `various`: those in the body",
                 schema={"type": "string", "pattern": "^([1-9][0-9]{0,8}|various)$"},
                 repeated=True,
             ),
-            Parameter(name="overwrite", text="`false` refuses what exists", schema=_FLAG),
-            Parameter(name="mintNewSuffix", text="puts a UUID behind the handle", schema=_FLAG),
+            Parameter(
+                name="overwrite",
+                text="`false`: the request fails if the handle or a value exists",
+                schema=_FLAG,
+            ),
+            Parameter(name="mintNewSuffix", text="appends a UUID to the handle", schema=_FLAG),
         ),
         body=BodyShape(text="The values.", content={JSON: _VALUES}),
         answers=(
             AnswerShape(status=200, text="Written.", content={JSON: _HANDLE_ANSWER}),
-            AnswerShape(status=201, text="Made.", content={JSON: _HANDLE_ANSWER}),
+            AnswerShape(status=201, text="Created.", content={JSON: _HANDLE_ANSWER}),
         ),
         problems=_HANDLE_PROBLEMS,
         security=_BY_SIGNED_ADMIN,
@@ -169,7 +174,7 @@ HANDLES = (
         pattern="/api/handles/{handle}",
         handler=handles.answer,
         operation="deleteHandle",
-        text="removes values, or the handle if its prefix allows that",
+        text="removes values, or the handle if its prefix allows it",
         parameters=(_HANDLE, _INDEXES),
         answers=(AnswerShape(status=200, text="Removed.", content={JSON: _HANDLE_ANSWER}),),
         problems=_HANDLE_PROBLEMS,
@@ -191,8 +196,8 @@ HANDLES = (
         parameters=(
             Parameter(name="prefix", text="the prefix", schema=WORD, required=True),
             Parameter(name="page", text="the number of a page, from 0", schema=_NUMBER),
-            Parameter(name="pageSize", text="handles on a page", schema=_NUMBER),
-            Parameter(name="cursor", text="the cursor of the answer before"),
+            Parameter(name="pageSize", text="handles per page", schema=_NUMBER),
+            Parameter(name="cursor", text="the cursor from the previous answer"),
         ),
         answers=(AnswerShape(status=200, text="The handles.", content={JSON: _HANDLE_ANSWER}),),
         problems=_HANDLE_PROBLEMS,
@@ -208,17 +213,17 @@ HANDLES = (
         pattern="/hrls/handles/",
         handler=handle_search.answer,
         operation="searchHandles",
-        text="handles with these values, `*` stands for any characters",
+        text="handles with these values; `*` stands for any characters",
         shown="/hrls/handles/?<type>=<text>",
         section="pages",
         parameters=(
             Parameter(
                 name="criteria",
-                text="types of values, each with the text that it must have",
+                text="types of values, each with the text to match",
                 schema={"type": "object", "additionalProperties": {"type": "string"}},
             ),
-            Parameter(name="limit", text="at most this many", schema=_NUMBER),
-            Parameter(name="cursor", text="the cursor of the answer before"),
+            Parameter(name="limit", text="the largest number of handles", schema=_NUMBER),
+            Parameter(name="cursor", text="the cursor from the previous answer"),
         ),
         answers=(
             AnswerShape(
@@ -269,7 +274,7 @@ RIGHTS = (
         pattern="/tokens/{name}",
         handler=granting.answer,
         operation="showToken",
-        text="one of them, with its history",
+        text="one token, with its history",
         section="tokens",
         parameters=(_TOKEN_NAME,),
         answers=(AnswerShape(status=200, text="The token.", content={JSON: _TOKEN}),),
@@ -282,14 +287,14 @@ RIGHTS = (
         pattern="/tokens",
         handler=granting.answer,
         operation="grantToken",
-        text='grants: `{"name", "operations", "authorities", "first_day", "last_day", '
+        text='grants a token: `{"name", "operations", "authorities", "first_day", "last_day", '
         '"expires", "key"}`',
         section="tokens",
-        body=BodyShape(text="What is granted.", content={JSON: granting.Grant}),
+        body=BodyShape(text="The token to grant.", content={JSON: granting.Grant}),
         answers=(
             AnswerShape(
                 status=201,
-                text="The token. Its secret is shown here and never again.",
+                text="The token. Its secret is shown only once, in this answer.",
                 content={JSON: _TOKEN},
                 fields=("Location",),
             ),
@@ -310,14 +315,14 @@ RIGHTS = (
         pattern="/tokens/{name}",
         handler=granting.answer,
         operation="revokeToken",
-        text="makes it useless, and all that came of it",
+        text="revokes it, and all tokens granted from it",
         shown="/tokens/<name>?revoke",
         section="tokens",
         parameters=(
             _TOKEN_NAME,
             Parameter(
                 name="revoke",
-                text="what is done",
+                text="revokes the token",
                 schema=BARE,
                 required=True,
             ),
@@ -335,7 +340,7 @@ CAPTURES = (
         pattern="/captures",
         handler=capturing.answer,
         operation="capturePage",
-        text="captures a page, where the operator allows it: "
+        text="captures a page, if the operator allows it: "
         "[web archives](web-archives.md#capturing)",
         shown="POST /captures?url=<url>",
         section="pages",
@@ -343,7 +348,7 @@ CAPTURES = (
         answers=(
             AnswerShape(
                 status=201,
-                text="The PWID, what was recorded, and what is missing.",
+                text="The PWID, a list of what was recorded, and a list of what is missing.",
                 content={JSON: _ENTITY},
                 fields=("Location",),
             ),
@@ -368,26 +373,26 @@ CHANGES = (
         pattern="/changes",
         handler=changes.answer,
         operation="listChanges",
-        text="[numbered changes](changes.md), one row a line. `full` asks for full rows and needs "
-        "a token with the right `mirror`; `Prefer: wait=30` waits for the next change",
+        text="[numbered changes](changes.md), one row per line. `full` asks for full rows and "
+        "needs a token with the right `mirror`; `Prefer: wait=30` waits for the next change",
         shown="/changes?since=<mark>&limit=<n>",
         section="pages",
         parameters=(
             Parameter(
                 name="since",
-                text="the change before the first row: `1042`, `3.1042`",
+                text="the last change that the client has: `1042`, `3.1042`",
                 schema={"type": "string", "pattern": "^([0-9]{1,9}[.])?[0-9]{1,18}$"},
             ),
             Parameter(
                 name="limit",
-                text="how many rows at most",
+                text="the largest number of rows",
                 schema={"type": "integer", "minimum": 1, "maximum": changes.MOST},
             ),
             Parameter(name="full", text="full rows; the value does not matter"),
             Parameter(
                 name="Prefer",
                 place="header",
-                text="`wait=30`: how many seconds to wait if there is no row yet",
+                text="`wait=30`: the seconds to wait if there is no row yet",
                 listed=False,
             ),
         ),

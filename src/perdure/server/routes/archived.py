@@ -1,4 +1,4 @@
-"""The routes of captures of the web: the CDX server, Memento and replay."""
+"""The routes of web captures: the CDX server, Memento and replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENTITY: Schema = {"type": "object", "additionalProperties": True}
 _ORIGINAL = Parameter(
     name="uri",
     place="path",
-    text="the URI that was archived, escaped or as it is, with its query",
+    text="the archived URI, escaped or as it is, with its query",
     schema=WORD,
     required=True,
     example="http%3A%2F%2Fwww.dr.dk%2F",
@@ -46,7 +46,7 @@ ARCHIVED = (
         parameters=(
             Parameter(
                 name="url",
-                text="the URL; `*.dr.dk` means its domain, `http://dr.dk/a*` what begins with it",
+                text="the URL; `*.dr.dk` means the domain, `http://dr.dk/a*` a prefix",
                 schema=WORD,
                 required=True,
             ),
@@ -57,28 +57,37 @@ ARCHIVED = (
             ),
             Parameter(name="from", text="the first time, 4 to 14 digits", schema=_TIME),
             Parameter(name="to", text="the last time, included", schema=_TIME),
-            Parameter(name="closest", text="the time nearest to which comes first", schema=_TIME),
-            Parameter(name="sort", text="`reverse`: the last one first"),
-            Parameter(name="limit", text="at most this many captures", schema=_COUNT),
+            Parameter(
+                name="closest", text="a time: captures nearest to it come first", schema=_TIME
+            ),
+            Parameter(name="sort", text="`reverse`: the newest first"),
+            Parameter(name="limit", text="the largest number of captures", schema=_COUNT),
             Parameter(name="filter", text="`[!][=|~]field:text`; up to eight", repeated=True),
-            Parameter(name="fl", text="names of fields with commas between; also `fields`"),
+            Parameter(name="fl", text="names of fields, separated by commas; also `fields`"),
             Parameter(
                 name="output",
-                text="the form of the answer",
+                text="the format of the answer",
                 schema={"type": "string", "enum": ["cdxj", "json", "text"]},
             ),
-            Parameter(name="collapse", text="`digest` or `timestamp:8`: the first of neighbours"),
+            Parameter(
+                name="collapse",
+                text="`digest` or `timestamp:8`: the first of adjacent captures that agree in it",
+            ),
             Parameter(name="page", text="the number of a page, from 0", schema=_NUMBER),
-            Parameter(name="pageSize", text="blocks of 3000 captures on a page", schema=_BLOCKS),
-            Parameter(name="showNumPages", text="how many pages there are", schema=_FLAG),
-            Parameter(name="resolveRevisits", text="where payloads of revisits are", schema=_FLAG),
-            Parameter(name="showResumeKey", text="where the next query goes on", schema=_FLAG),
-            Parameter(name="resumeKey", text="what `showResumeKey` gave"),
+            Parameter(name="pageSize", text="blocks of 3000 captures per page", schema=_BLOCKS),
+            Parameter(name="showNumPages", text="the number of pages", schema=_FLAG),
+            Parameter(
+                name="resolveRevisits", text="the places of the payloads of revisits", schema=_FLAG
+            ),
+            Parameter(
+                name="showResumeKey", text="a key from which the next query continues", schema=_FLAG
+            ),
+            Parameter(name="resumeKey", text="the key from `showResumeKey`"),
         ),
         answers=(
             AnswerShape(
                 status=200,
-                text="One capture a line; with `showNumPages` an object.",
+                text="One capture per line; with `showNumPages` an object.",
                 content={"text/x-cdxj": TEXT, "text/x-ndjson": TEXT, _PLAIN: TEXT, JSON: _ENTITY},
             ),
         ),
@@ -106,13 +115,13 @@ ARCHIVED = (
         pattern="/timemap/{form}/{uri}",
         handler=memento.timemap,
         operation="listMementos",
-        text="all captures, in the form `link` or `json` (Memento)",
+        text="all captures, in the format `link` or `json` (Memento)",
         section="pages",
         parameters=(
             Parameter(
                 name="form",
                 place="path",
-                text="the form of the answer",
+                text="the format of the answer",
                 schema={"type": "string", "enum": ["link", "json"]},
                 required=True,
             ),
@@ -132,15 +141,15 @@ ARCHIVED = (
         pattern="/replay/{time}/{uri}",
         handler=replay.answer,
         operation="replayCapture",
-        text="bytes of captures (`<time>id_`); pages, on the replay origin: "
+        text="bytes of captures (`<time>id_`), or pages on the replay origin: "
         "[web archives](web-archives.md#replay)",
         section="pages",
         parameters=(
             Parameter(
                 name="time",
                 place="path",
-                text="4 to 14 digits; with `id_` behind them the bytes, and with `~<digest>` "
-                "behind that the capture with this digest",
+                text="4 to 14 digits; a suffix `id_` asks for the bytes, a further suffix "
+                "`~<digest>` for the capture with this digest",
                 schema={
                     "type": "string",
                     "pattern": "^[0-9]{4,14}(id_(~[a-z0-9-]{1,16}:[A-Za-z0-9+=_-]{16,128})?)?$",
@@ -151,10 +160,10 @@ ARCHIVED = (
             _ORIGINAL,
         ),
         answers=(
-            AnswerShape(status=200, text="What was archived.", content={ANYTHING: None}),
+            AnswerShape(status=200, text="The archived resource.", content={ANYTHING: None}),
             AnswerShape(status=206, text="Ranges of it.", content={ANYTHING: None}),
-            AnswerShape(status=302, text="The capture near to it, or the replay origin."),
-            AnswerShape(status=304, text="The client has it."),
+            AnswerShape(status=302, text="The nearest capture, or the replay origin."),
+            AnswerShape(status=304, text="The client already has it."),
         ),
         problems=(errors.NotCaptured, errors.OriginalMissing, errors.InvalidRequest),
     ),

@@ -1,8 +1,8 @@
 """From a request to its handler and to the methods that its target allows. Pure.
 
-How it works: the routes of pages are indexed once, those of one path by it, those that cover what
-lies below by their lead. A target is a page if it lies below a lead or has no colon: no scheme has
-a slash in its name. All other targets are identifiers, whose routes are chosen by the method.
+How it works: the routes of pages are indexed once: by their path, or by their lead if they cover
+every path below it. A target is a page if it is below a lead or has no colon (the name of a scheme
+contains no slash). All other targets are identifiers, whose routes are chosen by the method.
 
 What must stay true: `Allow` lists the methods that have a route, and no others.
 """
@@ -25,12 +25,12 @@ _ORDER = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "POST")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The handler of a request, and what its target allows."""
+    """The handler of a request, and the methods that its target allows."""
 
     handler: Handler
     allow: Allow
     asks_who: bool = False
-    """Whether a signature says who asks."""
+    """True if a signature can authenticate the request."""
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class _Page(msgspec.Struct, frozen=True):
     otherwise: Handler
     allow: Allow
     signed: frozenset[str]
-    """Methods of which a signature says who asks."""
+    """Methods that a signature can authenticate."""
 
     def find(self, method: str) -> Found:
         handler = self.handlers.get(method, self.otherwise)
@@ -48,12 +48,12 @@ class _Page(msgspec.Struct, frozen=True):
 
 
 def list_methods(routes: Iterable[Route]) -> tuple[str, ...]:
-    """The methods of routes, each once, in their order."""
+    """List the methods of routes, each once, in their order."""
     return tuple(dict.fromkeys(method for route in routes for method in route.methods))
 
 
 def write_allow(allowed: Iterable[str]) -> bytes:
-    """Methods as the field `Allow` lists them."""
+    """Write methods as the field `Allow` lists them."""
     return ", ".join(allowed).encode("ascii")
 
 
@@ -74,7 +74,7 @@ def _gather_page(routes: list[Route]) -> _Page:
 
 
 def _gather_pages(routes: Iterable[Route]) -> dict[str, _Page]:
-    """Pages by their leads."""
+    """Index pages by their leads."""
     leads: dict[str, list[Route]] = {}
     for route in routes:
         leads.setdefault(route.lead, []).append(route)
@@ -82,7 +82,7 @@ def _gather_pages(routes: Iterable[Route]) -> dict[str, _Page]:
 
 
 def _gather_allow(routes: Iterable[Route]) -> Allow:
-    """The methods that each kind of thing allows."""
+    """Index the allowed methods by the kind of target."""
     found = {
         kind: list_methods(one for one in routes if kind in one.kinds and one.is_of_names)
         for kind in TargetKind
@@ -114,7 +114,7 @@ _WHOLE_SERVER = Found(methods.options, _ALLOW)
 
 
 def is_page(target: Target) -> bool:
-    """Whether a target is a page of the server, there or not. All others are identifiers."""
+    """True if a target names a page, existing or not. All other targets are identifiers."""
     text = target.text
     if text.startswith(_LEADS):
         return True
@@ -122,7 +122,7 @@ def is_page(target: Target) -> bool:
 
 
 def find_handler(method: str, target: Target, raw: bytes) -> Found | None:
-    """What answers a request. None if there is no such page."""
+    """Find the handler of a request. Returns None if there is no such page."""
     if not is_page(target):
         return _OF_NAMES.get(method, _UNDEFINED)
     if raw == b"*":
@@ -132,13 +132,13 @@ def find_handler(method: str, target: Target, raw: bytes) -> Found | None:
 
 
 def find_page(text: str) -> _Page | None:
-    """The page that a path names, without the slash in front of it. None if there is none."""
+    """Find the page of a path, which has no leading slash. Returns None if there is none."""
     first, _, rest = text.partition("/")
     second = f"{first}/{rest.partition('/')[0]}"
     return _EXACT.get(text) or _BELOW.get(second) or _BELOW.get(first)
 
 
 def allow_on_replay() -> Allow:
-    """What the replay origin allows: the methods of its routes, and nothing else."""
+    """The methods that the replay origin allows: those of its routes, and no others."""
     replayed = [one for one in ROUTES if one.lead == "replay" and not one.is_common]
     return MappingProxyType({TargetKind.PAGE: write_allow(list_methods(replayed))})

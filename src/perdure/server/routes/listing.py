@@ -1,9 +1,9 @@
-"""The table of routes as people read it: the map of the server and the tables of the reference.
+"""The table of routes for people: the map of the server and the tables of the reference.
 
-How it works: `write_map` gives one line a route, with the function that answers it.
-`write_tables` gives the Markdown tables of docs/reference/http.md by the names of their sections.
+How it works: `write_map` writes one line per route, with the function that answers it.
+`write_tables` writes the Markdown tables of docs/reference/http.md, by the names of their sections.
 `replace_sections` puts them between the comments `<!-- routes: NAME -->` and `<!-- end -->` of a
-page. `tools/route_tables.py` writes all of them, and a test compares.
+page. `tools/route_tables.py` writes all of them into the files, and a test compares them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SECTION = re.compile(r"(<!-- routes: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOT
 
 
 def write_map(routes: Sequence[Route]) -> str:
-    """The map of the server: methods, target, function.
+    """Write the map of the server: methods, target, function.
 
     >>> print(write_map([Route(methods=("GET",), pattern="/x/{y}", handler=write_map,
     ...                        operation="x", text="")]))
@@ -38,7 +38,7 @@ def write_map(routes: Sequence[Route]) -> str:
 
 
 def _write_target(route: Route) -> str:
-    """A target for people: variables in angle brackets, and the word of the query."""
+    """Write a target for people: variables in angle brackets, and the word of the query."""
     target = _VARIABLE.sub(r"<\1>", route.pattern)
     if target.count("<") > _MOST_VARIABLES:
         target = f"{'/'.join(target.split('/')[:4])}/…"
@@ -60,12 +60,12 @@ def _name_handler(route: Route) -> str:
 
 
 def write_tables(routes: Sequence[Route]) -> dict[str, str]:
-    """The tables of the reference by the names of their sections."""
+    """Write the tables of the reference, by the names of their sections."""
     asking = next(one for one in routes if one.operation == "resolve")
     pictures = next(one for one in routes if one.operation == "renderImage")
     return {
         "pages": _write_table(
-            ("page", "what it is"),
+            ("page", "content"),
             ([_show_request(one), one.text] for one in _select_section(routes, "pages")),
         ),
         "questions": _write_table(
@@ -81,14 +81,14 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
             ([_show_parameter(one, "path"), one.text] for one in pictures.parameters if one.listed),
         ),
         "writing": _write_table(
-            ("request", "what it does", "answer"),
+            ("request", "effect", "status"),
             (
                 [_show_request(one), one.text, _show_statuses(one.answers)]
                 for one in _select_section(routes, "writing")
             ),
         ),
         "tokens": _write_table(
-            ("request", "what it does", "answer"),
+            ("request", "effect", "status"),
             (
                 [f"`{one.methods[0]} {_name_request(one)}`", one.text, _show_statuses(one.answers)]
                 for one in _select_section(routes, "tokens")
@@ -98,7 +98,7 @@ def write_tables(routes: Sequence[Route]) -> dict[str, str]:
 
 
 def replace_sections(page: str, tables: Mapping[str, str]) -> str:
-    """The page with its generated tables made anew. Raises KeyError for an unknown section."""
+    """Replace the generated tables of a page. Raises KeyError for an unknown section."""
     return _SECTION.sub(lambda found: f"{found[1]}{tables[found[2]]}\n{found[3]}", page)
 
 

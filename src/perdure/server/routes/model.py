@@ -1,13 +1,13 @@
-"""What a route is: a frozen value that names a method, a pattern and a handler, and describes both.
+"""A route: a frozen value with methods, a pattern and a handler, and a description for clients.
 
-How it works: a pattern is a path as OpenAPI writes one, with variables in braces. The segments in
-front of the first variable are its lead (`api/handles`). A pattern that ends in a variable or in a
+How it works: a pattern is a path as OpenAPI writes it, with variables in braces. The segments
+before the first variable are its lead (`api/handles`). A pattern that ends in a variable or in a
 slash covers every path below its lead. `{name}` alone is the pattern of identifiers.
 
-Descriptions are Markdown, as docs/reference/http.md shows them. Schemas are JSON Schema 2020-12;
-a body names the type that reads it, and the schema is made from that type.
+Descriptions are Markdown, as docs/reference/http.md shows them. Schemas are JSON Schema 2020-12.
+A body names the type that reads it, and the schema is generated from that type.
 
-What must stay true: a route decides nothing. Nothing here imports a handler.
+What must stay true: a route decides nothing. This module imports no handler.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ else:
 Schema = Mapping[str, Any]
 TEXT: Schema = {"type": "string"}
 WORD: Schema = {"type": "string", "minLength": 1}
-"""A parameter of a query that has no value: `?info`, which equals `?info=`."""
+"""A query parameter without a value: `?info`, which equals `?info=`."""
 BARE: Schema = {"type": "string", "enum": [""]}
 JSON = "application/json"
 ANYTHING = "*/*"
@@ -43,7 +43,7 @@ NAMES = "/{name}"
 
 
 class Security(enum.StrEnum):
-    """How a client shows who it is."""
+    """A way for a client to authenticate."""
 
     BEARER = "bearer"
     SIGNATURE = "signature"
@@ -51,7 +51,7 @@ class Security(enum.StrEnum):
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One parameter of a route. All that are not in the path are optional unless `required`."""
+    """One parameter of a route, optional unless `required`. Those in the path are required."""
 
     name: str
     text: str
@@ -59,15 +59,15 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     schema: Schema = msgspec.field(default_factory=lambda: TEXT)
     required: bool = False
     shown: str = ""
-    """How the tables of the reference write it; empty: as its name."""
+    """Its spelling in the tables of the reference, if that is not its name."""
     repeated: bool = False
     example: str | None = None
     listed: bool = True
-    """Whether the tables of the reference have a row for it."""
+    """True if the tables of the reference have a row for it."""
 
 
 class BodyShape(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request carries: one of these media types, each with a schema or a type."""
+    """The body of a request: one of these media types, each with a schema or a type."""
 
     text: str
     content: Mapping[str, Schema | type[msgspec.Struct]]
@@ -81,11 +81,11 @@ class AnswerShape(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     content: Mapping[str, Schema | type[msgspec.Struct] | None] = {}
     fields: tuple[str, ...] = ()
-    """Header fields that it carries besides those of every answer."""
+    """Header fields that it carries in addition to those of every answer."""
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A method on a pattern, the handler that answers it, and what a client must know of it."""
+    """Methods on a pattern, the handler that answers them, and their description for clients."""
 
     methods: tuple[str, ...]
     pattern: str
@@ -93,35 +93,35 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     operation: str
     """Its name in OpenAPI. Routes of one pattern and method share one operation."""
     text: str
-    """What it does, in the words of the reference."""
+    """Its description in the reference."""
     shown: str = ""
-    """How the reference writes the request; empty: as the pattern has it."""
+    """Spelling of the request in the reference, if that is not the pattern."""
     word: str = ""
-    """The word of the query that chooses this route among those of its pattern and method."""
+    """The word in the query that chooses this route among those of its pattern and method."""
     parameters: tuple[Parameter, ...] = ()
     body: BodyShape | None = None
     answers: tuple[AnswerShape, ...] = ()
     problems: tuple[type[PerdureError], ...] = ()
-    """Errors that it answers with, besides those of every route."""
+    """Errors that it can answer with, in addition to those of every route."""
     security: tuple[Security, ...] = ()
     is_open: bool = True
-    """Whether a client that does not show who it is gets an answer, too."""
+    """True if a client gets an answer without authentication, too."""
     section: str = ""
-    """The table of docs/reference/http.md that it stands in; empty: none."""
+    """The table of docs/reference/http.md that lists it, or an empty string."""
     kinds: tuple[TargetKind, ...] = (TargetKind.PAGE,)
-    """What may be named by its target. Without any, the method is known and never allowed."""
+    """The kinds of targets that allow it. Without any, the method is known and never allowed."""
     answers_every_method: bool = False
-    """Whether the handler answers methods that have no route, too."""
+    """True if the handler also answers methods that have no route."""
     is_common: bool = False
-    """Whether every page has this route, so that the map shows it once."""
+    """True if every page has this route, so that the map shows it once."""
     handle_errors: bool = False
-    """Whether errors are told as the Handle API tells them."""
+    """True if errors have the form of the Handle API."""
     extensions: Mapping[str, Any] = {}
-    """What OpenAPI cannot say, by names that begin with `x-`."""
+    """Facts that OpenAPI has no words for, by names that begin with `x-`."""
 
     @property
     def lead(self) -> str:
-        """The segments in front of the first variable, without slashes at the ends.
+        """The segments before the first variable, without slashes at the ends.
 
         >>> def no(service, request): ...
         >>> given = Route(methods=("GET",), pattern="/api/handles/{handle}", handler=no,
@@ -133,10 +133,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def covers_below(self) -> bool:
-        """Whether its pattern covers every path below its lead."""
+        """True if its pattern covers every path below its lead."""
         return bool(self.lead) and self.pattern[-1] in "/}"
 
     @property
     def is_of_names(self) -> bool:
-        """Whether it is a route of identifiers."""
+        """True if it is a route of identifiers."""
         return self.pattern == NAMES

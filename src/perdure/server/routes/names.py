@@ -1,9 +1,10 @@
-"""The routes of identifiers: what is asked of a name, and what is done to it.
+"""The routes of identifiers: questions about a name, and changes to it.
 
 How it works: an identifier is one path parameter, `/{name}`, escaped or as it is. The words of the
-query choose what is answered. Several routes may share a method: they differ in their word, and
-their handler tells them apart, as the identifier's scheme says where its query begins
-(`perdure.reading.targets`). `kinds` says which of them a part, a pattern or a series allows.
+query choose the answer. Several routes may share a method: they differ in their word, and their
+handler chooses among them, because only the identifier's scheme knows where its query begins
+(`perdure.reading.targets`). `kinds` lists the kinds of targets, such as a part, a pattern or a
+series, that allow a route.
 
 What must stay true: `Allow` comes from `kinds`  # rulings: http-405, http-put
 """
@@ -45,7 +46,7 @@ _READING = Route(
     pattern=NAMES,
     handler=reading.get,
     operation="resolve",
-    text="the resource, the way to it, a part of it, or what is known of it",
+    text="the resource, a redirect to it, a part of it, or its record",
     shown="/<identifier>",
     kinds=_READ_KINDS,
     parameters=(NAME, *QUESTIONS, *CHOICE),
@@ -58,9 +59,9 @@ _READING = Route(
         ),
         AnswerShape(status=206, text="Ranges of the bytes.", content={ANYTHING: None}),
         AnswerShape(status=300, text="Several versions have the part.", content={ANYTHING: None}),
-        AnswerShape(status=302, text="The best location, or what this name is an alias of."),
+        AnswerShape(status=302, text="The best location, or the name of which this is an alias."),
         AnswerShape(status=303, text="The landing page of the passage."),
-        AnswerShape(status=304, text="The client has it."),
+        AnswerShape(status=304, text="The client already has it."),
     ),
     problems=(
         errors.MalformedIdentifier,
@@ -87,8 +88,8 @@ _READING = Route(
             },
             {
                 "form": "/pdi://…#<part>",
-                "description": "A raw # in the request target begins a part. Most clients keep "
-                "what follows it to themselves.",
+                "description": "A raw # in the request target begins a part. Most clients do not "
+                "send it.",
             },
             {
                 "form": "/pdi://…%23<part>",
@@ -96,15 +97,16 @@ _READING = Route(
             },
             {
                 "form": "/ark:…?, /ark:…??",
-                "description": "The inflections of ARKs: an empty query, and one that is a ?.",
+                "description": "The inflections of ARKs: an empty query, and the query ?.",
             },
             {
                 "form": "/pwid:…, /urn:pwid:…",
-                "description": "The query of a PWID that is not escaped as a whole begins at the "
-                "last ? if one of the words above follows; all else is the archived address.",
+                "description": "The query of a PWID that is not completely escaped begins at the "
+                "last ? if one of the words above follows it. Everything else belongs to the "
+                "archived address.",
             },
         ],
-        "x-unknown-parameters": "A name=value that is not listed is passed over. Any other word "
+        "x-unknown-parameters": "A name=value that is not listed is ignored. An unknown word "
         "without a value is 400.",
     },
 )
@@ -118,13 +120,15 @@ _CONDITIONS = (
         place="header",
         text='an entity tag of the newest bytes, or `"r7"` for the seventh revision',
     ),
-    Parameter(name="If-None-Match", place="header", text="`*`: only if there is nothing yet"),
+    Parameter(name="If-None-Match", place="header", text="`*`: only if nothing exists yet"),
     Parameter(
         name="Idempotency-Key",
         place="header",
         text="makes it safe to repeat the request for thirty days",
     ),
-    Parameter(name="Content-Digest", place="header", text="a digest that is checked (RFC 9530)"),
+    Parameter(
+        name="Content-Digest", place="header", text="a digest of the body, checked (RFC 9530)"
+    ),
 )
 _REFUSED = (
     errors.MalformedIdentifier,
@@ -144,22 +148,22 @@ _REFUSED = (
 )
 _RECEIPT = {JSON: {"$ref": "#/components/schemas/Receipt"}}
 _MADE = AnswerShape(
-    status=201, text="Made.", content=_RECEIPT, fields=("Location", "Content-Location")
+    status=201, text="Created.", content=_RECEIPT, fields=("Location", "Content-Location")
 )
 _DONE = AnswerShape(
     status=200,
-    text="Done, or there was nothing to do.",
+    text="Done, or nothing had to be done.",
     content=_RECEIPT,
     fields=("Location", "Content-Location"),
 )
 _PROPOSED = AnswerShape(
     status=202,
-    text="A second person must ask, too.",
+    text="Proposed. A second person must make the same request.",
     content=_RECEIPT,
     fields=("Location", "Content-Location"),
 )
 _DOCUMENT = BodyShape(
-    text="The document. `Content-Type` says what it is, otherwise it is detected.",
+    text="The document. `Content-Type` gives its media type; otherwise it is detected.",
     content={ANYTHING: {}},
 )
 
@@ -173,7 +177,7 @@ def _make_write(
     body: BodyShape | None = None,
     problems: tuple[type[errors.PerdureError], ...] = (),
 ) -> Route:
-    """A route that writes. Its body is a document, or what reads its word in a POST."""
+    """A route that writes. Its body is a document, or the type that the word of a POST needs."""
     if body is None:
         shape = operating.SHAPES.get(word)
         body = _DOCUMENT if shape is None else BodyShape(text=text, content={JSON: shape})
@@ -200,7 +204,7 @@ def _make_write(
 
 
 _METADATA = BodyShape(
-    text="The description, in a format of metadata.",
+    text="The description, in a metadata format.",
     content={ANYTHING: {}},
 )
 _NOT_FOUND = "answers 404"
@@ -208,13 +212,13 @@ _STORING = (
     _make_write(
         "PUT",
         "PUT /pdi://<series>/",
-        "mints: today's date, the next serial, version 1",
+        "mints a PDI with today's date, the next serial and version 1",
         _MADE,
     ),
     _make_write(
         "PUT",
         "PUT /<known PDI>",
-        "commits the next version; 200 if it is the same bytes",
+        "commits the next version; 200 if the bytes are the same",
         _MADE,
         _DONE,
     ),
@@ -228,7 +232,7 @@ _STORING = (
     _make_write(
         "PUT",
         "PUT /<identifier>?metadata",
-        "describes it, in [a format of metadata](metadata.md)",
+        "sets its description, in [a metadata format](metadata.md)",
         _DONE,
         word="metadata",
         body=_METADATA,
@@ -240,7 +244,7 @@ _CHANGING = (
         "POST",
         "POST /<authority>?mint",
         'mints without bytes: `{"uid", "format", "locations", "metadata"}`; the authority is '
-        "written as `pdi://<series>/`, `ark:<shoulder>` or, of the URNs of 1993, "
+        "written as `pdi://<series>/`, `ark:<shoulder>` or, for URNs of 1993, "
         "`URN:<naming authority>::` (`/URN:IANA:42117::?mint`)",
         _MADE,
         word="mint",
@@ -248,9 +252,9 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?register",
-        'takes in an identifier issued elsewhere or earlier: `{"locations", "metadata"}`. In a '
-        "series that is minted here neither a day to come nor a number of today that was not "
-        "handed out yet",
+        'registers an identifier that was issued elsewhere or earlier: `{"locations", '
+        '"metadata"}`. In a series that is minted here, it refuses future dates and numbers of '
+        "today that were not issued yet",
         _MADE,
         _DONE,
         word="register",
@@ -258,16 +262,24 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?bind",
-        '`{"locations": ["https://…" or {"uri", "version", "format", "sha512", …}]}`',
+        'adds or replaces locations: `{"locations": ["https://…" or {"uri", "version", "format", '
+        '"sha512", …}]}`',
         _MADE,
         _DONE,
         word="bind",
     ),
-    _make_write("POST", "POST /<identifier>?break", '`{"uri"}`', _DONE, word="break"),
+    _make_write(
+        "POST",
+        "POST /<identifier>?break",
+        'removes a location: `{"uri"}`',
+        _DONE,
+        word="break",
+    ),
     _make_write(
         "POST",
         "POST /<identifier>?alias",
-        '`{"other"}`; if that is a name of this registry, the token must cover it, too',
+        'declares that both names name the same resource: `{"other"}`; if that is a name of this '
+        "registry, the token must also cover it",
         _MADE,
         _DONE,
         word="alias",
@@ -275,7 +287,7 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?metadata",
-        "describes it, in [a format of metadata](metadata.md)",
+        "sets its description, in [a metadata format](metadata.md)",
         _DONE,
         word="metadata",
         body=_METADATA,
@@ -284,7 +296,8 @@ _CHANGING = (
     _make_write(
         "POST",
         "POST /<identifier>?withdraw",
-        '`{"reason", "version"}`; 202 if a second person must ask, too',
+        'stops serving its bytes: `{"reason", "version"}`; 202 if a second person must make the '
+        "same request",
         _DONE,
         _PROPOSED,
         word="withdraw",
@@ -300,7 +313,7 @@ SHARED = (
         pattern=NAMES,
         handler=methods.options,
         operation="askMethods",
-        text="the methods that are allowed, in `Allow`",
+        text="the allowed methods, in `Allow`",
         shown="OPTIONS /<identifier>",
         kinds=_ALL_KINDS,
         parameters=(NAME,),
@@ -320,13 +333,13 @@ SHARED = (
         problems=(errors.MalformedIdentifier, errors.UnknownScheme, errors.NotFound),
     ),
 )
-"""What every page and every identifier answers."""
+"""The methods that every page and every identifier answers."""
 _DELETION = Route(
     methods=("DELETE",),
     pattern=NAMES,
     handler=methods.delete,
     operation="delete",
-    text="is not defined for persistent identifiers: 405",
+    text="not defined for persistent identifiers: 405",
     shown="DELETE /<identifier>",
     section="writing",
     kinds=(),

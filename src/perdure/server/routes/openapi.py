@@ -1,11 +1,11 @@
 """The OpenAPI 3.1 document of a table of routes, at `/openapi.json`. Pure.
 
-How it works: routes of one pattern become one path item. Routes that share a method, too, become
+How it works: routes of one pattern become one path item. Routes that also share a method become
 one operation with all of their parameters, bodies and answers, and `x-operations` lists them.
-Schemas of bodies are made from the types that read them, problems from the table of statuses.
+Schemas of bodies are generated from the types that read them, problems from the table of statuses.
 
-OpenAPI knows a name as one percent-encoded path parameter. What it cannot say (a raw `#`, the
-absolute form, a query that is a URI) stands in fields that begin with `x-`.
+In OpenAPI a name is one percent-encoded path parameter. Fields that begin with `x-` describe what
+OpenAPI has no words for: a raw `#`, the absolute form, a query that is a URI.
 
 What must stay true: the document depends on the routes and the setting `base_url` only.
 """
@@ -35,7 +35,7 @@ _COMPONENTS = "#/components/schemas/"
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _ANY_STATUS = (*REFUSALS, HTTPStatus.NOT_FOUND, HTTPStatus.INTERNAL_SERVER_ERROR,
                HTTPStatus.SERVICE_UNAVAILABLE)  # fmt: skip
-"""Statuses of problems that any request may meet."""
+"""Statuses of problems with which any request may be answered."""
 
 _SECURITY: dict[Security, dict[str, str]] = {
     Security.BEARER: {
@@ -46,20 +46,20 @@ _SECURITY: dict[Security, dict[str, str]] = {
     Security.BASIC: {
         "type": "http",
         "scheme": "basic",
-        "description": "Index and handle of an administrator (`300%3A21.T14999/ADMIN`) with the "
-        "password, or any user with a token as the password.",
+        "description": "The user is the index and handle of an administrator "
+        "(`300%3A21.T14999/ADMIN`), with the password; or any user, with a token as the password.",
     },
     Security.SIGNATURE: {
         "type": "apiKey",
         "in": "header",
         "name": "Signature",
-        "description": "HTTP Message Signatures (RFC 9421) with Ed25519; `Signature-Input` says "
-        "what is signed.",
+        "description": "HTTP Message Signatures (RFC 9421) with Ed25519; `Signature-Input` lists "
+        "the signed components.",
     },
 }
 _PROBLEM: dict[str, Any] = {
     "type": "object",
-    "description": "A problem document (RFC 9457). Fields of the error are members of their own.",
+    "description": "A problem document (RFC 9457). Each field of the error is a further member.",
     "required": ["type", "title", "status", "detail", "code"],
     "properties": {
         "type": {"type": "string", "format": "uri-reference"},
@@ -129,7 +129,7 @@ _OWN_SCHEMAS: dict[str, Any] = {
 
 
 def describe_interface(routes: Sequence[Route], server: str) -> dict[str, Any]:
-    """The document. `server` is the public address of the resolver, or `/` if it is not set."""
+    """Describe all routes. `server` is the public address of the resolver, or `/`."""
     paths: dict[str, Any] = {}
     for pattern in dict.fromkeys(route.pattern for route in routes):
         of_pattern = [one for one in routes if one.pattern == pattern and one.kinds]
@@ -166,7 +166,7 @@ def describe_interface(routes: Sequence[Route], server: str) -> dict[str, Any]:
 
 
 def _describe_operation(method: str, routes: list[Route]) -> dict[str, Any]:
-    """One operation: that of a route, or of all routes that share a pattern and a method."""
+    """Describe the operation of a route, or of all routes that share a pattern and a method."""
     first = routes[0]
     several = len(routes) > 1
     name = first.operation
@@ -176,14 +176,14 @@ def _describe_operation(method: str, routes: list[Route]) -> dict[str, Any]:
         "operationId": name,
         "summary": "; ".join(dict.fromkeys(_write_plain(one.text) for one in routes))
         if not several
-        else "One of several operations, which the query chooses",
+        else "One of several operations, chosen by the query",
         "parameters": [_describe_parameter(one) for one in _join_parameters(routes)],
         "responses": _describe_answers(method, routes),
     }
     bodies = [one.body for one in routes if one.body is not None]
     if bodies:
         found["requestBody"] = {
-            "description": bodies[0].text if not several else "What the operation needs.",
+            "description": bodies[0].text if not several else "The body that the operation needs.",
             "required": all(one.required for one in bodies) and not several,
             "content": _join_content(one.content for one in bodies),
         }
@@ -198,7 +198,7 @@ def _describe_operation(method: str, routes: list[Route]) -> dict[str, Any]:
 
 
 def _describe_choice(route: Route) -> dict[str, Any]:
-    """One of the operations that share a pattern and a method."""
+    """Describe one of the operations that share a pattern and a method."""
     described: dict[str, Any] = {
         "request": route.shown,
         "summary": _write_plain(route.text),
@@ -239,7 +239,7 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _describe_answers(method: str, routes: list[Route]) -> dict[str, Any]:
-    """All answers of an operation by status: those of its routes, then problems."""
+    """Describe all answers of an operation by status: those of its routes, then problems."""
     shapes: dict[int, list[AnswerShape]] = {}
     for one in routes:
         for answer in one.answers:
@@ -270,7 +270,7 @@ def _describe_answer(method: str, shapes: list[AnswerShape]) -> dict[str, Any]:
 
 
 def _join_content(contents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Media types with their schemas; of a type with several, any of them."""
+    """Join media types with their schemas. If a type has several schemas, any of them holds."""
     found: dict[str, list[Any]] = {}
     for content in contents:
         for kind, shape in content.items():
@@ -288,14 +288,14 @@ def _wrap_schema(schema: Any) -> dict[str, Any]:
 
 
 def _refer_to(shape: Schema | type[msgspec.Struct] | None) -> Any:
-    """A schema, or the place of the one that is made from a type."""
+    """A schema, or a reference to the schema that is generated from a type."""
     if isinstance(shape, type):
         return {"$ref": f"{_COMPONENTS}{_name_type(shape.__name__)}"}
     return shape
 
 
 def _describe_problems() -> dict[str, Any]:
-    """A response for each status of problems, in two forms: ours and that of the Handle API."""
+    """Describe a response for each status of problems, in our form and in the Handle API's."""
     codes: dict[int, list[str]] = {}
     for code, (kind, meaning) in sorted(problems.explanations().items()):
         meant = " ".join(meaning.split("\n\n")[0].split())
@@ -334,7 +334,7 @@ def _problem_fields(status: int) -> dict[str, Any]:
 
 
 def _describe_types(routes: Iterable[Route]) -> dict[str, Any]:
-    """Schemas of the types that read bodies, and of what they refer to."""
+    """Generate schemas of the types that read bodies, and of the types to which they refer."""
     types = dict.fromkeys(
         shape
         for route in routes
@@ -353,5 +353,5 @@ def _name_type(name: str) -> str:
 
 
 def _write_plain(text: str) -> str:
-    """A description without the links of the reference, which lead nowhere from here."""
+    """A description without the links of the reference, which do not work from the document."""
     return _LINK.sub(r"\1", text)

@@ -1,6 +1,6 @@
 """The routes of pages: the server's own, THTTP and IIIF.
 
-What must stay true: a page is named by its path alone, so no lead of a route has a colon in it.
+What must stay true: a page is named by its path alone, so no lead of a route contains a colon.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ OWN = (
         pattern="/",
         handler=own.start,
         operation="showStart",
-        text="what this resolver is, and what it mints",
+        text="a description of this resolver: its software, series and schemes",
         section="pages",
         parameters=(
             Parameter(
                 name="identifier",
-                text="an identifier from the form of the page; the answer leads to it",
+                text="an identifier from the form on the page; the answer redirects to it",
             ),
         ),
         answers=(
@@ -45,7 +45,7 @@ OWN = (
                 text="The software, its series and its schemes.",
                 content={JSON: _ENTITY, "text/html": None},
             ),
-            AnswerShape(status=303, text="The identifier of the form.", fields=("Location",)),
+            AnswerShape(status=303, text="The identifier from the form.", fields=("Location",)),
         ),
         problems=(errors.MalformedIdentifier, errors.UnknownScheme),
     ),
@@ -54,18 +54,18 @@ OWN = (
         pattern="/healthz",
         handler=own.health,
         operation="checkHealth",
-        text="whether the process is alive",
+        text="200 if the process is alive",
         section="pages",
-        answers=(AnswerShape(status=200, text="It is.", content={_PLAIN: TEXT}),),
+        answers=(AnswerShape(status=200, text="It is alive.", content={_PLAIN: TEXT}),),
     ),
     Route(
         methods=_GET,
         pattern="/readyz",
         handler=own.readiness,
         operation="checkReadiness",
-        text="whether it can read and, as far as it knows, write",
+        text="200 if the process can read and, as far as it knows, write; otherwise 503",
         section="pages",
-        answers=(AnswerShape(status=200, text="It can.", content={_PLAIN: TEXT}),),
+        answers=(AnswerShape(status=200, text="It is ready.", content={_PLAIN: TEXT}),),
         problems=(errors.StorageFailed,),
     ),
     Route(
@@ -82,7 +82,7 @@ OWN = (
         pattern="/problems/{code}",
         handler=own.explanation,
         operation="explainProblem",
-        text="what an [error](errors.md) means",
+        text="the meaning of an [error](errors.md)",
         section="pages",
         parameters=(
             Parameter(
@@ -112,7 +112,7 @@ THTTP = (
             Parameter(
                 name="service",
                 place="path",
-                text="a service of RFC 2169 or RFC 2483, in any case of letters",
+                text="a service of RFC 2169 or RFC 2483, in upper or lower case",
                 schema={"type": "string", "pattern": f"(?i)^(?:{'|'.join(thttp.SERVICES)})$"},
                 required=True,
                 example="N2L",
@@ -121,14 +121,16 @@ THTTP = (
         answers=(
             AnswerShape(
                 status=200,
-                text="What the service gives: a list of URIs, a description, or the resource.",
+                text="The answer of the service: a list of URIs, a description, or the resource.",
                 content={ANYTHING: None},
             ),
             AnswerShape(status=206, text="Ranges of the resource.", content={ANYTHING: None}),
             AnswerShape(status=300, text="Several versions have the part.", content={JSON: None}),
-            AnswerShape(status=302, text="N2L to HTTP/1.0 clients; N2R of what lies elsewhere."),
+            AnswerShape(
+                status=302, text="N2L to HTTP/1.0 clients; N2R of a resource held elsewhere."
+            ),
             AnswerShape(status=303, text="N2L: the best URL.", fields=("Location",)),
-            AnswerShape(status=304, text="The client has it."),
+            AnswerShape(status=304, text="The client already has it."),
         ),
         problems=(
             errors.InvalidRequest,
@@ -144,8 +146,8 @@ THTTP = (
         ),
         extensions={
             "x-query-string": {
-                "description": "The whole query is the URI that the service is asked about, "
-                "escaped or as it is. Of I=I it is two URIs with %20 between them.",
+                "description": "The complete query is the URI to look up, escaped or as it is. "
+                "For I=I it is two URIs with %20 between them.",
                 "required": True,
                 "example": "pdi://oma.eop.gov.us/1997/09/01/1",
             }
@@ -164,7 +166,7 @@ _VERSION = Parameter(
 _IMAGE = Parameter(
     name="name",
     place="path",
-    text="an identifier, percent-encoded as a whole; without a version it is the highest",
+    text="an identifier, completely percent-encoded; without a version it means the highest",
     schema=WORD,
     required=True,
     listed=False,
@@ -178,11 +180,13 @@ IIIF = (
         pattern="/iiif/{version}/{name}",
         handler=iiif.answer,
         operation="findImage",
-        text="303 to its `info.json`",
+        text="303 to the `info.json` of the image",
         shown="/iiif/<version>/<id>",
         section="iiif",
         parameters=(_VERSION, _IMAGE),
-        answers=(AnswerShape(status=303, text="Its info.json.", fields=("Location",)),),
+        answers=(
+            AnswerShape(status=303, text="The info.json of the image.", fields=("Location",)),
+        ),
         problems=_PICTURE,
     ),
     Route(
@@ -190,8 +194,8 @@ IIIF = (
         pattern="/iiif/{version}/{name}/info.json",
         handler=iiif.answer,
         operation="describeImage",
-        text="size, limits, tiles; `application/json` (2.1) or `application/ld+json` (3.0), "
-        "by `Accept` the other",
+        text="size, limits, tiles; by default `application/json` (2.1) or `application/ld+json` "
+        "(3.0), with `Accept` the other",
         shown="…/<id>/info.json",
         section="iiif",
         parameters=(_VERSION, _IMAGE),
@@ -201,7 +205,7 @@ IIIF = (
                 text="The description.",
                 content={JSON: _ENTITY, "application/ld+json": _ENTITY},
             ),
-            AnswerShape(status=304, text="The client has it."),
+            AnswerShape(status=304, text="The client already has it."),
         ),
         problems=_PICTURE,
     ),
@@ -219,7 +223,7 @@ IIIF = (
             Parameter(
                 name="region",
                 place="path",
-                text="`full`, `square` (centred), `x,y,w,h`, `pct:x,y,w,h`; cut at the edge",
+                text="`full`, `square` (centred), `x,y,w,h`, `pct:x,y,w,h`; cropped at the edge",
                 schema=WORD,
                 required=True,
                 example="full",
@@ -227,8 +231,8 @@ IIIF = (
             Parameter(
                 name="size",
                 place="path",
-                text="`max`, `w,`, `,h`, `w,h`, `!w,h`, `pct:n`; to enlarge, `^` in front (3.0). "
-                "2.1 has `full` and enlarges without a mark",
+                text="`max`, `w,`, `,h`, `w,h`, `!w,h`, `pct:n`; a prefix `^` allows enlarging "
+                "(3.0). 2.1 also has `full`, and enlarges without `^`",
                 schema=WORD,
                 required=True,
                 example="max",
@@ -236,7 +240,7 @@ IIIF = (
             Parameter(
                 name="rotation",
                 place="path",
-                text="any degrees, `!` in front to mirror",
+                text="any number of degrees; a prefix `!` mirrors",
                 schema=WORD,
                 required=True,
                 example="0",
@@ -254,7 +258,7 @@ IIIF = (
         ),
         answers=(
             AnswerShape(status=200, text="The picture.", content={"image/*": None}),
-            AnswerShape(status=304, text="The client has it."),
+            AnswerShape(status=304, text="The client already has it."),
         ),
         problems=_PICTURE,
     ),

@@ -1,7 +1,7 @@
-"""The parameters of an identifier's GET: the name, the questions in its query, and the choices.
+"""The parameters of GET for identifiers: the name, the questions in its query, and the choices.
 
-What must stay true: every word and name that `perdure.reading.targets.read_question` knows stands
-here once.
+What must stay true: every word and name that `perdure.reading.targets.read_question` knows is
+listed here once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perdure.server.routes.model import (
 NAME = Parameter(
     name="name",
     place="path",
-    text="An identifier of any scheme, percent-encoded as a whole (`pdi%3A%2F%2F…`) or as it is "
+    text="An identifier of any scheme, completely percent-encoded (`pdi%3A%2F%2F…`) or as it is "
     "(`pdi://…`).",
     schema=WORD,
     required=True,
@@ -27,8 +27,9 @@ QUESTIONS = (
         name="info",
         schema=BARE,
         shown="?info`, `?`, `??",
-        text="the record, without redirect (the latter two are ARK's inflections, told apart for "
-        "ARKs); of a part with its [selector](parts.md#what-is-said-of-a-part)",
+        text="the record, without a redirect; for a part, with its "
+        "[selector](parts.md#what-is-said-of-a-part). `?` and `??` are inflections of ARKs and "
+        "differ only for ARKs",
     ),
     Parameter(
         name="landing",
@@ -41,25 +42,25 @@ QUESTIONS = (
         name="locations",
         schema=BARE,
         shown="?locations",
-        text="all [locations](links.md), best first; as JSON with all their fields and their "
+        text="all [locations](links.md), best first; in JSON with all their fields and their "
         "health",
     ),
     Parameter(
         name="region",
         shown="?region=<word>",
-        text="the thing, from a location that serves this part of the world",
+        text="the resource, from a location that serves this region of the world",
     ),
     Parameter(name="history", schema=BARE, shown="?history", text="all revisions of the record"),
     Parameter(
         name="members",
         schema=BARE,
         shown="?members",
-        text="of a [collection](collections.md): its members, page by page",
+        text="the members of a [collection](collections.md), page by page",
     ),
     Parameter(
         name="metadata",
         shown="?metadata`, `?metadata=<format>",
-        text="its description, in [a format of metadata](metadata.md)",
+        text="its description, in [a metadata format](metadata.md)",
     ),
     Parameter(
         name="cite",
@@ -71,8 +72,8 @@ QUESTIONS = (
         name="part",
         schema=WORD,
         shown="?part=<specifier>",
-        text="a part; so is a raw `#…` or `%23…`. If no part can be cut, the answer is an error, "
-        "never the whole document",
+        text="a part, as with a raw `#…` or `%23…`. If the part cannot be cut, the answer is an "
+        "error, never the complete document",
     ),
     Parameter(
         name="t",
@@ -82,40 +83,40 @@ QUESTIONS = (
     Parameter(
         name="quote",
         shown="?quote=<text>",
-        text="of a text held here: 303 to the landing page of exactly that passage (`&before=`, "
+        text="for a text held here: 303 to the landing page of exactly this passage (`&before=`, "
         "`&after=` if it occurs more than once)",
     ),
     Parameter(name="before", text="the text before the passage", listed=False),
-    Parameter(name="after", text="the text behind the passage", listed=False),
+    Parameter(name="after", text="the text after the passage", listed=False),
     Parameter(
         name="urlappend",
         shown="?urlappend=<text>",
-        text="puts a text behind the address of a redirect; see [templates](templates.md) for "
-        "parts of what lies elsewhere",
+        text="appends a text to the address of a redirect; for parts of resources held elsewhere "
+        "see [templates](templates.md)",
     ),
     Parameter(
         name="nearest",
         schema=BARE,
         shown="?nearest",
-        text="of a PWID: a capture near to the one that it names will do; see "
+        text="for a PWID: accepts a capture near to the one that it names; see "
         "[web archives](web-archives.md#resolving-a-pwid)",
     ),
     Parameter(
         name="cursor",
         shown="?cursor=<cursor>&limit=<n>",
-        text="a page of a listing; `next` of the page before says the cursor, any other is 400",
+        text="a page of a listing; `next` of the previous page has the cursor, any other is 400",
     ),
     Parameter(
         name="limit",
         schema={"type": "string", "pattern": "^[1-9][0-9]{0,8}$"},
-        text="identifiers on a page of a listing",
+        text="identifiers per page of a listing",
         listed=False,
     ),
 )
 CHOICE = (
     Parameter(name="Accept", place="header", text="chooses the format, or asks for the record"),
     Parameter(name="Accept-Language", place="header", text="chooses the language"),
-    Parameter(name="Range", place="header", text="asks for a part of the bytes (RFC 9110)"),
+    Parameter(name="Range", place="header", text="asks for a range of the bytes (RFC 9110)"),
     Parameter(name="If-None-Match", place="header", text="the entity tag that the client has"),
     Parameter(
         name="Want-Repr-Digest", place="header", text="the digest that the client wants (RFC 9530)"

@@ -1,4 +1,4 @@
-"""The table of all routes. To add a route, add it to one of the lists that are joined here."""
+"""The table of all routes. To add a route, add it to one of the lists that this module joins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perdure.server.routes.pages import PAGES
 
 
 async def publish_openapi(service: Service, request: Request) -> Answer:
-    """The OpenAPI document of this table."""
+    """Answer with the OpenAPI document of this table."""
     body, tag = _encode_document(service.settings.base_url or "/")
     fields = (
         (b"etag", tag),
@@ -36,7 +36,7 @@ async def publish_openapi(service: Service, request: Request) -> Answer:
 
 @lru_cache(maxsize=4)
 def _encode_document(server: str) -> tuple[bytes, bytes]:
-    """The document, and its entity tag."""
+    """Encode the document, and compute its entity tag."""
     body = msgspec.json.encode(describe_interface(ROUTES, server))
     return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'.encode()
 
@@ -54,7 +54,7 @@ _OPENAPI = Route(
             text="The document.",
             content={JSON: {"type": "object", "required": ["openapi", "paths"]}},
         ),
-        AnswerShape(status=304, text="The client has it."),
+        AnswerShape(status=304, text="The client already has it."),
     ),
 )
 
@@ -62,7 +62,7 @@ _PAGE_ROUTES = (*PAGES, _OPENAPI, *APIS)
 
 
 def _share_methods(routes: Sequence[Route]) -> Iterator[Route]:
-    """OPTIONS and TRACE of each page whose handler does not answer every method itself."""
+    """Add OPTIONS and TRACE to each page whose handler does not answer every method itself."""
     for first in {one.pattern: one for one in reversed(routes)}.values():
         if first.answers_every_method:
             continue
@@ -88,5 +88,5 @@ _BY_OPERATION = {route.operation: route for route in reversed(ROUTES)}
 
 
 def find_route(operation: str) -> Route:
-    """The first route of an operation. Raises KeyError if there is none."""
+    """Find the first route of an operation. Raises KeyError if there is none."""
     return _BY_OPERATION[operation]
