@@ -51,7 +51,7 @@ def test_a_page_is_cited_by_what_it_says_of_itself(shell: Shell, place: Path) ->
     name = shell.lines("mint", "--series", SERIES, "a.html")[0]
     assert shell.lines("cite", name, "--url", PLAIN)[0].startswith("B. (")
     written = shell.run("metadata", "get", name).stdout
-    assert "Derived: read out of the document itself (HTML)" in written
+    assert "Derived: read from the document itself (HTML)" in written
 
 
 @pytest.mark.parametrize("form", ["datacite", "dc", "jsonld", "csl", "json"])

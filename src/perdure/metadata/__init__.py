@@ -1,13 +1,14 @@
-"""Metadata of a resource in the formats of others, and citations of it.
+"""Metadata of a resource in standard formats, and citations of it.
 
-How it works: `described` puts together what can be said of a resource; `write` says it in a
-format, `read` takes what a record in a format says, `perdure.metadata.citing` cites it. A format is
-one file with a `Format` in it, which is an entry point in the group `perdure.metadata`.
+How it works: `described` collects everything that is known about a resource; `write` writes it in a
+format, `read` reads a record in a format, and `perdure.metadata.citing` cites the resource. Each
+format is one file with a `Format` in it, which is an entry point in the group `perdure.metadata`.
 
     write(described(identifier, record, url), "datacite")
 
-What must stay true: what `write` gives is valid in its format, whatever was said; what `read`
-gives has passed `perdure.model.about.checked`. Libraries are imported when a format needs them.
+What must stay true: `write` returns a valid record of its format for every description; `read`
+returns only descriptions that `perdure.model.about.checked` has accepted. Libraries are imported
+when a format needs them.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ __all__ = ["GROUP", "LARGEST", "Described", "Format", "adopted", "by_media_type"
            "find", "guess", "load_formats", "read", "with_part", "write"]  # fmt: skip
 
 GROUP = "perdure.metadata"
-_DERIVED = "Derived: read out of the document itself ({}), said by nobody."
+_DERIVED = "Derived: read from the document itself ({}), not written by a person."
 
 
 @cache
 def load_formats() -> dict[str, Format]:
-    """All installed formats by their names in `?metadata=`, in the order in which lists show them.
+    """Installed formats by their names in `?metadata=`, in the order in which lists show them.
 
-    A format of another package that cannot be loaded, or that claims a name or a media type of
-    another format, is logged and left out.
+    If a format of another package cannot be loaded, or claims a name or media type that another
+    format has, it is logged and left out.
     """
     found = [plugin.value for plugin in load_plugins(GROUP, Format, _list_claims)]
     found.sort(key=lambda format: (format.place, format.name))
@@ -50,15 +51,15 @@ def load_formats() -> dict[str, Format]:
 def _list_claims(format: Format) -> Iterator[tuple[str, str]]:
     names = (format.name, *format.aliases)
     if not all(name and name == name.lower() for name in names) or not format.media_types:
-        raise ValueError(f"{format.name!r} needs lower-case names and a media type")
+        raise ValueError(f"{format.name!r} needs lower-case names and at least one media type")
     if cmdi.NAME in names:
-        raise ValueError(f"{cmdi.NAME!r} is the name of records that are attached")
+        raise ValueError(f"{cmdi.NAME!r} is reserved for attached records")
     yield from (("name", name) for name in names)
     yield from (("media type", media_type) for media_type in format.media_types)
 
 
 def find(name: str) -> Format:
-    """The format of this name. Raises InvalidRequest."""
+    """Return the format with this name or alias. Raises InvalidRequest."""
     lowered = name.lower()
     found = load_formats().get(lowered) or next(
         (one for one in load_formats().values() if lowered in one.aliases), None
@@ -69,33 +70,33 @@ def find(name: str) -> Format:
 
 
 def by_media_type(media_type: str) -> Format | None:
-    """The format that a media type says; None for one that says none of ours."""
+    """Return the format with this media type, or None if no installed format has it."""
     essence = strip_parameters(media_type)
     return next((one for one in load_formats().values() if essence in one.media_types), None)
 
 
 def guess(data: bytes) -> str:
-    """The format that a record looks like, `cmdi` among them. Raises InvalidMetadata."""
+    """Guess the format of a record from its content (`cmdi` included). Raises InvalidMetadata."""
     signatures = {one.name: one.signature for one in load_formats().values() if one.signature}
     signatures[cmdi.NAME] = cmdi.SIGNATURE
     matching = (name for name, signature in signatures.items() if signature.matches(data))
     found = min(matching, key=lambda name: signatures[name].generality, default=None)
     if found is None:
         known = ", ".join(load_formats())
-        raise wrong("metadata", f"the format cannot be told: say which of {known}")
+        raise wrong("metadata", f"the format is not recognised: name one of {known}")
     return found
 
 
 def write(what: Described, format: str) -> bytes:
-    """A record in a format, as it is sent. Raises InvalidRequest for a format that is unknown."""
+    """Write a record in a format, ready to send. Raises InvalidRequest for an unknown format."""
     return find(format).write(what)
 
 
 def read(data: bytes, format: str) -> About:
-    """What a record in a format says.
+    """Read the description in a record of a format.
 
-    Raises InvalidMetadata with line and reason, TooLarge, or InvalidRequest for a format that
-    cannot be read and for what no description may hold.
+    Raises InvalidMetadata with line and reason, TooLarge, or InvalidRequest if the format cannot be
+    read or the record says something that a description must not contain.
     """
     found = find(format)
     if found.read is None:
@@ -107,9 +108,10 @@ def read(data: bytes, format: str) -> About:
 def described(
     identifier: Identifier, record: Record, url: str, derived: About | None = None
 ) -> Described:
-    """A resource as its formats need it. `url` is the actionable form of the identifier.
+    """Describe a resource for its formats. `url` is the actionable form of the identifier.
 
-    What was described by nobody is what plain names and values say of it, else `derived`.
+    If no one has described the resource, the description comes from its plain name-value pairs, or
+    else from the document itself (`derived`).
     """
     about = record.about or of_pairs(record.metadata)
     if derived is not None and about == About():
@@ -129,7 +131,7 @@ def described(
 
 
 def adopted(about: About, identifier: Identifier, url: str) -> About:
-    """A description that was read, as one of this resource: its own names need not be said."""
+    """Return a description without those codes that only repeat the identifier of the resource."""
     bare = str(identifier).partition(":")[2]
     own = {str(identifier), identifier.urn, url} | (
         {bare} if identifier.kind == "handle" else set()
@@ -139,7 +141,7 @@ def adopted(about: About, identifier: Identifier, url: str) -> About:
 
 
 def _held(identifier: Identifier, record: Record) -> tuple[Version | None, Representation | None]:
-    """The version and the representation that an identifier means, where it means just one."""
+    """Return the version that an identifier means, and its representation if there is only one."""
     number, format = naming.wanted(identifier)
     version = record.version(number) if number is not None else record.newest
     if version is None:
@@ -150,12 +152,12 @@ def _held(identifier: Identifier, record: Record) -> tuple[Version | None, Repre
 
 
 def _begin(record: Record) -> str:
-    """When there was something first; of a revised record without bytes, when it was revised."""
+    """Return when the first version came; for a record without versions, when it last changed."""
     return record.versions[0].at if record.versions else record.at
 
 
 def with_part(what: Described, part: Selector | None) -> Described:
-    """The same resource, of which a part is meant: type, size and digest are those of the whole."""
+    """Narrow a resource to a part; drop type, size and digest, which belong to the whole."""
     if part is None:
         return what
     return msgspec.structs.replace(what, part=part, media_type="", length=None, sha512="")

@@ -1,10 +1,10 @@
 """BibTeX: one entry, for LaTeX.
 
 Specification: Patashnik, BibTeXing (1988); fields beyond it (`url`, `doi`, `urldate`) are those
-that biblatex and the common styles know.
+that biblatex and common styles support.
 
-What must stay true: what is between braces is balanced and means itself to TeX, whatever a title
-holds; the entry is UTF-8, as biber and BibTeXu read it.
+What must stay true: for every title, text between braces is balanced and escaped for TeX; the entry
+is UTF-8, as biber and BibTeXu read it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def write(described: Described) -> bytes:
-    """The entry, in UTF-8."""
+    """Write the entry, in UTF-8."""
     about = described.about
     general = about.resource_type or from_media(described.media_type)
     kind = row(general).bibtex
@@ -83,8 +83,8 @@ def _year(number: int) -> str:
 
 
 def _note(described: Described) -> str:
-    """The identifier itself, beside its actionable form; of archived material who archived it, and
-    when."""
+    """Write the identifier unless `url` has it; for archived material, also the archive and the
+    time."""
     identifier, archive = described.identifier, described.about.archive
     words = [f"Archived by {archive}"] if archive else []
     if words and identifier.archived is not None:
@@ -95,17 +95,17 @@ def _note(described: Described) -> str:
 
 
 def _key(described: Described, year: str) -> str:
-    """What the entry is cited by: who and when, else the identifier, in plain letters."""
+    """Make the citation key: creator and year, or the identifier, in ASCII."""
     creators = described.about.creators
     who = (creators[0].family or creators[0].shown) if creators else ""
-    who = unicodedata.normalize("NFKD", who)  # which leaves the letters of what has accents
+    who = unicodedata.normalize("NFKD", who)  # separates letters from their accents
     letters = re.sub("[^A-Za-z0-9]", "", who)
     stem = letters + year if letters else str(described.identifier)
     return re.sub("[^A-Za-z0-9:.+/-]", "-", stem) or "record"
 
 
 def _names(agents: tuple[Agent, ...]) -> str:
-    """`Family, Suffix, Given and …`; an organisation in braces of its own, for it has no parts."""
+    """Write `Family, Suffix, Given and …`; braces keep the name of an organisation in one piece."""
     return " and ".join(
         _person(one) if one.is_person and one.family else f"{{{_text(one.shown)}}}"
         for one in agents
@@ -115,7 +115,7 @@ def _names(agents: tuple[Agent, ...]) -> str:
 def _person(one: Agent) -> str:
     given, suffix = given_and_suffix(one)
     parts = (_text(part) for part in (one.family, suffix, given) if part)
-    # "and" as a word of its own would begin the next name
+    # "and" as a separate word would begin the next name
     return ", ".join(f"{{{part}}}" if "and" in part.lower().split() else part for part in parts)
 
 

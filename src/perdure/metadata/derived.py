@@ -1,11 +1,11 @@
-"""What a document says about itself, where nobody else has said anything.
+"""Descriptions that documents contain, for resources that no one has described.
 
-How it works: HTML, PDF, JPEG, TIFF, PNG and MP3 are read by `perdure.metadata.inside` in a process
-of its own, with bounds on memory, processor time and patience, for strangers deposited the bytes
-and others wrote a part of the decoders. What comes back is a description, marked as derived.
+How it works: `perdure.metadata.inside` reads HTML, PDF, JPEG, TIFF, PNG and MP3 in a process of its
+own, with limits on memory, processor time and waiting time, because the bytes come from strangers
+and some of the decoders are foreign code. The process returns a description, marked as derived.
 
-What must stay true: whatever the bytes are, the answer is a description that `checked` has passed,
-or None, within `SECONDS`.
+What must stay true: for all bytes, the answer is a description that `checked` has accepted, or
+None, within `SECONDS`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from perdure.errors import PerdureError
 from perdure.model.about import About, checked
 
 SECONDS = 10
-"""Of waiting; of processor time a third of it."""
+"""Longest wait for the process; its processor time is limited to a third of it."""
 MEMORY = 512 << 20
-"""Bytes that the process may take."""
+"""Memory that the process may use, in bytes."""
 LARGEST = 64 << 20
-"""Bytes of a document that is looked into."""
+"""Largest document that is read, in bytes."""
 _LONGEST_ANSWER = 1 << 20
 TYPES = frozenset(
     ("text/html", "application/xhtml+xml", "application/pdf", "image/jpeg", "image/tiff",
@@ -35,7 +35,7 @@ TYPES = frozenset(
 
 
 class Document(msgspec.Struct, frozen=True):
-    """Where the bytes of a document lie."""
+    """The bytes of a document: a range of a file."""
 
     path: Path
     offset: int
@@ -45,7 +45,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def read(document: Document) -> About | None:
-    """What a document says about itself; None where it says nothing, or cannot be read."""
+    """Return the description that a document contains, or None if it has none or is unreadable."""
     if document.media_type not in TYPES or document.length > LARGEST:
         return None
     words = [sys.executable, "-m", "perdure.metadata.derived"]
@@ -66,7 +66,7 @@ def read(document: Document) -> About | None:
 
 
 def main() -> None:
-    """The process: a document on stdin, a description on stdout."""
+    """Run the process: read a document from stdin, write its description to stdout."""
     document = msgspec.json.decode(
         sys.stdin.buffer.read(), type=Document, dec_hook=lambda kind, value: kind(value)
     )

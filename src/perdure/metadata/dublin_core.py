@@ -1,10 +1,10 @@
 """Dublin Core as XML: the fifteen elements in the container of OAI-PMH.
 
 Specifications: Dublin Core Metadata Element Set 1.1 (ISO 15836-1) and the format `oai_dc` of
-OAI-PMH 2.0; judged by `schemas/oai_dc.xsd`. Records of the wider DCMI terms are read by their
-elements of the same names.
+OAI-PMH 2.0; validated with `schemas/oai_dc.xsd`. In records of the wider DCMI terms, the terms
+with the names of these elements are read, and those that refine them.
 
-What must stay true: what is written is valid, and has the identifier in both its forms.
+What must stay true: a written record is valid, and has the identifier in both its forms.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ _ROOT = (
 
 
 def write(described: Described) -> bytes:
-    """The record, in UTF-8."""
+    """Write the record, in UTF-8."""
     lines = [element(f"dc:{name}", text, xml__lang=lang) for name, text, lang in pairs(described)]
     return "\n".join([f"{xml_text.DECLARATION}{_ROOT}", *lines, "</oai_dc:dc>\n"]).encode()
 
 
 def pairs(described: Described) -> Iterator[tuple[str, str, str]]:
-    """Element, value and language of everything that the fifteen elements can say."""
+    """Yield element, value and language of everything that the fifteen elements can express."""
     about = described.about
     yield from (("title", one.value, one.language) for one in about.titles)
     yield from (("creator", one.shown, one.language) for one in about.creators)
@@ -108,13 +108,13 @@ _TERMS = {
     "hasPart": "relation",
     "references": "relation",
 }
-"""Terms of DCMI that refine an element."""
+"""DCMI terms that refine an element, with that element."""
 _DATES = {"created": "Created", "modified": "Updated", "available": "Available"}
 _LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 def read(data: bytes) -> About:
-    """What a record says. Raises InvalidMetadata with line and reason, TooLarge."""
+    """Read a record. Raises InvalidMetadata with line and reason, TooLarge."""
     root = xml_text.parse(data, _NAME)
     if root.tag == f"{{{NAMESPACE}}}dc":
         xml_text.validate(root, _NAME, "oai_dc.xsd")
@@ -125,7 +125,7 @@ def read(data: bytes) -> About:
             if content(one):
                 found.setdefault(_TERMS.get(name, name), []).append((name, one))
     if not found:
-        reason = f"no element of {ELEMENTS} or {TERMS} says anything in it"
+        reason = f"it has no element of {ELEMENTS} or {TERMS} with a text"
         raise wrong(_NAME, reason, root.sourceline)
     return checked(_about(found))
 

@@ -1,8 +1,8 @@
-"""What part of a resource is cited, in words: "characters 37–51", "23–57 s".
+"""The extent of a cited part, in words: "characters 37–51", "23–57 s".
 
-How it works: the numbers of a selector are given as they stand in the identifier (ISO 24619
-section 5.4: specifications of parts become part identifiers), with the noun of the language in
-front. What has no words of its own is given as the identifier has it.
+How it works: a noun in the language of the citation precedes the numbers of the selector, which are
+those in the identifier (ISO 24619 section 5.4: specifications of parts become part identifiers).
+Selectors without a noun are written as in the identifier.
 
 What must stay true: every selector has an extent, in every language.
 """
@@ -51,7 +51,7 @@ _WORDS = {
 
 
 def extent(part: Selector, language: str) -> str:
-    """A part in words of a language: `en`, `fr`, `de`; English for any other.
+    """Write a part in words of a language: `en`, `fr`, `de`; English for any other.
 
     >>> extent(CharRange(37, 51), "en"), extent(CharRange(37, 51), "de")
     ('characters 37–51', 'Zeichen 37–51')
@@ -106,7 +106,7 @@ class _Language:
         return self._words[word]
 
     def number(self, value: Fraction) -> str:
-        """A decimal number as the language writes it."""
+        """Write a decimal number with the decimal sign of the language."""
         if value.denominator == 1:
             return str(value.numerator)
         return f"{float(value):.6f}".rstrip("0").replace(".", self._comma)

@@ -1,8 +1,8 @@
-"""The web addresses under which codes of persons, organisations and related works are found.
+"""Web addresses for the codes of persons, organisations and related works.
 
-How it works: ORCID, ROR and ISNI have addresses of their own, listed here and nowhere else. The
-address of a code whose type is that of an identifier scheme (DOI, Handle, ARK) is the scheme's
-public resolver, as its labels say.
+How it works: the addresses of ORCID, ROR and ISNI are listed here and nowhere else. If the type of
+a code is that of an identifier scheme (DOI, Handle, ARK), its address is the scheme's public
+resolver, from the labels of the scheme.
 
 >>> add_home("0000-0001-5109-3700", "orcid"), add_home("10.1000/182", "DOI")
 ('https://orcid.org/0000-0001-5109-3700', 'https://doi.org/10.1000/182')
@@ -22,7 +22,7 @@ _AGENTS = {
 
 
 def find_home(code_type: str) -> str:
-    """The address in front of codes of a type, in whatever case; empty if there is none."""
+    """Return the address that precedes codes of a type (in any case); empty if there is none."""
     agents = _AGENTS.get(code_type.upper())
     if agents is not None:
         return agents
@@ -33,10 +33,10 @@ def find_home(code_type: str) -> str:
 
 
 def add_home(code: str, code_type: str) -> str:
-    """The address of a code that is not an address itself; the code alone if there is none."""
+    """Return the address of a code that is not itself an address, or the code if it has none."""
     return find_home(code_type) + code
 
 
 def find_type(address: str) -> str:
-    """The type of code of a person or organisation that an address has; `URL` for any other."""
+    """Return the type of the code in the address of a person or organisation, or else `URL`."""
     return next((name for name, home in _AGENTS.items() if address.startswith(home)), "URL")

@@ -1,7 +1,7 @@
-"""Readers of what documents say about themselves: HTML, PDF, EXIF, PNG, ID3.
+"""Readers of the metadata inside documents: HTML, PDF, EXIF, PNG, ID3.
 
-How it works: each takes bytes and gives plain names and values, which become a description as any
-others do. Run by `perdure.metadata.derived` in a bounded process, and nowhere else.
+How it works: each reader takes bytes and returns plain name-value pairs, from which a description
+is made. Only `perdure.metadata.derived` runs them, in a process with limits.
 
 Specifications: HTML (title, meta; the names of Dublin Core and of Google Scholar), ISO 32000-2
 section 14.3.3 (document information), EXIF 2.32, PNG 3rd edition section 11.3.3, ID3 2.3 and 2.4.
@@ -23,12 +23,12 @@ from perdure.model.about import About, clean, of_pairs
 
 Pairs = dict[str, str]
 
-_HEAD = 128 * 1024  # bytes of HTML; what comes behind is no head
+_HEAD = 128 * 1024  # bytes of HTML; a head is not longer
 _MOST_FRAMES = 500
 
 
 def read(data: bytes, media_type: str, charset: str | None) -> About | None:
-    """What the bytes say; None where they say nothing."""
+    """Return the description inside the bytes, or None if they contain none."""
     match media_type:
         case "text/html" | "application/xhtml+xml":
             name, pairs = "HTML", html(data[:_HEAD], charset)
@@ -60,11 +60,11 @@ _META = {
 }  # fmt: skip
 
 _WRITTEN = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gbk", "shift_jis": "cp932"}
-"""What is written under the names of smaller sets (Encoding Standard section 4.2)."""
+"""Larger encodings that the names of smaller ones mean (Encoding Standard section 4.2)."""
 
 
 class _Head(HTMLParser):
-    """Title and meta elements, up to the body."""
+    """Collects title and meta elements, up to the body."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -90,7 +90,7 @@ class _Head(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "title" and self._title is not None:
-            self.found["title"] = "".join(self._title)  # what is shown goes over what meta says
+            self.found["title"] = "".join(self._title)  # the visible title overrides meta elements
             self._title = None
 
     def handle_data(self, data: str) -> None:
@@ -99,7 +99,7 @@ class _Head(HTMLParser):
 
 
 def html(data: bytes, charset: str | None) -> Pairs:
-    """Title and meta elements of a page."""
+    """Read title and meta elements of a page."""
     head = _Head()
     codec = formats.python_codec(charset or "utf-8") or "latin-1"
     head.feed(data.decode(_WRITTEN.get(codec, codec), "replace"))
@@ -115,7 +115,7 @@ _PDF_DATE = re.compile(r"D:([0-9]{4})([0-9]{2})?([0-9]{2})?", re.ASCII)
 
 
 def pdf(data: bytes) -> Pairs:
-    """The document information dictionary."""
+    """Read the document information dictionary."""
     pikepdf = import_module("pikepdf")
     found: Pairs = {}
     with pikepdf.open(io.BytesIO(data)) as document:
@@ -136,7 +136,7 @@ _ASCII = 2
 
 
 def exif(data: bytes) -> Pairs:
-    """The text tags of a JPEG's or TIFF's first directory, and of its EXIF directory."""
+    """Read the text tags of the first directory of a JPEG or TIFF, and of its EXIF directory."""
     tiff = data if data[:2] in (b"II", b"MM") else _exif_of_jpeg(data)
     if tiff[:4] not in (b"II*\0", b"MM\0*"):
         return {}
@@ -175,7 +175,7 @@ def _exif_of_jpeg(data: bytes) -> bytes:
 
 
 def _directory(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | int]]:
-    """Tags of a directory, with those values that are text, or one number."""
+    """Yield the tags of a directory whose values are text or one number."""
     if not 8 <= at <= len(tiff) - 2:
         return
     (count,) = struct.unpack_from(f"{order}H", tiff, at)
@@ -194,7 +194,7 @@ def _directory(tiff: bytes, at: int, order: str) -> Iterator[tuple[int, str | in
 
 
 def _either(text: bytes) -> str:
-    """Text of a time before Unicode, or of after."""
+    """Decode UTF-8, or else Latin-1, which older programs wrote."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
@@ -209,7 +209,7 @@ _KEYWORDS = {"title": "title", "author": "creator", "description": "description"
 
 
 def png(data: bytes) -> Pairs:
-    """The textual chunks that are not compressed."""
+    """Read the textual chunks that are not compressed."""
     found: Pairs = {}
     at = 8
     while data[:8] == b"\x89PNG\r\n\x1a\n" and at + 8 <= len(data):
@@ -237,7 +237,7 @@ _CODINGS = ("latin-1", "utf-16", "utf-16-be", "utf-8")
 
 
 def id3(data: bytes) -> Pairs:
-    """The text frames of ID3v2, else the fields of ID3v1."""
+    """Read the text frames of ID3v2, or else the fields of ID3v1."""
     if data[:3] != b"ID3" or data[3] not in (3, 4):
         return _id3v1(data[-128:])
     end = min(10 + _synchsafe(data[6:10]), len(data))
@@ -261,7 +261,7 @@ def id3(data: bytes) -> Pairs:
 
 
 def _synchsafe(raw: bytes) -> int:
-    """28 bits in four bytes."""
+    """Read 28 bits from four bytes."""
     return sum((byte & 0x7F) << shift for byte, shift in zip(raw, (21, 14, 7, 0), strict=False))
 
 

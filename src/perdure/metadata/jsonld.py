@@ -1,10 +1,10 @@
-"""JSON-LD in the words of schema.org: what search engines read off a landing page.
+"""JSON-LD in the vocabulary of schema.org, which search engines read on landing pages.
 
 Specifications: JSON-LD 1.1 (the compact form with one `@context`), https://schema.org/ and the
 guidelines of science-on-schema.org for datasets.
 
-What must stay true: no context is ever fetched, so reading understands the plain names of
-schema.org and no others; no answer can end the script element of a page that it is put into.
+What must stay true: no context is ever fetched, so only the plain names of schema.org are
+understood; no record can end the script element of the page that contains it.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ _RELATIONS = {
 
 
 def write(described: Described) -> bytes:
-    """One node, as a JSON object that may stand in a script element as it is."""
+    """Write one node, as a JSON object that is safe inside a script element."""
     text = msgspec.json.format(msgspec.json.encode(node(described)), indent=2) + b"\n"
-    # none of the three stands outside of strings
+    # these three occur only inside strings
     return text.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
 
 
 def node(described: Described) -> Node:
-    """The resource as a node of schema.org."""
+    """Make the node of a resource."""
     about = described.about
     general = about.resource_type or from_media(described.media_type)
     found: Node = {
@@ -97,7 +97,7 @@ def node(described: Described) -> Node:
         "archivedAt": about.archive,
     }
     if described.sha512:
-        found["sha512"] = described.sha512  # of pending.schema.org, beside sha256
+        found["sha512"] = described.sha512  # from pending.schema.org, like sha256
     if about.publisher is not None:
         found["publisher"] = _publisher(about.publisher)
     for one in about.contributors:
@@ -140,7 +140,7 @@ def _agent(agent: Agent) -> Node:
 
 
 def _home(code: Code) -> str:
-    """The address of an identifier of a person or an organisation."""
+    """Return the address of an identifier of a person or an organisation."""
     if code.value.startswith(("http://", "https://")):
         return code.value
     return homes.add_home(code.value, code.scheme)
@@ -225,7 +225,7 @@ def _container(one: Related) -> Node:
 
 
 def read(data: bytes) -> About:
-    """What a node says, or the first of a graph. Raises InvalidMetadata or TooLarge."""
+    """Read a node, or the first node of a graph. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the jsonld record", limit=LARGEST)
     try:
@@ -236,12 +236,12 @@ def read(data: bytes) -> About:
     if isinstance(graph, list) and graph:
         found = graph[0]
     if not isinstance(found, dict) or not _first(found, "@type"):
-        raise wrong(_NAME, "a node with an @type is needed, as an object")
+        raise wrong(_NAME, "expected a node with an @type, as an object")
     return checked(_about({name.removeprefix("schema:"): found[name] for name in found}))
 
 
 def _list(node: Node, name: str) -> list[Any]:
-    """All values; science-on-schema.org would have those of creators in a `@list`."""
+    """Return all values; science-on-schema.org recommends a `@list` for creators."""
     value = node.get(name)
     if isinstance(value, dict):
         value = value.get("@list", value.get("@set", value))
@@ -251,7 +251,7 @@ def _list(node: Node, name: str) -> list[Any]:
 
 
 def _string(value: Any) -> str:
-    """The text of a value: plain, with a language, or that of a node."""
+    """Read the text of a value: a plain one, one with a language, or a node."""
     if isinstance(value, dict):
         value = value.get("@value") or value.get("name") or value.get("value") or value.get("@id")
     return str(value).strip() if isinstance(value, str | int | float) else ""

@@ -1,4 +1,4 @@
-"""Our own form: a description as JSON, with nothing lost.
+"""perdure's own format: a description as JSON, without loss.
 
 Specification: docs/reference/metadata.md; the members are those of `perdure.model.about.About`.
 """
@@ -16,12 +16,12 @@ _decode = msgspec.json.Decoder(About).decode
 
 
 def write(described: Described) -> bytes:
-    """The description, without the members that have nothing to say."""
+    """Write the description, without its empty members."""
     return msgspec.json.format(msgspec.json.encode(described.about), indent=2) + b"\n"
 
 
 def read(data: bytes) -> About:
-    """Raises InvalidMetadata or TooLarge."""
+    """Read a description. Raises InvalidMetadata or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what="the json record", limit=LARGEST)
     try:

@@ -1,13 +1,13 @@
-"""What an adapter of a metadata format is given and what it offers.
+"""The interface between perdure and an adapter of a metadata format.
 
-How it works: a `Described` is everything that can be written of one resource: its identifier in
-both forms, what is said about it, and what the registry knows by itself. A `Format` is one way to
-write it, and perhaps to read it. Each lies in a file of its own and is an entry point in the group
-`perdure.metadata`:
+How it works: a `Described` holds everything that a record can say about one resource: its
+identifier in both forms, its description, and the facts that the registry knows by itself. A
+`Format` writes it in one format, and may also read that format. Each format has a file of its own
+and is an entry point in the group `perdure.metadata`:
 
     marc = "perdure_marc.marcxml:FORMAT"
 
-What must stay true: an adapter is pure; it opens nothing and asks nobody.
+What must stay true: an adapter is pure; it opens no file and no connection.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from perdure.model.about import About
 from perdure.parts import Selector
 
 LARGEST = 1 << 20
-"""Bytes of a metadata record that is read, in any format."""
+"""Largest metadata record that is read, in any format, in bytes."""
 
 
 class Described(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource, or a part of one, with what is said about it."""
+    """A resource, or a part of one, with its description."""
 
     identifier: Identifier
     about: About
     url: str
-    """The actionable form of the identifier: what a browser can follow."""
+    """Actionable form of the identifier, which a browser can follow."""
     at: str = ""
-    """When the resource came into the registry; stands in where no date is said."""
+    """When the resource came into the registry; used if the description has no date."""
     media_type: str = ""
     length: int | None = None
-    """Bytes, where one representation is meant."""
+    """In bytes, if the identifier means a single representation."""
     sha512: str = ""
     version: int | None = None
     part: Selector | None = None
-    """What part of the resource is meant."""
+    """The part of the resource that is meant; None for the complete resource."""
 
 
 HEAD = 4096
-"""Bytes at the beginning of a record in which XML declares its namespaces."""
+"""Number of bytes at the beginning of a record in which XML declares its namespaces."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """How records of a format are recognised."""
+    """The marks by which records of a format are recognised."""
 
     opening: tuple[bytes, ...] = (b"",)
-    """What a record may begin with, after white space."""
+    """Possible beginnings of a record, after white space."""
     marks: tuple[bytes, ...] = (b"",)
-    """One of these stands in it."""
+    """A record contains at least one of these."""
     reach: int = HEAD
-    """Bytes in which a mark may stand."""
+    """Number of bytes at the beginning that are searched for a mark."""
     generality: int = 0
-    """0: no other record has such a mark. A higher number: records of other formats may have it
-    too (Dublin Core inside CMDI), so they are tried first."""
+    """0 if no other format has such a mark. Higher if records of other formats may contain it
+    too (Dublin Core inside CMDI): those formats are then tried first."""
 
     def matches(self, data: bytes) -> bool:
-        """Whether a record has this signature."""
+        """Return True if a record has this signature."""
         record = data.lstrip(b"\xef\xbb\xbf \t\r\n") if data[:1] in _BLANK else data
         return record.startswith(self.opening) and any(
             record.find(mark, 0, self.reach) >= 0 for mark in self.marks
@@ -75,27 +75,27 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     """One format of metadata."""
 
     name: str
-    """As it stands in `?metadata=`."""
+    """Value of `?metadata=`."""
     title: str
     media_types: tuple[str, ...]
-    """The first is what answers are labelled with, all are understood in Accept and sent by PUT."""
+    """The first labels answers. All are understood in Accept, and in a PUT."""
     write: Callable[[Described], bytes]
     read: Callable[[bytes], About] | None = None
     """Raises InvalidMetadata or TooLarge."""
     schema: str = ""
-    """The URI of the schema that is declared."""
+    """URI of the schema that records declare."""
     aliases: tuple[str, ...] = ()
-    """Other names that `?metadata=` takes."""
+    """Other names that `?metadata=` accepts."""
     signature: Signature | None = None
-    """How a record is recognised; None if it is not, and the reader must be told the format."""
+    """Recognises a record; None if the caller has to name the format."""
     is_text: bool = False
-    """Whether its media type needs the parameter `charset`, which is UTF-8."""
+    """True if its media type needs the parameter `charset`, which is UTF-8."""
     is_slow: bool = False
-    """Whether writing a record takes milliseconds."""
+    """True if writing a record takes milliseconds."""
     place: int = 100
-    """Where lists show it: lower numbers come first, equal ones by name."""
+    """Position in lists: lower numbers come first, equal ones by name."""
 
 
 def wrong(format: str, reason: object, line: int | None = None) -> InvalidMetadata:
-    """What to raise for bytes that are no record of a format."""
+    """Make the error for bytes that are not a record of a format."""
     return InvalidMetadata(format=format, line=line, reason=" ".join(str(reason).split()))

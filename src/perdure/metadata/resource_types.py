@@ -1,7 +1,8 @@
-"""Kinds of resources: one table from the words of DataCite to those of the others.
+"""Types of resources: one table from the terms of DataCite to those of other vocabularies.
 
-How it works: a row per general type of the DataCite kernel 4.6, with what CSL, schema.org, BibTeX,
-RIS and the DCMI type vocabulary call it. Going back, the first row that has a word is taken.
+How it works: each general type of the DataCite kernel 4.6 has a row with its terms in CSL,
+schema.org, BibTeX, RIS and the DCMI type vocabulary. In the other direction, the first row with a
+term counts.
 
 What must stay true: every general type of the kernel has a row (a test compares with the schema).
 """
@@ -16,7 +17,7 @@ from perdure.parts.media_types import strip_parameters
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One kind of resource in five languages."""
+    """One type of resource, in DataCite and five other vocabularies."""
 
     datacite: str
     csl: str
@@ -102,13 +103,13 @@ _OTHER_WORDS = {
 
 @cache
 def row(datacite: str) -> Row:
-    """The row of a general type; that of `Other` for what is none."""
+    """Return the row of a general type; the row of `Other` for any other text."""
     return next((one for one in ROWS if one.datacite == datacite), ROWS[-1])
 
 
 @cache
 def from_word(language: str, word: str) -> str:
-    """The general type that a word of another language says; empty where it says none.
+    """Return the general type for a term of another vocabulary; empty if there is none.
 
     >>> from_word("csl", "thesis"), from_word("dcmi", "StillImage"), from_word("ris", "?")
     ('Dissertation', 'Image', '')
@@ -118,7 +119,7 @@ def from_word(language: str, word: str) -> str:
 
 
 def from_media(media_type: str) -> str:
-    """What a media type suggests; empty where it suggests nothing."""
+    """Guess the general type from a media type; empty if it suggests none."""
     essence = strip_parameters(media_type)
     if essence in ("application/pdf", "application/xhtml+xml", "application/xml"):
         return "Text"

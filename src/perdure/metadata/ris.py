@@ -1,9 +1,9 @@
 """RIS: one record, for reference managers.
 
-Specification: RIS format of Research Information Systems (2011), as its readers have it: tag, two
+Specification: RIS format of Research Information Systems (2011), as programs read it: tag, two
 blanks, hyphen, blank, value; `TY` first and `ER` last; lines end with CRLF.
 
-What must stay true: a value never holds a line break, so that none can begin a tag of its own.
+What must stay true: a value never contains a line break, so that no value can add a tag.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = "ris"
 
 
 def write(described: Described) -> bytes:
-    """The record, in UTF-8."""
+    """Write the record, in UTF-8."""
     lines = (f"{tag}  - {' '.join(value.split())}" for tag, value in _fields(described) if value)
     return ("\r\n".join((*lines, "ER  - ")) + "\r\n").encode()
 
@@ -41,7 +41,7 @@ def _fields(described: Described) -> Iterator[tuple[str, str]]:
         yield "SP", held_in.first_page
         yield "EP", held_in.last_page
     issued = (cited.get("issued", {}).get("date-parts") or [[]])[0]
-    if issued and issued[0] > 0:  # there is no form for others
+    if issued and issued[0] > 0:  # RIS has no form for other years
         yield "PY", f"{issued[0]:04}"
         yield "DA", "/".join([f"{issued[0]:04}", *(f"{part:02}" for part in issued[1:])])
     yield "PB", cited.get("publisher", "")

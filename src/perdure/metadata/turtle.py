@@ -1,10 +1,10 @@
-"""RDF in Turtle: the resource in DCMI terms, with persons in FOAF.
+"""RDF in Turtle: the resource in DCMI terms, persons in FOAF.
 
-Specifications: RDF 1.1 Turtle, DCMI Metadata Terms, FOAF 0.99. rdflib writes it, so that every
-literal and IRI is escaped as RDF demands.
+Specifications: RDF 1.1 Turtle, DCMI Metadata Terms, FOAF 0.99. rdflib writes it, and so
+escapes every literal and IRI as RDF requires.
 
-What must stay true: the subject is the actionable identifier, and `dcterms:identifier` has the
-identifier as it is written.
+What must stay true: the subject is the actionable identifier, and `dcterms:identifier` is the
+identifier itself.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ def _rdflib() -> Any:
 
 
 def write(described: Described) -> bytes:
-    """The graph, in Turtle and UTF-8."""
+    """Write the graph, in Turtle and UTF-8."""
     written: bytes = graph(described).serialize(format="turtle", encoding="utf-8")
     return written
 
 
 def graph(described: Described) -> Any:
-    """The graph as rdflib has it. Raises Unavailable where rdflib is not installed."""
+    """Make the rdflib graph of a resource. Raises Unavailable if rdflib is not installed."""
     found = _Graph(described.url)
     about = described.about
     found.type(_TYPES + row(about.resource_type or from_media(described.media_type)).dcmi)
@@ -142,12 +142,12 @@ class _Graph:
         self._add(_TERMS + term, self._rdf.Literal(value, lang=language or None))
 
     def link(self, term: str, iri: str) -> None:
-        """A link; text, where it is none that RDF can have."""
+        """Add a link, or a text if RDF does not allow the link."""
         fits = _IRI.fullmatch(iri)
         self._add(_TERMS + term, self._rdf.URIRef(iri) if fits else self._rdf.Literal(iri))
 
     def date(self, term: str, value: str) -> None:
-        """A date with its type; text, where no calendar has it."""
+        """Add a date with its type, or a text if the calendar does not have the date."""
         kinds = {4: "gYear", 7: "gYearMonth", 10: "date"}
         kind = self._rdf.URIRef(_XSD + kinds[len(value)]) if _is_date(value) else None
         literal = self._rdf.Literal(value, datatype=kind, normalize=False)
@@ -170,7 +170,7 @@ class _Graph:
 
 
 def _is_date(value: str) -> bool:
-    """Whether a text is a year, a month or a day of the calendar."""
+    """Return True if a text is a year, a month or a day of the calendar."""
     if re.fullmatch("[0-9]{4}(-[0-9]{2}){0,2}", value, re.ASCII) is None:
         return False
     with suppress(ValueError):

@@ -1,12 +1,12 @@
-"""XML in and out: a parser that a stranger cannot use against us, and elements as text.
+"""XML in and out: parsing of untrusted documents, and elements as text.
 
-How it works: what comes in passes expat first, which ends at the first document type declaration:
-no entity is ever declared, so none expands, inside or out. Then lxml parses it (no network, no
-huge trees) and an XML Schema judges it; libxml2 follows no hint where another schema lies, since it
-was given one. What goes out is written as text, which is many times as fast as a tree.
+How it works: a document first passes expat, which stops at the first document type declaration: no
+entity is ever declared, so none expands, internal or external. Then lxml parses it (no network, no
+huge trees) and an XML Schema validates it; libxml2 ignores hints at the location of another schema,
+because it was given one. Output is written as text, which is many times as fast as a tree.
 
-What must stay true: no byte but those given is read; XSLT, XInclude and stylesheets are never run;
-whatever is written is well-formed.
+What must stay true: only the given bytes are read; XSLT, XInclude and stylesheets are never run;
+all output is well-formed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perdure.errors.processes import MissingLibrary
 from perdure.metadata.port import LARGEST, wrong
 
 _NOISE = re.compile(r"\{http[^}]*\}|\[facet '\w+'\] ")
-"""In libxml2's messages: namespaces, and which facet of a type was hurt."""
+"""Noise in the messages of libxml2: namespaces, and the facet of a type that was violated."""
 DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _CHARACTER = r"(?:[^\x00-\x1f#%?/:@\[\]\x7f]|%[0-9A-Fa-f]{2})"
@@ -34,7 +34,7 @@ _REFERENCE = re.compile(
     r"(?=[/?#]|$)|(?!//))"
     rf"(?:{_CHARACTER}|[/:@])*(?:\?(?:{_CHARACTER}|[/:@?])*)?(?:#(?:{_CHARACTER}|[/:@?])*)?"
 )
-"""RFC 3986, section 4.1, with the characters that XML Schema escapes by itself."""
+"""A URI reference (RFC 3986 section 4.1), with the characters that XML Schema escapes itself."""
 _SPECIAL = re.compile('[&<>"\r\n\t]').search
 _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
@@ -44,7 +44,7 @@ _IN_VALUE = _IN_TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"
 
 
 def lxml_etree() -> Any:
-    """lxml. Raises Unavailable where it is not installed."""
+    """Import lxml. Raises Unavailable if it is not installed."""
     try:
         return import_module("lxml.etree")
     except ImportError:
@@ -52,7 +52,7 @@ def lxml_etree() -> Any:
 
 
 def parse(data: bytes, format: str) -> Any:
-    """The root element of a document. Raises InvalidMetadata (with the line) or TooLarge."""
+    """Parse a document and return its root. Raises InvalidMetadata (with the line) or TooLarge."""
     if len(data) > LARGEST:
         raise TooLarge(what=f"the {format} record", limit=LARGEST)
     _check(data, format)
@@ -75,11 +75,11 @@ def parse(data: bytes, format: str) -> Any:
 
 
 def _check(data: bytes, format: str) -> None:
-    """Raises InvalidMetadata for what is not well-formed, or has a document type declaration."""
+    """Raise InvalidMetadata if XML is not well-formed or has a document type declaration."""
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
-        reason = "a document type declaration has no place in it: entities are not expanded"
+        reason = "a document type declaration is not allowed: entities are not expanded"
         raise wrong(format, reason, parser.CurrentLineNumber)
 
     parser.StartDoctypeDeclHandler = refuse
@@ -89,20 +89,20 @@ def _check(data: bytes, format: str) -> None:
         raise wrong(format, expat.ErrorString(error.code), error.lineno) from None
     except InvalidMetadata:
         raise
-    except (ValueError, LookupError) as error:  # an encoding that nobody knows
+    except (ValueError, LookupError) as error:  # an unknown encoding
         raise wrong(format, error, 1) from None
 
 
 @cache
 def schema(name: str) -> Any:
-    """A schema of the package, ready to judge."""
+    """Load a schema of the package, ready to validate."""
     etree = lxml_etree()
     with (files("perdure.metadata") / "schemas" / name).open("rb") as file:
         return etree.XMLSchema(etree.parse(file))
 
 
 def validate(root: Any, format: str, schema_name: str) -> None:
-    """Raises InvalidMetadata with line and reason of the first fault."""
+    """Validate a record. Raises InvalidMetadata with line and reason of the first fault."""
     judge = schema(schema_name)
     if not judge.validate(root):
         fault = judge.error_log[0]
@@ -110,12 +110,12 @@ def validate(root: Any, format: str, schema_name: str) -> None:
 
 
 def local(element: Any) -> str:
-    """The name of an element without its namespace."""
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def content(element: Any) -> str:
-    """The text of an element, with what stands in its children."""
+    """Return the text of an element and of its descendants."""
     return "".join(element.itertext()).strip()
 
 
@@ -124,7 +124,7 @@ def content(element: Any) -> str:
 
 
 def element(name: str, content: str, /, **pairs: str) -> str:
-    """An element with text; empty where there is no text. Attributes without value are left out.
+    """Write an element with text; nothing if the text is empty. Empty attributes are left out.
 
     >>> element("title", "R & D", lang="en", kind="")
     '<title lang="en">R &amp; D</title>'
@@ -136,18 +136,18 @@ def element(name: str, content: str, /, **pairs: str) -> str:
 
 
 def around(name: str, inner: Iterable[str], /, **pairs: str) -> str:
-    """An element with elements in it; empty where there are none."""
+    """Write an element around others; nothing if there are none."""
     joined = "".join(inner)
     return f"<{name}{_pairs(pairs)}>{joined}</{name}>" if joined else ""
 
 
 def text(value: str) -> str:
-    """Text as it stands between tags."""
+    """Escape text for use between tags."""
     return value.translate(_IN_TEXT) if _SPECIAL(value) else value
 
 
 def any_uri(value: str) -> str:
-    """The value of an attribute of type anyURI; empty, so that it is left out, for what is none.
+    """Return a value of type anyURI; for any other text empty, so that the attribute is left out.
 
     >>> any_uri("https://a.example/?q#f"), any_uri("https://a.example/%zz"), any_uri("510.1:2")
     ('https://a.example/?q#f', '', '')
@@ -156,7 +156,7 @@ def any_uri(value: str) -> str:
 
 
 def attributes(found: dict[str, str]) -> str:
-    """Attributes as they stand in a tag, each with a blank in front; without those of no value."""
+    """Write attributes for a tag, each after a blank, without those that have no value."""
     shown = ""
     for name, value in found.items():
         if value:
@@ -165,7 +165,7 @@ def attributes(found: dict[str, str]) -> str:
 
 
 def _pairs(found: dict[str, str]) -> str:
-    """The same for keyword arguments, of which `xml__lang` stands for `xml:lang`."""
+    """Write keyword arguments as attributes; `xml__lang` means `xml:lang`."""
     if "xml__lang" in found:
         found["xml:lang"] = found.pop("xml__lang")
     return attributes(found) if found else ""

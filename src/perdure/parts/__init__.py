@@ -1,11 +1,11 @@
 """Parts of resources: every syntax that points into a document, read into one union of selectors.
 
-How it works: one module for each syntax, each with a `Syntax` (`perdure.parts.port`), which is an
-entry point in the group `perdure.parts`; the selectors are in `perdure.parts.selectors`. What a
-part text means follows the identifier (ruling: part-meaning): in a PDI it has the PDI's rules
-(`perdure.parts.pdi`), on every other identifier those of the fragments of its media type.
-`syntaxes` gives these in the order in which their marks are looked for. A syntax is told by its
-mark, never by trying.
+How it works: each syntax has a module with a `Syntax` (`perdure.parts.port`), which is an entry
+point in the group `perdure.parts`; the selectors are in `perdure.parts.selectors`. The identifier
+decides what a part text means (ruling: part-meaning): in a PDI, the PDI's rules apply
+(`perdure.parts.pdi`); on every other identifier, the fragment rules of its media type apply.
+`syntaxes` returns these in the order in which their marks are searched. A syntax is recognised by
+its mark, never by trying to read the text.
 
 >>> parse("line=10,20", "text/plain")
 TextRange(unit='line', start=10, end=20, checks=())
@@ -17,9 +17,8 @@ TextRange(unit='line', start=10, end=20, checks=())
 Traceback (most recent call last):
 perdure.errors.parts.PartNotSupported: no part 't=10' can be cut from 'text/plain'; ...
 
-What must stay true: pure; a `read` never raises anything but MalformedPart, or PartNotSupported for
-a text that keeps to the grammar and means nothing that is cut here, and takes time in proportion to
-the text.
+What must stay true: everything is pure; every `read` raises only MalformedPart, or PartNotSupported
+if the text follows the grammar but selects nothing that perdure can cut, and takes linear time.
 """
 
 from __future__ import annotations
@@ -113,16 +112,16 @@ __all__ = [
 
 
 def parse(text: str, media_type: str) -> Selector:
-    """The part that a fragment means on a resource of this media type, percent-escapes as written.
+    """Read a fragment, with its percent-escapes, as a part of a resource of this media type.
 
-    Raises MalformedPart; PartNotSupported where the text is written in a syntax that another media
-    type has, or names what is not cut here.
+    Raises MalformedPart; PartNotSupported if the text is in a syntax of another media type, or
+    names a part that perdure cannot cut.
     """
     check(text, _RULE)
     try:
         return _read(text, syntaxes(media_type))
     except PartNotSupported as error:
-        # a reader knows its syntax, not the document
+        # a reader knows its syntax, but not the media type
         raise PartNotSupported(
             media_type=media_type,
             selector=error.selector,
@@ -139,7 +138,7 @@ def _read(text: str, own: Sequence[Syntax]) -> Selector:
         for syntax in own:
             if not syntax.mark.search(seen):
                 continue
-            if syntax is annotation.SYNTAX:  # a fragment in it is one of this media type
+            if syntax is annotation.SYNTAX:  # its fragments are those of this media type
                 others = [one for one in own if one is not annotation.SYNTAX]
                 return annotation.read(text, partial(_read, own=others))
             return syntax.read(text)
@@ -150,9 +149,9 @@ def _read(text: str, own: Sequence[Syntax]) -> Selector:
 
 
 def select(identifier: Identifier, media_type: str) -> Selector | None:
-    """The part that an identifier names within its resource, which has this media type.
+    """Return the part of a resource of this media type that an identifier names.
 
-    None where it names the whole. Raises MalformedPart and PartNotSupported.
+    None if it names the complete resource. Raises MalformedPart and PartNotSupported.
 
     >>> from perdure.ids import parse
     >>> select(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"), "text/plain")

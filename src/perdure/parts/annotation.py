@@ -1,7 +1,7 @@
-"""Selectors of the Web Annotation Data Model, as JSON and as fragments: in and out.
+"""Selectors of the Web Annotation Data Model: reading and writing, as JSON and as fragments.
 
 Specifications: Web Annotation Data Model section 4.2 (W3C Recommendation, 2017), and Selectors and
-States section 5 (W3C Note, 2017), which writes the same as a fragment: `selector(type=…,…)`.
+States section 5 (W3C Note, 2017), which writes them as fragments: `selector(type=…,…)`.
 
 >>> read('{"type": "TextPositionSelector", "start": 412, "end": 795}')
 TextPosition(start=412, end=795)
@@ -13,11 +13,11 @@ Within(outer=Css(selector='#a'), inner=XPath(expression='b', namespaces=()))
 Traceback (most recent call last):
 perdure.errors.parts.PartNotSupported: ... it has parts of the kinds CssSelector, ...
 
-How it works: both spellings are read into a mapping, and that into a selector. Those that Web
-Annotation has no type for are written as FragmentSelectors, whose `conformsTo` says which syntax
-their value has; it picks the reader again.
+How it works: both forms are read into a mapping, and the mapping into a selector. A selector
+without a Web Annotation type is written as a FragmentSelector, whose `conformsTo` names the syntax
+of its value. When it is read, `conformsTo` chooses the reader.
 
-What must stay true: `read(write(x)) == x`, for what the readers of parts give.
+What must stay true: `read(write(x)) == x`, for every selector that a reader of parts returns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _GREATEST = 10**DIGITS - 1
 
 
 class _Fault(Exception):
-    """Where in a mapping something is wrong, and what should be there."""
+    """A wrong field of a mapping: its place, and the expected value."""
 
     def __init__(self, place: str, expected: str) -> None:
         super().__init__(place, expected)
@@ -60,12 +60,12 @@ class _Fault(Exception):
 
 
 class _Place(NamedTuple):
-    """A selector in what is read."""
+    """The place of a selector in the mapping."""
 
     fragment: Callable[[str], Selector] | None
-    """What reads the value of a FragmentSelector that does not say what it conforms to."""
+    """Reads the value of a FragmentSelector that has no `conformsTo`."""
     way: str = ""
-    """How to get there: `refinedBy.`"""
+    """Path to the selector: `refinedBy.`"""
     depth: int = 1
 
     def inner(self, name: str) -> _Place:
@@ -78,12 +78,12 @@ class _Place(NamedTuple):
 def read(
     given: str | Mapping[str, Any], fragment: Callable[[str], Selector] | None = None
 ) -> Selector:
-    """The selector that a text or a decoded JSON object describes.
+    """Read the selector that a text or a decoded JSON object describes.
 
-    A text is JSON, escaped as in a URI or not, or a fragment that begins with `selector(`. Where it
-    is known of which media type the document is, `fragment` reads its fragments (section 4.2.1:
-    `conformsTo` SHOULD be there, but need not). Raises MalformedPart, and PartNotSupported for what
-    is legal and not cut here.
+    A text is JSON, which may be percent-encoded, or a fragment that begins with `selector(`. If the
+    media type of the document is known, `fragment` reads fragments of that type (section 4.2.1:
+    `conformsTo` SHOULD be there, but may be missing). Raises MalformedPart, and PartNotSupported if
+    the selector is legal but perdure cannot cut its part.
     """
     text = given if isinstance(given, str) else "selector"
     try:
@@ -124,7 +124,7 @@ def _mapping(text: str) -> object:
 
 def _selector(given: object, place: _Place) -> Selector:
     if place.depth > DEEPEST:
-        raise place.fault("", f"selectors within selectors at most {DEEPEST} deep")
+        raise place.fault("", f"selectors nested at most {DEEPEST} deep")
     if not isinstance(given, Mapping):
         raise place.fault("", "an object")
     kind = given.get("type")
@@ -140,7 +140,7 @@ def _selector(given: object, place: _Place) -> Selector:
 
 
 def _within(outer: Selector, inner: Selector) -> Selector:
-    if isinstance(outer, Within):  # a value that names a part of a part itself
+    if isinstance(outer, Within):  # the value itself names a part of a part
         return Within(outer.outer, _within(outer.inner, inner))
     return Within(outer, inner)
 
@@ -148,7 +148,7 @@ def _within(outer: Selector, inner: Selector) -> Selector:
 def _string(given: Mapping[str, Any], name: str, place: _Place, missing: str | None = None) -> str:
     value = given.get(name, missing)
     if not isinstance(value, str) or (not value and missing is None):
-        raise place.fault(name, "a text")
+        raise place.fault(name, "a string")
     try:
         check(value, _RULE)
     except MalformedPart as error:
@@ -222,7 +222,7 @@ _RFC = re.compile("https?://[a-z.-]+/.*?(rfc[0-9]{1,5})(?:[./#].*)?", re.ASCII)
 
 
 def _syntax(conforms: str) -> str:
-    """The spelling of a specification's address that this module has."""
+    """Return the address of a specification in the spelling that this package uses."""
     if found := _RFC.fullmatch(conforms):
         return f"http://tools.ietf.org/rfc/{found[1]}"
     for scheme in ("http://", "https://"):
@@ -233,7 +233,7 @@ def _syntax(conforms: str) -> str:
 
 
 def find_reader(specification: str) -> Callable[[str], Selector] | None:
-    """What reads the values of a FragmentSelector that conforms to this, or None."""
+    """Return the reader for FragmentSelectors that conform to a specification, or None."""
     return pdi.read if specification == PDI else load_specifications().get(specification)
 
 
@@ -255,7 +255,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any], _Place], Selector]] = {
 }
 
 
-_NOT_SERVED = ("SvgSelector",)  # a shape of any kind is no part that has a form of its own
+_NOT_SERVED = ("SvgSelector",)  # an arbitrary shape cannot be cut
 
 
 # from fragments
@@ -268,13 +268,13 @@ _POSITION = re.compile(f"[0-9]{{1,{DIGITS}}}", re.ASCII)
 
 
 def _fields(text: str, at: int, depth: int) -> tuple[dict[str, object], int]:
-    """The fields of the selector whose `selector(` stands at `at`, and where it ends."""
+    """Read the fields of the selector that begins at `at`; return them and the end index."""
 
     def fault(at: int, expected: str) -> MalformedPart:
         return MalformedPart(text=text, at=at, expected=expected, rule=_STATES_RULE)
 
     if depth > DEEPEST:
-        raise fault(at, f"selectors within selectors at most {DEEPEST} deep")
+        raise fault(at, f"selectors nested at most {DEEPEST} deep")
     fields: dict[str, object] = {}
     at += len("selector(")
     while True:
@@ -288,7 +288,7 @@ def _fields(text: str, at: int, depth: int) -> tuple[dict[str, object], int]:
             end = _value_end(text, at)
             value = decoded(text[at:end])
             if value is None:
-                raise fault(at, "escapes of UTF-8")
+                raise fault(at, "percent-encoded UTF-8")
             counts = name[1] in ("start", "end") and _POSITION.fullmatch(value)
             fields[name[1]] = int(value) if counts else value
             at = end
@@ -300,8 +300,8 @@ def _fields(text: str, at: int, depth: int) -> tuple[dict[str, object], int]:
 
 
 def _value_end(text: str, at: int) -> int:
-    """Where the value that begins at `at` ends: at the next comma or closing parenthesis that is
-    not within parentheses of its own."""
+    """Return the end of the value that begins at `at`: the next comma or closing parenthesis that
+    is not inside parentheses of the value."""
     depth = 0
     for found in _BREAK.finditer(text, at):
         if not depth and found[0] != "(":
@@ -315,7 +315,7 @@ def _value_end(text: str, at: int) -> int:
 
 
 def write(selector: Selector) -> dict[str, Any]:
-    """A selector as a JSON object of Web Annotation."""
+    """Write a selector as a JSON object of Web Annotation."""
     match selector:
         case Within(outer, inner):
             return _refined(write(outer), write(inner))
@@ -361,4 +361,4 @@ SYNTAX = Syntax(
     },
     turn=5,
 )
-"""The syntax whose selectors hold others; see `perdure.parts.parse`."""
+"""The syntax whose selectors contain others; see `perdure.parts.parse`."""

@@ -1,8 +1,8 @@
-"""Text as a browser finds and marks it: `:~:text=[prefix-,]start[,end][,-suffix]`.
+"""Text that a browser finds and highlights: `:~:text=[prefix-,]start[,end][,-suffix]`.
 
-Specification: URL Fragment Text Directives (WICG), section 3. Several directives are several marks,
-each with its own text; a part is one, and so the first that is well-formed is read. An ID before
-`:~:` is for browsers that know no directives.
+Specification: URL Fragment Text Directives (WICG), section 3. Each directive highlights a text of
+its own. A part is a single text, so the first well-formed directive is read. An ID before `:~:` is
+for browsers that do not support directives.
 
 >>> read(":~:text=an%20example,text-,-here")  # doctest: +ELLIPSIS
 Traceback (most recent call last):
@@ -33,7 +33,7 @@ _DIRECTIVE = re.compile(f"text=(?:{_TERM}-,)?{_TERM}(?:,{_TERM})?(?:,-{_TERM})?"
 
 
 def read(text: str) -> TextDirective:
-    """The text that the first directive names. Raises MalformedPart."""
+    """Read the text that the first well-formed directive names. Raises MalformedPart."""
     check(text, _RULE)
     _, delimiter, directives = text.partition(DELIMITER)
     at = stopped = len(text) - len(directives)
@@ -50,7 +50,7 @@ def read(text: str) -> TextDirective:
 
 
 def _term(written: str | None) -> str | None:
-    """A term decoded: empty where there is none, None where its escapes are no UTF-8."""
+    """Decode a term: empty if it is missing, None if its escapes are not UTF-8."""
     return decoded(written) if written else ""
 
 

@@ -1,13 +1,13 @@
-"""What the reading of every part text begins with: its limits, its escapes, its numbers.
+"""Limits, escapes and numbers of part texts, for the readers of every syntax.
 
-How it works: a syntax that looks at decoded text (XPointer, RFC 5147 …) gets a `Text` from
-`decode`, in which each character knows where it was written, so that an error points into what the
-caller sent. A syntax of pairs (`t=3&track=a%26b`) must take its text apart first and decodes the
+How it works: a syntax that reads decoded text (XPointer, RFC 5147 …) gets a `Text` from `decode`.
+It knows where each of its characters was written, so that an error points into the text that the
+caller sent. A syntax of pairs (`t=3&track=a%26b`) must split its text first, and decodes the
 pieces with `decoded` (RFC 3986 section 2.4: components are "parsed and separated before the
 percent-encoded octets within those components can be safely decoded").
 
-What must stay true: whatever passes here is Unicode text without halves of surrogate pairs, of
-bounded length; a number has few enough digits to fit wherever it goes.
+What must stay true: a checked text is Unicode text of bounded length, without halves of surrogate
+pairs; numbers are short enough for every use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from perdure.errors import MalformedPart
 
 LONGEST = 8192  # characters  # ruling: pdi-limits
 MOST = 32
-"""So many selectors, ranges, tracks or checks one part may have."""
+"""Largest number of selectors, ranges, tracks or checks in one part."""
 DIGITS = 19
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,15 +34,15 @@ class Text(NamedTuple):
     plain: str
     written: str
     places: Sequence[int]
-    """Where each character of `plain` begins in `written`, and where it ends."""
+    """Index in `written` of each character of `plain`, and of the end."""
 
     def fault(self, at: int, expected: str, rule: str) -> MalformedPart:
-        """The error that stands at an index in `plain`."""
+        """Make the error for an index in `plain`."""
         return MalformedPart(text=self.written, at=self.places[at], expected=expected, rule=rule)
 
 
 def check(text: str, rule: str) -> None:
-    """Raise MalformedPart for a text that is no part in any syntax."""
+    """Raise MalformedPart if a text is too long or contains half of a surrogate pair."""
     if len(text) > LONGEST:
         expected = f"the end: a part has at most {LONGEST} characters"
         raise MalformedPart(text=text, at=LONGEST, expected=expected, rule="ruling pdi-limits")
@@ -52,7 +52,7 @@ def check(text: str, rule: str) -> None:
 
 
 def decode(written: str, rule: str) -> Text:
-    """A checked text with its percent-escapes decoded. Raises MalformedPart."""
+    """Check a text and decode its percent-escapes. Raises MalformedPart."""
     check(written, rule)
     if "%" not in written:
         return Text(written, written, range(len(written) + 1))
@@ -82,7 +82,7 @@ def decode(written: str, rule: str) -> Text:
 
 
 def decoded(piece: str) -> str | None:
-    """A piece of a checked text with its escapes decoded; None where they are no UTF-8."""
+    """Decode the escapes in a piece of a checked text, or return None if they are not UTF-8."""
     try:
         return decode(piece, "").plain
     except MalformedPart:
@@ -90,7 +90,7 @@ def decoded(piece: str) -> str | None:
 
 
 def number(text: Text, start: int, digits: str, rule: str) -> int:
-    """The number whose decimal digits stand at `start`. Raises MalformedPart."""
+    """Read the number whose decimal digits begin at `start`. Raises MalformedPart."""
     if not 0 < len(digits) <= DIGITS:
         raise text.fault(start, f"a number of at most {DIGITS} digits", rule)
     return int(digits)

@@ -1,10 +1,10 @@
-"""Pictures as the IIIF Image API asks for them: `region/size/rotation/quality.format`.
+"""Pictures in the syntax of the IIIF Image API: `region/size/rotation/quality.format`.
 
 Specifications: IIIF Image API 2.1 and 3.0, section 4 of both.
 
-How it works: `read` makes a selector of the text, by the rules of one version. What it means of an
-image can be said when the image's size is known: `settle` works out the pixels and the size, and
-gives the selector in the canonical form of its version (2.1 section 4.7, 3.0 section 4.8).
+How it works: `read` makes a selector from the text, by the rules of one version. When the size of
+the image is known, `settle` computes the pixels and the size of the picture, and returns the
+selector in the canonical form of its version (2.1 section 4.7, 3.0 section 4.8).
 
 >>> picture = read("pct:10,10,80,80/!200,200/!90/gray.png", version=3)
 >>> settled = settle(picture, 1000, 500)
@@ -16,11 +16,11 @@ gives the selector in the canonical form of its version (2.1 section 4.7, 3.0 se
 'full/full/0/default.jpg'
 
 Sizes are rounded to the nearest pixel, and are at least 1. In version 3, `!w,h` without `^` is an
-error where the box is larger than the region both ways: the validator of IIIF asks for that, though
-section 4.2 can be read to give the region as it is.
+error if the box is wider and higher than the region: the validator of IIIF requires that, although
+section 4.2 also allows the reading that the region is returned unscaled.
 
-What must stay true: pure; `read` raises nothing but MalformedPart; settling what is settled changes
-nothing, so that a canonical URI is its own.
+What must stay true: everything is pure; `read` raises only MalformedPart; settling a settled
+selector does not change it, so that the canonical form of a canonical URI is the URI itself.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ FORMATS = {
     "tif": "image/tiff",
     "gif": "image/gif",
 }
-"""The formats that pictures are given in, with their media types."""
+"""Formats of pictures, with their media types."""
 
 LARGEST_AREA = 1 << 24
-"""Pixels that a picture has at most, before it is turned."""
+"""Largest area of a picture before rotation, in pixels."""
 LONGEST_SIDE = 16_000
-"""Pixels that a side has at most; turned by any angle, it fits into every format (WebP: 16,383)."""
+"""Longest side of a picture, in pixels; rotated, it still fits every format (WebP: 16,383)."""
 
 _INTEGER = "[0-9]{1,9}"
 _NUMBER = r"(?:[0-9]{1,9}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})"
@@ -62,18 +62,18 @@ _INFORMATION = "info.json"
 
 
 class Settled(NamedTuple):
-    """A picture of an image whose size is known."""
+    """The picture that a selector makes of an image of known size."""
 
     box: tuple[int, int, int, int]
-    """Left, top, right and bottom, in pixels of the image; the latter two are beyond it."""
+    """Left, top, right and bottom, in pixels of the image; right and bottom are exclusive."""
     size: tuple[int, int]
-    """Width and height to which it is scaled, before it is turned."""
+    """Width and height after scaling, before rotation."""
     selector: Rendering
     """In the canonical form."""
 
 
 def read(text: str, version: int) -> Rendering | Information:
-    """The picture that a text asks for in a version of the API, 2 or 3. Raises MalformedPart.
+    """Read a text by version 2 or 3 of the API. Raises MalformedPart.
 
     >>> read("full/max/0/default.jpg", version=3).quality
     'default'
@@ -110,7 +110,7 @@ expected max, w, ,h w,h !w,h or pct:n, with ^ in front to enlarge (IIIF Image AP
 
 
 class _Reader(NamedTuple):
-    """Reads the parameters of one text; all raise MalformedPart, which says where."""
+    """Reads the parameters of one text; every method raises MalformedPart with the position."""
 
     text: Text
     version: int
@@ -169,10 +169,10 @@ def _fraction(digits: str) -> Fraction:
 
 
 def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settled:
-    """What a picture is of an image that is so many pixels wide and high, and is named so.
+    """Compute the picture of an image of this width and height, in pixels. Errors use `name`.
 
-    Raises PartOutOfRange where the region has no pixels of the image, or where the size is none or
-    larger than it may be; PartNotFound for one that version 2.1 allows and we do not (section 7.2).
+    Raises PartOutOfRange if the region has no pixels of the image, or the size is 0 or too large;
+    PartNotFound if version 2.1 allows the size but perdure does not (section 7.2).
     """
     box = _box(picture.region, width, height)
     region = box[2] - box[0], box[3] - box[1]
@@ -188,7 +188,7 @@ def settle(picture: Rendering, width: int, height: int, name: str = "") -> Settl
             extent=f"1 x 1 to {region[0]} x {region[1]} pixels",
         )
     if not _is_allowed(*size):
-        limit = f"room for {LARGEST_AREA} pixels, {LONGEST_SIDE} on a side"
+        limit = f"at most {LARGEST_AREA} pixels, {LONGEST_SIDE} on a side"
         refused = PartNotFound if picture.version == 2 else PartOutOfRange
         raise refused(identifier=name, selector=str(picture), extent=limit)
     whole = region == (width, height)
@@ -222,13 +222,13 @@ def _box(region: Region, width: int, height: int) -> tuple[int, int, int, int]:
 
 
 def _edges(start: Fraction, stop: Fraction) -> tuple[int, int]:
-    """To the nearest pixels, and one at least where there is anything."""
+    """Round to the nearest pixels; an interval that is not empty keeps at least one pixel."""
     first, last = _nearest(start), _nearest(stop)
     return (int(start), int(start) + 1) if first == last and start < stop else (first, last)
 
 
 def _size(size: Size, width: int, height: int) -> tuple[int, int]:
-    """The size that a region has when it is scaled so; 0 where that is what was asked for."""
+    """Compute the size of a region after scaling; 0 by 0 if the text asks for an empty picture."""
     if size.form == "full":
         return width, height
     if size.form == "max":
@@ -255,11 +255,11 @@ def _size(size: Size, width: int, height: int) -> tuple[int, int]:
 
 
 def _largest(width: int, height: int) -> tuple[int, int]:
-    """The largest size of this shape that is allowed."""
+    """Return the largest allowed size with this aspect ratio."""
     most = isqrt(LARGEST_AREA * width // height), isqrt(LARGEST_AREA * height // width)
     if max(most) <= LONGEST_SIDE:
         fits = _is_allowed(width, height) and _is_larger((width, height), most)
-        return (width, height) if fits else most  # the roots are rounded down
+        return (width, height) if fits else most  # the square roots are rounded down
     longest = max(width, height)
     return max(LONGEST_SIDE * width // longest, 1), max(LONGEST_SIDE * height // longest, 1)
 

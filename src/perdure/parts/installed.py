@@ -1,10 +1,10 @@
-"""The part syntaxes that are installed, and what follows from them all.
+"""The installed part syntaxes, and the tables that are derived from them.
 
-How it works: syntaxes are entry points in the group `perdure.parts`, perdure's own among them. They
-are loaded when the first part is read and kept in the order of their turns.
+How it works: all syntaxes, including those of perdure, are entry points in the group
+`perdure.parts`. They are loaded when the first part is read, and sorted by their turns.
 
-What must stay true: a plug-in cannot take a fragment scheme or a specification that another syntax
-has, nor a mark that is found in every text.
+What must stay true: a plug-in cannot claim a fragment scheme or a specification that another syntax
+has, or a mark that matches every text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ GROUP = "perdure.parts"
 
 @cache
 def load_syntaxes() -> tuple[Syntax, ...]:
-    """All syntaxes, in the order in which their marks are looked for."""
+    """Load all syntaxes, in the order in which their marks are searched."""
     found = (plugin.value for plugin in load_plugins(GROUP, Syntax, _list_claims))
     return tuple(sorted(found, key=lambda syntax: (syntax.turn, syntax.name)))
 
 
 def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
     if syntax.turn < LAST and not syntax.is_id and syntax.mark.search(""):
-        raise ValueError(f"the mark {syntax.mark.pattern!r} is found in every text")
+        raise ValueError(f"the mark {syntax.mark.pattern!r} matches every text")
     yield from (("specification", one) for one in syntax.specifications)
     yield from (("fragment scheme", one) for one in syntax.schemes)
     yield from (("selector", kind.__name__) for kind in syntax.forms)
@@ -37,7 +37,7 @@ def _list_claims(syntax: Syntax) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=256)
 def syntaxes(media_type: str) -> tuple[Syntax, ...]:
-    """The syntaxes of a media type, in the order in which their marks are looked for."""
+    """Return the syntaxes of a media type, in the order in which their marks are searched."""
     essence = strip_parameters(media_type)
     return tuple(
         syntax
@@ -49,23 +49,23 @@ def syntaxes(media_type: str) -> tuple[Syntax, ...]:
 
 @cache
 def load_forms() -> dict[type[Selected], tuple[str, ...]]:
-    """What can be selected outside of PDIs, by how it is written."""
+    """Return the selectors of all syntaxes except the PDI's, with the forms of their texts."""
     return {kind: forms for syntax in load_syntaxes() for kind, forms in syntax.forms.items()}
 
 
 @cache
 def load_specifications() -> dict[str, Callable[[str], Selector]]:
-    """What `conformsTo` may be, with the reader of such values."""
+    """Return the known values of `conformsTo`, with the reader for each."""
     return {uri: syntax.read for syntax in load_syntaxes() for uri in syntax.specifications}
 
 
 def find_scheme(scheme: str, media_type: str) -> Syntax | None:
-    """The syntax of a media type that reads a fragment scheme of PDIs, or None."""
+    """Return the syntax of a media type that reads a fragment scheme of PDIs, or None."""
     return next((one for one in syntaxes(media_type) if scheme in one.schemes), None)
 
 
 def list_schemes(kinds: set[type[Selected]]) -> set[str]:
-    """The fragment schemes of PDIs that select some of these kinds."""
+    """Return the fragment schemes of PDIs that select any of these kinds."""
     return {
         scheme
         for syntax in load_syntaxes()

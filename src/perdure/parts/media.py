@@ -1,9 +1,9 @@
 """Intervals, areas and tracks of media: `t=10,20&xywh=percent:0,0,50,50&track=audio`.
 
-Specification: Media Fragments URI 1.0 (W3C Recommendation, 2012), sections 4.2 and 5.1. Pairs that
-are unknown or not valid do not count (section 6.2.1); where nothing is left, there is no part, and
-that is an error here, since a part is never the whole. `read_time_query` and `read_time_call` read
-two ways to say an interval outside of fragments.
+Specification: Media Fragments URI 1.0 (W3C Recommendation, 2012), sections 4.2 and 5.1. Unknown
+and invalid pairs are ignored (section 6.2.1). If no pair remains, the text selects nothing, which
+is an error here, because a part is never the complete resource. `read_time_query` and
+`read_time_call` read two forms of intervals outside fragments.
 
 >>> read("t=npt:10,20&t=foo").time
 Time(start=Fraction(10, 1), end=Fraction(20, 1))
@@ -36,7 +36,7 @@ _AREA = re.compile(f"(?:(pixel|percent):)?{','.join([_NUMBER] * 4)}", re.ASCII)
 
 
 def read(text: str) -> Media:
-    """The interval, area and tracks that a text names. Raises MalformedPart where it names none."""
+    """Read the interval, area and tracks that a text names. Raises MalformedPart if it has none."""
     check(text, _RULE)
     time: Time | None = None
     area: Area | None = None
@@ -74,7 +74,7 @@ def _time(value: str) -> Time | None:
 
 
 def _interval(start: Fraction | None, end: Fraction | None, separator: str) -> Time | None:
-    """The interval, if what could be read is one. No separator: there is no end to be read."""
+    """Make an interval, or return None if it is invalid. Without a separator it has no end."""
     if start is None or (separator and (end is None or start >= end)):
         return None
     return Time(start, end)
@@ -101,10 +101,10 @@ _SEPARATOR = re.compile("[/,]")
 
 
 def read_time_query(value: str) -> Media:
-    """The interval that the value of an Annodex query names: `15.0/30.0`, `smpte-25:0:10:07:33`.
+    """Read the interval in the value of an Annodex query: `15.0/30.0`, `smpte-25:0:10:07:33`.
 
-    Without an end it goes to the end of the medium. Many clients write the comma of Media
-    Fragments for the slash; it is read alike. Raises MalformedPart.
+    Without an end it extends to the end of the medium. Many clients write the comma of Media
+    Fragments instead of the slash; both are accepted. Raises MalformedPart.
     """
     whole = decode(value, _QUERY_RULE)
     head = _SCHEME.match(whole.plain)
@@ -118,7 +118,7 @@ def read_time_query(value: str) -> Media:
         _moment(scheme, first), _moment(scheme, last), separator[0] if separator else ""
     )
     if time is None:
-        raise whole.fault(begin, "a start, and perhaps '/' and an end after it", _QUERY_RULE)
+        raise whole.fault(begin, "a start, optionally with '/' and a later end", _QUERY_RULE)
     return Media(time)
 
 
@@ -134,7 +134,7 @@ _CALL = re.compile(rf"@?time\({_AMOUNT},{_AMOUNT}\)", re.ASCII)
 
 
 def read_time_call(text: str) -> Media:
-    """The interval that is appended to a handle: `@time(100s,200s)`, half-open, in s, ms, m or h.
+    """Read the interval after a handle: `@time(100s,200s)`, half-open, in s, ms, m or h.
 
     Raises MalformedPart.
     """

@@ -1,10 +1,10 @@
-"""Media types as they come in header fields and records, without their parameters."""
+"""Media types from header fields and records, without their parameters."""
 
 from __future__ import annotations
 
 
 def strip_parameters(media_type: str) -> str:
-    """The type and subtype of a media type or media range, in lower case (RFC 9110 section 8.3.1).
+    """Return type and subtype of a media type or range, in lower case (RFC 9110 section 8.3.1).
 
     >>> strip_parameters("Text/HTML ; charset=utf-8"), strip_parameters("image/*;q=0.5")
     ('text/html', 'image/*')

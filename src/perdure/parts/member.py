@@ -1,4 +1,4 @@
-"""Members of a collection: `member=7` by its place, `member=NAME` by its name in the collection.
+"""Members of a collection: `member=7` by position, `member=NAME` by name.
 
 Specification: docs/reference/collections.md; ISO 24619 section 3.1.8 ("a single PID concatenated
 with a part identifier in order to access the components of the collection").
@@ -26,7 +26,7 @@ _MEMBER = re.compile(f"{SCHEME}=(.+)", re.DOTALL)
 
 
 def read(text: str) -> Member:
-    """The member that a text names. Raises MalformedPart."""
+    """Read the member that a text names. Raises MalformedPart."""
     plain = decode(text, _RULE)
     found = _MEMBER.fullmatch(plain.plain)
     if found is None:

@@ -1,7 +1,7 @@
 """Tracks, moments, intervals and regions of media: `ffp(track_ID=101)*mp(/~time('npt','50'))`.
 
-Specification: ISO/IEC 21000-17, on the XPointer Framework, and its use by ISO 24619. Schemes that
-are joined by `*` are looked for one in another; those side by side are alternatives.
+Specification: ISO/IEC 21000-17, on the XPointer Framework, and its use by ISO 24619. A scheme
+after `*` selects inside the part before it; schemes without `*` between them are alternatives.
 
 >>> read("ffp(track_ID=101)*mp(/~time(’npt’,’50’))")
 Within(outer=Track(kind='track_ID', value='101'), inner=Instant(at=Fraction(50, 1)))
@@ -11,10 +11,10 @@ Within(outer=Track(kind='track_ID', value='101'), inner=Instant(at=Fraction(50, 
 Traceback (most recent call last):
 perdure.errors.parts.PartNotSupported: ... it has parts of the kinds ffp(), offset(), ...
 
-What is well-formed and not served (other schemes, shapes, time schemes and paths) is passed over
-like a scheme that nobody knows; where nothing is left, there is no such part here. One time is a
-moment, not the begin of an interval. The quotation marks that ISO 24619 prints are read as those
-that are meant, and so is a path without its slash, as it is found in the wild.
+Well-formed schemes, shapes, time schemes and paths that perdure does not support are skipped like
+unknown schemes. If none remains, the part is not supported. A single time is a moment, not the
+start of an interval. The typographic quotation marks that ISO 24619 prints are accepted for
+straight ones, and a path without its initial slash, because both are in use.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ _OFFSET = re.compile(rf"'?([0-9]{{1,{DIGITS}}}+)'?,'?([0-9]{{1,{DIGITS}}}+)?'?",
 
 
 def read(text: str) -> Selector:
-    """The part that a text names. Raises MalformedPart, and PartNotSupported where nothing in it
-    is served.
+    """Read the part that a text names.
+
+    Raises MalformedPart, and PartNotSupported if none of its alternatives is supported.
     """
     whole = decode(text, _RULE)
     refuse_no_characters(whole)
@@ -69,7 +70,7 @@ def read(text: str) -> Selector:
 
 
 def _nested(chain: list[Selector | None]) -> Selector | None:
-    """Selectors one in another; None where one of them is not served."""
+    """Nest selectors, each in the one before it; None if one of them is not supported."""
     *outer, selector = chain
     for one in reversed(outer):
         selector = Within(one, selector) if one is not None and selector is not None else None
@@ -99,7 +100,7 @@ def _octets(whole: Text, piece: Piece) -> Octets:
     found = _OFFSET.fullmatch(piece.data.translate(_QUOTES))
     end = int(found[2]) if found and found[2] else None
     if found is None or (end is not None and end <= int(found[1])):
-        raise whole.fault(piece.at, "the first octet, ',' and the octet behind the last", _RULE)
+        raise whole.fault(piece.at, "the first octet, ',' and the octet after the last", _RULE)
     return Octets(int(found[1]), end)
 
 
@@ -107,14 +108,14 @@ def _octets(whole: Text, piece: Piece) -> Octets:
 # -----------------------------------------------
 
 _WITHIN = r"[^()]*+"
-for _ in range(3):  # parentheses in those of a step
+for _ in range(3):  # nested parentheses of a step
     _WITHIN = rf"[^()]*+(?:\({_WITHIN}\)[^()]*+)*+"
 _STEP = re.compile(rf"~?[A-Za-z][\w-]*+(?:\({_WITHIN}\)|\[[^]]*+\])?", re.ASCII)
 _TIME = ",\\s*+'?([^',()]++)'?"
 _TIME_STEP = re.compile(rf"~time\('?([A-Za-z][\w-]*+)'?{_TIME}(?:{_TIME})?\)", re.ASCII)
 _CORNER = rf"\s*+'?([0-9]{{1,{DIGITS}}}+)'?"
 _REGION_STEP = re.compile(rf"~region\(rect\({','.join([_CORNER] * 4)}\)\)", re.ASCII)
-_PATH = "steps with '/' between, ~time('npt',…) and ~region(rect(…)) each at most once"
+_PATH = "steps separated by '/', at most one ~time('npt',…) and one ~region(rect(…))"
 _SERVED = (
     *("ffp()", "offset()", "mp(/~region(rect()))"),
     f"mp(/~time()) in {', '.join(('npt', *TIMECODES))}",
@@ -122,7 +123,7 @@ _SERVED = (
 
 
 def _path(whole: Text, piece: Piece) -> Selector | None:
-    """What a path selects; None where a step of it is not served."""
+    """Read the selector of a path; None if one of its steps is not supported."""
     time: Time | Instant | None = None
     area: Area | None = None
     served = True
@@ -161,7 +162,7 @@ def _steps(whole: Text, piece: Piece) -> Iterator[str]:
 
 
 def _time(whole: Text, piece: Piece, found: re.Match[str]) -> Time | Instant | None:
-    """None for a scheme that is not served: what its times look like, is not known here."""
+    """Read a time or an interval; None if the time scheme is not supported."""
     scheme, first, last = found.groups()
     if scheme != "npt" and scheme not in TIMECODES:
         return None
@@ -179,7 +180,7 @@ def _moment(scheme: str, text: str, *, within: bool) -> Fraction | None:
 def _area(whole: Text, piece: Piece, found: re.Match[str]) -> Area:
     left, top, right, bottom = map(int, found.groups())
     if left >= right or top >= bottom:
-        raise whole.fault(piece.at, "two corners with an area between", _RULE)
+        raise whole.fault(piece.at, "two corners of a rectangle that is not empty", _RULE)
     return Area("pixel", left, top, right - left, bottom - top)
 
 

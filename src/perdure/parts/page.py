@@ -1,8 +1,8 @@
 """Pages, destinations and embedded files of a PDF: `page=3`, `nameddest=chapter.2`, `ef=data.csv`.
 
-Specification: RFC 8118 section 3. Parameters are processed from left to right, so that the last one
-counts. Those that only set up a viewer (`zoom`, `view`, `search` …) are passed over where there is
-something to serve beside them; alone they are no part that could be cut.
+Specification: RFC 8118 section 3. Parameters are processed from left to right, so the last one
+counts. Those that only set up a viewer (`zoom`, `view`, `search` …) are ignored if another one
+selects a part; alone they are not a part that perdure can cut.
 
 >>> str(read("zoom=200&page=3&viewrect=0,0,100,50.5"))
 'page=3&viewrect=0,0,100,50.5'
@@ -39,16 +39,17 @@ _VIEWER = {
     "viewrect": _VIEW,
     "zoom": re.compile(f"{_SIGNED}(?:,{_SIGNED}){{0,2}}", re.ASCII),
 }
-"""What sets up a viewer, by the values that it can have; a rectangle does so where no page is named
-before it."""
+"""Parameters that set up a viewer, with their possible values. `viewrect` is one of them unless a
+page comes before it."""
 _SERVED = ("page=", "nameddest=", "ef=", "viewrect= after page=")
 PARAMETERS = ("page", "nameddest", "ef", *_VIEWER)
 """The names of all parameters, served or not."""
 
 
 def read(text: str) -> Page | Destination | Embedded:
-    """The page, destination or file that a text names. Raises MalformedPart, and PartNotSupported
-    where all that it names is for a viewer.
+    """Read the page, destination or file that a text names.
+
+    Raises MalformedPart, and PartNotSupported if all its parameters are for a viewer.
     """
     check(text, _RULE)
     selected: Page | Destination | Embedded | None = None
@@ -68,7 +69,7 @@ def read(text: str) -> Page | Destination | Embedded:
 
 
 def _nothing(text: str) -> MalformedPart | PartNotSupported:
-    """What is wrong with a text that names nothing to serve."""
+    """Make the error for a text that names no page, destination or file."""
     known = False
     for at, name, value in _pairs(text):
         if name in _VIEWER and not _VIEWER[name].fullmatch(value):
@@ -80,7 +81,7 @@ def _nothing(text: str) -> MalformedPart | PartNotSupported:
 
 
 def _pairs(text: str) -> Iterator[tuple[int, str, str]]:
-    """Where each value begins, its name, and itself."""
+    """Yield the start of each value, its name, and the value."""
     for pair in _PAIR.finditer(text):
         name, _, value = (decoded(piece) or "" for piece in pair[0].partition("="))
         yield min(pair.start() + len(name) + 1, len(text)), name, value
@@ -99,13 +100,13 @@ def _view(text: str, at: int, value: str) -> tuple[Fraction, Fraction, Fraction,
         left, top, width, height = map(Fraction, found.groups())
         if width and height:
             return left, top, width, height
-    expected = "left, top, width and height, in units of the page"
+    expected = "left, top, width and height in page units, sides above 0"
     raise MalformedPart(text=text, at=at, expected=expected, rule=_RULE)
 
 
 def _name(text: str, at: int, value: str) -> str:
     if not value:
-        raise MalformedPart(text=text, at=at, expected="a name, escaped as UTF-8", rule=_RULE)
+        raise MalformedPart(text=text, at=at, expected="a name, its escapes in UTF-8", rule=_RULE)
     return value
 
 

@@ -1,7 +1,7 @@
 """Parts of a PDI: `char`, `elt`, `name`, `rect`, `sec`, `msec`, `crop`, `byte`, and extensions.
 
-Specification: draft-mallery-urn-pdi-00, section 3.4. What stands after the `#` has been read with
-the identifier already (`perdure.ids.pdi_fragment`); here its positions get their meaning.
+Specification: draft-mallery-urn-pdi-00, section 3.4. `perdure.ids.pdi_fragment` has already
+parsed the text after the `#` together with the identifier; this module interprets its positions.
 
 >>> from perdure.ids import parse
 >>> select(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51").fragment)
@@ -42,12 +42,12 @@ SCHEMES: dict[type[Selected], tuple[str, ...]] = {
     Rect: ("rect",),
     TagRange: ("elt",),
 }
-"""What a PDI can select, by how it is written. Nothing else is written so, and no extractor makes
-another selector of it: what lies beyond the resource is an error (ruling: part-range)."""
+"""The selectors of PDIs, with their fragment schemes. No other syntax makes these selectors, and no
+extractor replaces them: positions beyond the resource are an error (ruling: part-range)."""
 
 
 def select(fragment: Fragment) -> Selector:
-    """The selector that a fragment of a PDI stands for; one that nobody defined is an Extension."""
+    """Make the selector of a PDI fragment; an unknown fragment scheme makes an Extension."""
     numbers = fragment.numbers
     match fragment.scheme:
         case "char":
@@ -70,7 +70,7 @@ def select(fragment: Fragment) -> Selector:
 
 
 def read(text: str) -> Selector:
-    """The part that a fragment with its scheme stands for, where no PDI says which format it has.
+    """Read a fragment that names its scheme, if there is no PDI whose format implies one.
 
     Raises MalformedPart.
 

@@ -1,6 +1,6 @@
 """Characters or lines of a text: `char=37,51`, `line=10,20;length=9876,UTF-8`.
 
-Specification: RFC 5147, on every identifier but a PDI, which has positions of its own.
+Specification: RFC 5147, on every identifier except a PDI, which has its own positions.
 # ruling: part-meaning
 
 >>> read("line=10,20")
@@ -11,8 +11,8 @@ perdure.errors.texts.MalformedPart: ... at 8; expected ';length=' or ';md5=', or
 >>> str(read("char=100;length=09876,UTF-8"))
 'char=100;length=9876,utf-8'
 
-Positions lie between characters or lines: `char=100` is a place without extent. A start that is
-left out is 0, an end that is left out the end of the text.
+Positions are between characters or lines: `char=100` is a position without extent. An omitted
+start is 0, an omitted end is the end of the text.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from perdure.parts.selectors import PLAIN_TEXT, Check, TextRange
 # md5-scheme      =  "md5=" 32HEXDIG
 # mime-charset    =  1*mime-charset-chars          ; RFC 2978 section 2.3
 _RULE = "RFC 5147 section 3"
-_ANY_CASE = re.ASCII | re.IGNORECASE  # RFC 5234 section 2.3: so is a literal text of ABNF
+_ANY_CASE = re.ASCII | re.IGNORECASE  # like literal text in ABNF (RFC 5234 section 2.3)
 _RANGE = re.compile("(char|line)=([0-9]*+)(,?)([0-9]*+)", _ANY_CASE)
 _CHECK = re.compile(r";(length|md5)=([0-9A-Fa-f]*+)(?:,([A-Za-z0-9!#$%&'+^_`{}~-]++))?", _ANY_CASE)
 _MD5_DIGITS = 32
 
 
 def read(text: str) -> TextRange:
-    """The characters or lines that a text names. Raises MalformedPart."""
+    """Read the characters or lines that a text names. Raises MalformedPart."""
     whole = decode(text, _RULE)
     head = _RANGE.match(whole.plain)
     if head is None:

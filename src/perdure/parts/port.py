@@ -1,16 +1,16 @@
-"""A part syntax: one way to write which part of a resource is meant.
+"""The interface of a part syntax, which is one way to write a part of a resource.
 
-How it works: a `Syntax` is data. It says of which media types it is a syntax, by which mark its
-texts are recognised, and which function reads them into a selector. A syntax is found by entry
-point, in the group `perdure.parts`:
+How it works: a `Syntax` is data: its media types, the mark by which its texts are recognised, and
+the function that reads them into a selector. perdure finds a syntax by its entry point in the group
+`perdure.parts`:
 
     word = "perdure_word.syntax:SYNTAX"
 
 A plug-in defines its selector as a subclass of `perdure.parts.selectors.PluginSelector`.
 
 What must stay true: a syntax is recognised by its mark, never by trying to read the text. `read` is
-pure. It raises MalformedPart, or PartNotSupported for a text that keeps to the grammar and has no
-meaning here, and takes time in proportion to the text; `read(str(selector)) == selector`.
+pure. It raises MalformedPart, or PartNotSupported if a text follows the grammar but has no meaning
+here, and takes time in proportion to the text; `read(str(selector)) == selector`.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ import msgspec
 from perdure.parts.selectors import Selected, Selector
 
 LAST = 100
-"""The turn of a syntax whose mark is found in every text."""
+"""The turn of a syntax whose mark matches every text."""
 MARKUP = ("application/xhtml+xml", "text/html")
 XML = ("*/*+xml", "application/xml", "text/xml")
 SGML = ("application/sgml", "text/sgml")
 
 
 class Syntax(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to write parts."""
+    """One way to write parts."""
 
     name: str
-    """As messages name it: `char= and line= (RFC 5147)`."""
+    """Name in messages: `char= and line= (RFC 5147)`."""
     media_types: tuple[str, ...]
-    """`text/html`, `image/*`, `*/*+xml`, `*/*`: of what it is a syntax."""
+    """Media types to which it applies: `text/html`, `image/*`, `*/*+xml`, `*/*`."""
     except_types: tuple[str, ...] = ()
-    """Of what it is none all the same."""
+    """Exceptions from `media_types`."""
     mark: re.Pattern[str]
-    """Found in the texts that are written in this syntax, and in no others."""
+    """Matches the texts in this syntax, and no others."""
     read: Callable[[str], Selector]
-    """Text to selector."""
+    """Reads a text into a selector."""
     forms: Mapping[type[Selected], tuple[str, ...]] = {}
-    """Each kind of selector that only this syntax has, and how messages show it: `("char=",)`."""
+    """The selectors that only this syntax has, each with its form in messages: `("char=",)`."""
     specifications: tuple[str, ...] = ()
-    """What `conformsTo` of a Web Annotation calls this syntax. The first one stands in
-    `conforms_to` of the selectors."""
+    """Values of `conformsTo` in a Web Annotation that mean this syntax. The first one is
+    `conforms_to` of its selectors."""
     schemes: tuple[str, ...] = ()
     """Fragment schemes of PDIs (section 3.1 of the draft) that `read` understands: `word` for
     `#word=3,7`."""
     is_id: bool = False
-    """Whether it reads plain names, so that its mark tells little."""
+    """True if it reads plain names, so that its mark is not distinctive."""
     turn: int = 45
-    """When its mark is looked for: lower turns come first. Those of perdure are 0 to 60 and
+    """Order in which marks are searched: lower turns come first. perdure uses 0 to 60 and
     `LAST`."""
 
 
 def fits(kind: str, essence: str) -> bool:
-    """Whether a media type is of a kind: itself, `image/*`, `*/*+xml` or `*/*`.
+    """Return True if a kind covers a media type: itself, `image/*`, `*/*+xml` or `*/*`.
 
     >>> fits("*/*+xml", "image/svg+xml"), fits("image/*", "text/plain")
     (True, False)

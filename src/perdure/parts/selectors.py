@@ -1,15 +1,16 @@
-"""What a part can be: one frozen value for each way to point into a resource, in one union.
+"""Selectors: a frozen value for each way to point into a resource, all in one union.
 
-How it works: the modules beside this one read their syntax into these values, extractors match on
-them. A selector is named by what it selects, not by where its text came from: two syntaxes that
-mean the same give the same value. Where they differ in what counts as one position, or in what
-happens at the end of the resource, they give different values, and `reading` names the rules
-(ruling: part-meaning). The union is closed but for `PluginSelector`, which plug-ins subclass.
+How it works: the other modules of this package read their syntaxes into these values, and
+extractors match on them. A selector is named after the part that it selects, not after its syntax:
+two syntaxes with the same meaning yield the same value. If they count positions differently, or
+treat the end of the resource differently, they yield different values, and `reading` names the
+rules (ruling: part-meaning). The union is closed except for `PluginSelector`, which plug-ins
+subclass.
 
-What must stay true: positions are not negative and are bounded by the grammars that made them;
-`str()` is the canonical text of the part in the syntax that `conforms_to` names, with no characters
-but those of a URI's fragment; reading it gives the selector again. Times are exact fractions of
-seconds, never floats.
+What must stay true: positions are not negative and are bounded by their grammars; `str()` is the
+canonical text of the part in the syntax that `conforms_to` names, and contains only characters that
+a URI fragment allows; reading it returns the same selector. Times are exact fractions of seconds,
+never floats.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ MEMBER = "https://www.iso.org/standard/37333.html"
 
 
 class Selected(msgspec.Struct, frozen=True, gc=False, tag=True):
-    """What all selectors have."""
+    """The attributes of all selectors."""
 
     reading: ClassVar[str]
-    """The rules by which the positions were read, as answers name them."""
+    """The rules for its positions, by the name that answers use."""
     conforms_to: ClassVar[str]
-    """The specification of what `str()` writes, as Web Annotation names it (section 4.2.1)."""
+    """The specification of its `str()`, by the name in Web Annotation (section 4.2.1)."""
 
 
-# what PDIs have: half-open, and nothing beyond the resource  # ruling: part-range
-# ----------------------------------------------------------------------------------
+# selectors of PDIs: half-open and entirely inside the resource  # ruling: part-range
+# ------------------------------------------------------------------------------------
 
 
 class CharRange(Selected, frozen=True):
-    """Characters [start, end) of canonical text, a line break being two (section 3.4.1).
+    """Characters [start, end) of canonical text; a line break counts as two (section 3.4.1).
     # ruling: text-positions
     """
 
@@ -75,7 +76,7 @@ class TagRange(Selected, frozen=True):
 
 
 class NameRange(Selected, frozen=True):
-    """From the first element whose `name` is `first` through that whose `name` is `last`.
+    """From the first element whose `name` is `first` through the one whose `name` is `last`.
     # ruling: name-range
     """
 
@@ -108,7 +109,7 @@ class Rect(Selected, frozen=True):
 
 
 class Interval(Selected, frozen=True):
-    """What sounds or is shown at times t with start <= t < end, in seconds (section 3.4.4).
+    """Sound and images at times t with start <= t < end, in seconds (section 3.4.4).
     # ruling: time-range
     """
 
@@ -122,7 +123,7 @@ class Interval(Selected, frozen=True):
 
 
 class Crop(Selected, frozen=True):
-    """A rectangle of a video, through an interval (section 3.4.5); all of it where there is none.
+    """A rectangle of a video during an interval (section 3.4.5), or complete frames without `rect`.
     # ruling: pdi-crop
     """
 
@@ -150,7 +151,7 @@ class ByteRange(Selected, frozen=True):
 
 
 class Extension(Selected, frozen=True):
-    """A fragment scheme that the draft leaves to others (section 3.1), for a plug-in to read."""
+    """A fragment scheme that the draft does not define (section 3.1), for a plug-in to read."""
 
     reading = "pdi-extension"
     conforms_to = PDI
@@ -167,13 +168,13 @@ class Extension(Selected, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
-    """What must hold of the whole text, or the part is another (RFC 5147 section 2.1.3)."""
+    """A condition that shows that the complete text is unchanged (RFC 5147 section 2.1.3)."""
 
     kind: str
     """`length` (octets) or `md5` (32 lower-case hexadecimal digits)."""
     value: str
     charset: str | None = None
-    """The encoding in which the octets are counted; None: as the text is stored."""
+    """The encoding whose octets are counted; None for that of the stored text."""
 
     def __str__(self) -> str:
         charset = f",{self.charset}" if self.charset else ""
@@ -181,10 +182,10 @@ class Check(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextRange(Selected, frozen=True):
-    """Characters or lines between two positions, each before the one that it counts (RFC 5147).
+    """Characters or lines between two positions (RFC 5147). Position 0 precedes the first one.
 
-    Any line ending counts one character. None is the start or the end of the text; a position
-    beyond it is the end. `start == end` is a position, and its part empty.
+    Any line ending counts as one character. None is the start or the end of the text; a position
+    beyond the text means its end. If `start == end`, the part is empty.
     """
 
     conforms_to = PLAIN_TEXT
@@ -195,7 +196,7 @@ class TextRange(Selected, frozen=True):
     checks: tuple[Check, ...] = ()
 
     @property
-    def reading(self) -> str:  # type: ignore[override]  # of two units, each with its name
+    def reading(self) -> str:  # type: ignore[override]  # it depends on the unit
         return f"rfc5147-{self.unit}"
 
     def __str__(self) -> str:
@@ -210,7 +211,7 @@ class TextRange(Selected, frozen=True):
 
 
 class Time(msgspec.Struct, frozen=True, gc=False):
-    """[start, end) in seconds; None is the beginning or the end of the medium."""
+    """The interval [start, end) in seconds; None is the start or the end of the medium."""
 
     start: Fraction | None
     end: Fraction | None
@@ -238,8 +239,8 @@ class Area(msgspec.Struct, frozen=True, gc=False):
 class Media(Selected, frozen=True):
     """Tracks, an interval and an area of a medium, or a named part (Media Fragments URI 1.0).
 
-    What is not given is not narrowed. An interval is cut at the end of the medium, an area at the
-    edge of the picture.
+    A missing dimension selects everything. An interval is cut at the end of the medium, an area at
+    the edge of the picture.
     """
 
     reading = "media-fragment"
@@ -256,7 +257,7 @@ class Media(Selected, frozen=True):
 
 
 class Instant(Selected, frozen=True):
-    """What is shown, or the one sample that sounds, at a moment, in seconds (ISO/IEC 21000-17)."""
+    """The frame or the single sample at a moment, in seconds (ISO/IEC 21000-17)."""
 
     reading = "mpeg21-time"
     conforms_to = MPEG_21
@@ -280,7 +281,7 @@ class Track(Selected, frozen=True):
 
 
 class Octets(Selected, frozen=True):
-    """Octets [start, end); None: all that follow. What lies beyond the resource is an error."""
+    """Octets [start, end), or to the end if `end` is None. Octets beyond it are an error."""
 
     reading = "octets"
     conforms_to = MPEG_21
@@ -296,9 +297,9 @@ class Octets(Selected, frozen=True):
 
 
 class Cells(Selected, frozen=True):
-    """Rows, columns or cells of a table, counted from 1, the header being row 1 (RFC 7111).
+    """Rows, columns or cells of a table, counted from 1; the header is row 1 (RFC 7111).
 
-    Ranges are closed at both ends. None is the last one there is.
+    Ranges are closed at both ends. None is the last row or column.
     """
 
     conforms_to = CSV
@@ -308,7 +309,7 @@ class Cells(Selected, frozen=True):
     """Pairs of first and last: (row,), (column,) or (row, column)."""
 
     @property
-    def reading(self) -> str:  # type: ignore[override]  # of three kinds, each with its name
+    def reading(self) -> str:  # type: ignore[override]  # it depends on the axis
         return f"rfc7111-{self.axis}"
 
     def __str__(self) -> str:
@@ -362,7 +363,7 @@ class Member(Selected, frozen=True):
     reading = "member"
     conforms_to = MEMBER
     number: int
-    """0 where it is the name that says which."""
+    """0 if `name` identifies the member."""
     name: str = ""
 
     def __str__(self) -> str:
@@ -390,7 +391,7 @@ class ChildSequence(Selected, frozen=True):
     reading = "xpointer-element"
     conforms_to = XPOINTER
     id: str | None
-    """Where the counting begins; None: at the document."""
+    """The element at which counting begins; None for the document."""
     steps: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -404,7 +405,7 @@ class XPath(Selected, frozen=True):
     conforms_to = XPOINTER
     expression: str
     namespaces: tuple[tuple[str, str], ...] = ()
-    """Prefixes with what they stand for."""
+    """Pairs of prefix and namespace URI."""
 
     def __str__(self) -> str:
         bound = "".join(f"xmlns({_data(f'{name}={uri}')})" for name, uri in self.namespaces)
@@ -422,7 +423,7 @@ class Css(Selected, frozen=True):
         return f"selector(type=CssSelector,value={_escaped(self.selector)})"
 
 
-# text as people read it, markup removed: Web Annotation, URL text fragments
+# text without markup, as people read it: Web Annotation, URL text fragments
 # ---------------------------------------------------------------------------
 
 
@@ -478,12 +479,12 @@ class TextDirective(Selected, frozen=True):
 
 
 class Region(msgspec.Struct, frozen=True, gc=False):
-    """What of an image is shown (IIIF Image API, section 4.1)."""
+    """The region of an image that a picture shows (IIIF Image API, section 4.1)."""
 
     unit: str
     """`full`, `square`, `pixel` or `percent`."""
     box: tuple[Fraction, ...] = ()
-    """Left, top, width and height of the latter two."""
+    """Left, top, width and height, for `pixel` and `percent`."""
 
     def __str__(self) -> str:
         if not self.box:
@@ -492,23 +493,23 @@ class Region(msgspec.Struct, frozen=True, gc=False):
 
 
 class Size(msgspec.Struct, frozen=True, gc=False):
-    """How large it is shown (IIIF Image API, section 4.2)."""
+    """The size of a picture (IIIF Image API, section 4.2)."""
 
     form: str
-    """`full` (of version 2 alone), `max`, `percent`, `exact` or, within a box, `confined`."""
+    """`full` (version 2 only), `max`, `percent`, `exact`, or `confined` (best fit in a box)."""
     width: int | None = None
     height: int | None = None
-    """Of `exact`, either may be None: it follows from the other."""
+    """One of them may be None for `exact`: it then follows from the other."""
     percent: Fraction | None = None
     upscaled: bool = False
-    """Whether it may be larger than it is; version 3 marks that, version 2 means it always."""
+    """True if the region may be enlarged: with `^` in version 3, always in version 2."""
 
 
 class Rendering(Selected, frozen=True):
-    """A picture of a region, scaled, turned and encoded for viewing (IIIF Image API)."""
+    """A picture of a region, scaled, rotated and encoded for viewing (IIIF Image API)."""
 
     version: int
-    """Of the API, 2 or 3: they read sizes by different rules."""
+    """Version of the API, 2 or 3; their rules for sizes differ."""
     region: Region
     size: Size
     mirrored: bool
@@ -518,11 +519,11 @@ class Rendering(Selected, frozen=True):
     format: str
 
     @property
-    def reading(self) -> str:  # type: ignore[override]  # of two versions, each with its name
+    def reading(self) -> str:  # type: ignore[override]  # it depends on the version
         return f"iiif-image-{self.version}"
 
     @property
-    def conforms_to(self) -> str:  # type: ignore[override]  # of two versions, each with its URI
+    def conforms_to(self) -> str:  # type: ignore[override]  # it depends on the version
         return f"{IMAGE_API}/{self.version}"
 
     def __str__(self) -> str:
@@ -542,7 +543,7 @@ class Rendering(Selected, frozen=True):
 
 
 class Information(Selected, frozen=True):
-    """What is known about an image: its size, and whether it has colours (IIIF Image API)."""
+    """Facts about an image: its size, and whether it has colours (IIIF Image API)."""
 
     reading = "iiif-information"
     conforms_to = IMAGE_API
@@ -551,20 +552,20 @@ class Information(Selected, frozen=True):
         return "info.json"
 
 
-# what plug-ins select
-# --------------------
+# selectors of plug-ins
+# ---------------------
 
 
 class PluginSelector(Selected, frozen=True):
-    """What the syntax of a plug-in selects: each plug-in defines subclasses with fields of its own.
+    """A selector from a plug-in. Each plug-in defines subclasses with fields of its own.
 
     A subclass sets `reading` and `conforms_to`, and its `str()` is a text that the syntax reads.
-    `conforms_to` is the first of the syntax's `specifications`: by it and by the text the selector
-    goes into Web Annotations and to the processes in which decoders run.
+    `conforms_to` is the first of the syntax's `specifications`. These two represent the selector in
+    Web Annotations and in messages to the processes that run decoders.
     """
 
 
-# put together
+# combinations
 # ------------
 
 
@@ -584,24 +585,24 @@ class Between(Selected, frozen=True):
 class Within(Selected, frozen=True):
     """A part of a part: `*` of ISO/IEC 21000-17, `refinedBy` of Web Annotation.
 
-    Of three, the second and third are together the inner one.
+    In a chain of three, the second and third together are the inner one.
     """
 
     outer: Selector
     inner: Selector
 
     @property
-    def reading(self) -> str:  # type: ignore[override]  # of what it is made of
+    def reading(self) -> str:  # type: ignore[override]  # it depends on both selectors
         return f"{self.outer.reading}*{self.inner.reading}"
 
     @property
-    def conforms_to(self) -> str:  # type: ignore[override]  # of what it is made of
+    def conforms_to(self) -> str:  # type: ignore[override]  # it depends on both selectors
         return SELECTORS if self._pointers is None else MPEG_21
 
     @property
     def _pointers(self) -> str | None:
         if isinstance(self.outer, _Elements | First) or isinstance(self.inner, _Elements | First):
-            return None  # only parts of media are joined so
+            return None  # only parts of media can be joined by `*`
         outer, inner = _pointer(self.outer), _pointer(self.inner)
         return f"{outer}*{inner}" if outer and inner else None
 
@@ -612,13 +613,13 @@ class Within(Selected, frozen=True):
 
 
 class First(Selected, frozen=True):
-    """The first of several that selects anything (XPointer Framework section 3.3)."""
+    """The first of several selectors that selects anything (XPointer Framework section 3.3)."""
 
     reading = "xpointer"
     choices: tuple[Selector, ...]
 
     @property
-    def conforms_to(self) -> str:  # type: ignore[override]  # of what it is made of
+    def conforms_to(self) -> str:  # type: ignore[override]  # it depends on the choices
         elements = all(isinstance(one, _Elements) for one in self.choices)
         return XPOINTER if elements else MPEG_21
 
@@ -666,14 +667,14 @@ Selector = (
 
 _Elements = ElementById | ChildSequence | XPath
 
-_GREATEST = 10**19 - 1  # the most that a reader takes
+_GREATEST = 10**19 - 1  # the greatest number that a reader accepts
 _KEPT_IN_PDI = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._:;$!'")
 _KEPT = _KEPT_IN_PDI | frozenset("~")
 _FRAGMENT = _KEPT | frozenset("&()*+,=@/?")  # RFC 3986 section 3.5
 
 
 def _escaped(text: str, kept: frozenset[str] = _KEPT) -> str:
-    """Text as it may stand between commas, parentheses and ampersands; hex digits in lower case."""
+    """Escape text for use between commas, parentheses, ampersands; hex digits in lower case."""
     if kept.issuperset(text):
         return text
     return "".join(
@@ -686,9 +687,9 @@ def _term(text: str) -> str:
 
 
 def _data(text: str) -> str:
-    """Data of an XPointer part, escaped for the framework (section 3.1), then for the URI.
+    """Escape data of an XPointer part, for the framework (section 3.1) and then for the URI.
 
-    Parentheses may stand as they are where each has its other.
+    Balanced parentheses need no escape.
     """
     text = text.replace("^", "^^")
     depth = 0
@@ -702,7 +703,7 @@ def _data(text: str) -> str:
 
 
 def _pointer(selector: Selector) -> str | None:
-    """A selector as it may stand beside others in an XPointer; None for one that cannot."""
+    """Write a selector for use in an XPointer with others; None if it cannot be written so."""
     match selector:
         case ElementById(id):
             return f"element({_data(id)})"
@@ -718,7 +719,7 @@ def _pointer(selector: Selector) -> str | None:
 
 
 def _time_step(time: Time) -> str | None:
-    if time.end is None:  # one time is a moment there
+    if time.end is None:  # a single time would be a moment
         return None
     return f"/~time('npt','{_decimal(time.start or Fraction(0))}','{_decimal(time.end)}')"
 
@@ -731,7 +732,7 @@ def _region_step(area: Area) -> str | None:
 
 
 def _nested(selector: Selector) -> str:
-    """A selector within another (Selectors and States section 5)."""
+    """Write a selector inside another one (Selectors and States section 5)."""
     text = str(selector)
     if selector.conforms_to == SELECTORS:
         return text
@@ -740,14 +741,14 @@ def _nested(selector: Selector) -> str:
 
 
 def _times(start: Fraction, end: Fraction) -> tuple[str, int, int]:
-    """Two times in whole units: seconds where they are, else milliseconds."""
+    """Return the unit and two whole numbers: in seconds if possible, else milliseconds."""
     if start.denominator == end.denominator == 1:
         return "sec", start.numerator, end.numerator
     return "msec", round(start * 1000), round(end * 1000)
 
 
 def _decimal(value: Fraction) -> str:
-    """A number as a decimal fraction, exact: those that are read have finitely many digits."""
+    """Write a number as an exact decimal fraction; numbers from readers have at most 18 digits."""
     whole, rest = divmod(value.numerator, value.denominator)
     digits = ""
     while rest and len(digits) < 18:

@@ -1,6 +1,6 @@
 """Rows, columns or cells of a table: `row=5-7`, `col=2-*`, `cell=4,1-6,2`, `row=3;7-9`.
 
-Specification: RFC 7111. Counting begins with 1, the header being row 1; `*` is the last one.
+Specification: RFC 7111. Positions count from 1; the header is row 1 and `*` is the last position.
 
 >>> str(read("cell=4,1-6,*;9,2-9,2"))
 'cell=4,1-6,*;9,2'
@@ -32,7 +32,7 @@ Place = tuple[int | None, ...]
 
 
 def read(text: str) -> Cells:
-    """The rows, columns or cells that a text names. Raises MalformedPart."""
+    """Read the rows, columns or cells that a text names. Raises MalformedPart."""
     whole = decode(text, _RULE)
     head = _AXIS.match(whole.plain)
     if head is None:
@@ -55,7 +55,7 @@ def read(text: str) -> Cells:
 
 
 def _place(whole: Text, at: int, axis: str) -> tuple[Place, int]:
-    """A row, a column, or both with a comma between; and where it ends."""
+    """Read a row, a column, or both separated by a comma; return them and the end index."""
     row, at = _position(whole, at)
     if axis != "cell":
         return (row,), at

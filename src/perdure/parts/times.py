@@ -1,8 +1,8 @@
-"""Points of time as the syntaxes of media write them: normal play time and SMPTE time codes.
+"""Points in time in media syntaxes: normal play time and SMPTE time codes.
 
 Specifications: Media Fragments URI 1.0 section 4.2.1 (RFC 2326 section 3.6) and RFC 2326
-section 3.5 with the frame rates of draft-pfeiffer-temporal-fragments. All give exact fractions of
-seconds; a time code is the begin of the frame that it numbers.
+section 3.5 with the frame rates of draft-pfeiffer-temporal-fragments. All values are exact
+fractions of seconds; a time code means the start of the frame that it numbers.
 
 >>> npt("0:02:03.5")
 Fraction(247, 2)
@@ -10,12 +10,12 @@ Fraction(247, 2)
 Fraction(16, 5)
 >>> timecode("smpte-30-drop", "0:01:00:02")
 Fraction(3003, 50)
->>> npt("3:7"), timecode("smpte-30-drop", "0:01:00:00")  # seconds want two digits; was dropped
+>>> npt("3:7"), timecode("smpte-30-drop", "0:01:00:00")  # seconds need two digits; a dropped frame
 (None, None)
 
-What must stay true: what is read is a decimal fraction of at most 18 digits, so that it can be
-written again. Where a frame begins at none, the nanosecond before it is meant: an interval cut
-there holds the same frames.
+What must stay true: every result is a decimal fraction of at most 18 digits, so that it can be
+written again. If the start of a frame is not one, it is rounded down to the nanosecond: an interval
+cut there contains the same frames.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ TIMECODES = {
     "smpte-60": 60,
     "smpte-60-drop": 60,
 }
-"""The schemes that count frames, with how many numbers a second of them has."""
+"""Schemes that count frames, with the numbers that each has per second."""
 _NANOSECONDS = 10**9
 
 
 def npt(text: str, *, relaxed: bool = False) -> Fraction | None:
-    """Normal play time in seconds; None for any other text. Relaxed: `1:5:7` is read too."""
+    """Read normal play time in seconds; None for any other text. Relaxed: accept `1:5:7` too."""
     found = (_RELAXED if relaxed else _STRICT).fullmatch(text)
     if found is None:
         return None
@@ -66,9 +66,9 @@ def npt(text: str, *, relaxed: bool = False) -> Fraction | None:
 
 
 def timecode(scheme: str, text: str, *, within: bool = False) -> Fraction | None:
-    """A SMPTE time code in seconds; None for any other text, and for a frame that does not exist.
+    """Read a SMPTE time code in seconds; None for any other text or a frame that does not exist.
 
-    `within`: a moment that lies in the frame, rather than an end of an interval.
+    `within`: return a moment inside the frame, rather than an end of an interval.
     """
     found = _TIMECODE.fullmatch(text)
     numbers = TIMECODES.get(scheme)
@@ -81,7 +81,7 @@ def timecode(scheme: str, text: str, *, within: bool = False) -> Fraction | None
     count = (minutes * 60 + seconds) * numbers + frame
     drops = scheme.endswith("-drop")
     if drops and numbers != 24:
-        # SMPTE ST 12-1: of each minute but every tenth, the first numbers are left out
+        # SMPTE ST 12-1: every minute except each tenth skips its first numbers
         dropped = numbers // 15
         if frame < dropped and not seconds and minutes % 10:
             return None

