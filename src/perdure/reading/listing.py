@@ -121,7 +121,7 @@ class Listings:
         A part has one name only: behind another name of the whole, the same text may mean another
         part. So has a PWID that is not registered here. Raises NotFound if the name has no record.
         """
-        resolved.citable  # noqa: B018  (raises NotFound)
+        resolved.require_citable()
         if resolved.inside is not None or resolved.pwid is not None:
             return (resolved.identifier,)
         return self.names(resolved.whole)

@@ -127,19 +127,33 @@ class Resolved:
     @property
     def known(self) -> Record:
         """The record. Raises NotFound if there is none."""
+        return self.require_known()
+
+    def require_known(self) -> Record:
+        """Return the record, or raise NotFound if there is none."""
         if self.record is None:
             raise NotFound(identifier=str(self.asked))
         return self.record
 
     @property
     def citable(self) -> Record:
-        """The record to describe or cite: an empty one for a PWID that is not registered here,
-        because it says enough itself. Raises NotFound."""
-        return Record() if self.pwid is not None else self.known
+        """The record to describe or cite. Raises NotFound if there is none.
+
+        For a PWID that is not registered here, it is empty: the PWID itself says enough.
+        """
+        return self.require_citable()
+
+    def require_citable(self) -> Record:
+        """Return the record to describe or cite, or raise NotFound if there is none."""
+        return Record() if self.pwid is not None else self.require_known()
 
     @property
     def step(self) -> Step:
         """The answer to the query. Raises NotFound, NoSuchVersion or NotAcceptable."""
+        return self.require_step()
+
+    def require_step(self) -> Step:
+        """Return the answer to the query, or raise NotFound, NoSuchVersion or NotAcceptable."""
         return self.choose()
 
     @property

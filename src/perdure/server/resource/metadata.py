@@ -76,7 +76,7 @@ async def answer(
     Raises NotFound, NotAcceptable for an attached record that there is not, InvalidRequest for
     a format, a style or a language that is not known.
     """
-    resolved.citable  # noqa: B018  (raises NotFound)
+    resolved.require_citable()
     if question.metadata is not None:
         name = question.metadata or _types().get(_best(request.accept) or "") or "datacite"
         return await _metadata(service, request, resolved, name)
