@@ -205,7 +205,7 @@ def plan_version(
         elif held.sha512 != content.sha512:
             raise Conflict(
                 identifier=str(qualified(identifier, number, content.format)),
-                reason="it is bound to other bytes for ever; commit the new bytes as a new version",
+                reason="it is permanently bound to other bytes; commit new bytes as a new version",
                 current=f"sha512 {held.sha512}",
             )
     plan = Plan(number, tuple(fresh))
