@@ -307,9 +307,8 @@ class Registrar:
         if command.locations:
             changed, outcome = binding.bind(identifier, record, command.locations)
         if command.contents:
-            number = (
-                naming.wanted(identifier)[0] or 1
-            )  # it may leave a gap, since it comes from elsewhere
+            # This may leave a gap, since the version comes from elsewhere.
+            number = naming.wanted(identifier)[0] or 1
             contents = rules.checked_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, changed, contents, number)
             if plan.fresh:
@@ -442,10 +441,8 @@ class Registrar:
         return self._ledger.revise(identifier, record, changed, outcome, (act, command.by))
 
     def _claim(self, command: Claim) -> Receipt:
-        store, name = (
-            self._ledger.journal,
-            f"\t{command.what}",
-        )  # no idempotency key has a tab in it
+        # No idempotency key has a tab in it.
+        store, name = self._ledger.journal, f"\t{command.what}"
         if store.answered(command.by, name) is not None:
             raise Unauthenticated(
                 reason="the signature was used before; sign each request with a new nonce"
