@@ -683,7 +683,7 @@ def test_breaking_keeps_the_bytes_that_are_held(desk: Desk) -> None:
 def test_breaking_takes_the_original_bytes(desk: Desk) -> None:
     place = Location(uri="https://a.example/", sha512=sha512(b"one"))
     name = desk.mint(locations=(place,)).identifier
-    with pytest.raises(Conflict, match="give them, so that they are kept"):
+    with pytest.raises(Conflict, match="send them, so that they are kept"):
         desk.break_(name, "https://a.example/")
     with pytest.raises(Conflict, match="not those that the location promised"):
         desk.break_(name, "https://a.example/", content=text("two"))
