@@ -1,11 +1,11 @@
-"""A store that keeps registries in memory, for tests of what stands on the ports.
+"""A store that keeps registries in memory, for tests of the code above the ports.
 
-How it works: a `MemoryStore` has a state for each directory. A journal works on a copy of it from
-`begin` on, which takes the place of the state with `commit`, so that readers never see half a
-batch. Nothing outlives the process, and only one process sees it.
+How it works: a `MemoryStore` has a state for each directory. From `begin` on, a journal works on a
+copy of the state; `commit` replaces the state by the copy, so that readers never see half a batch.
+Nothing outlives the process, and only one process sees it.
 
-What must stay true: it keeps every promise of `perdure.storage.ports`; the tests of the contracts
-run on it and on the embedded store alike.
+What must stay true: it keeps every promise of `perdure.storage.ports`; the contract tests run on it
+and on the embedded store alike.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _UNNOTED = -1  # place of a record that no change wrote
 
 
 class _State:
-    """All that a registry is."""
+    """The complete state of a registry."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -81,7 +81,7 @@ class _State:
 
 
 class MemoryRecords:
-    """Reads a registry that lies in memory."""
+    """Reads a registry in memory."""
 
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         self._states = states
@@ -161,7 +161,7 @@ class MemoryRecords:
         return changes[(after := self._index(since)) : after + limit]
 
     def _index(self, mark: Mark | None) -> int:
-        """The index behind a mark."""
+        """The index after a mark."""
         if mark is None or mark == BEGINNING or not (mark.number or self._state.changes):
             return 0
         for index, change in enumerate(self._state.changes):
@@ -170,7 +170,7 @@ class MemoryRecords:
             if mark.number == 0 and change.mark == Mark(mark.epoch, 1):
                 return index
         head = self.head()
-        known = f"the last change here is {head.mark}" if head else "there are none"
+        known = f"the last change here is {head.mark}" if head else "there are no changes yet"
         raise Conflict(
             identifier=f"change {mark}", reason=f"it is not known: {known}", current=None
         )
@@ -179,7 +179,7 @@ class MemoryRecords:
         return list(self._state.lines[self._index(change.mark) - 1])
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing: no resources are held."""
 
 
 class MemoryLookUp:
@@ -200,8 +200,10 @@ class MemoryLookUp:
 
 
 class MemoryJournal(MemoryRecords):
-    """Writes a registry that lies in memory. `refuse` is raised by the next commit, if it is set:
-    a test sets it to a `JournalError`."""
+    """Writes a registry in memory.
+
+    A test may set `refuse` to a `JournalError`, which the next commit raises.
+    """
 
     def __init__(self, states: dict[Path, _State], root: Path) -> None:
         super().__init__(states, root)
@@ -251,7 +253,7 @@ class MemoryJournal(MemoryRecords):
         self._batch = super()._state.copied()
 
     def prefetch(self, keys: Iterable[str]) -> None:
-        """Means nothing: all is in memory."""
+        """Do nothing: all records are in memory."""
 
     def commit(self, *, after: Callable[[], None] | None = None) -> None:
         if after is not None:
@@ -333,10 +335,10 @@ class MemoryJournal(MemoryRecords):
         self._state.segments[number] = row
 
     def tidy(self) -> None:
-        """There is nothing to be done later."""
+        """Do nothing: no work is left for later."""
 
-    # A registry that is made anew
-    # ----------------------------
+    # A registry that is rebuilt
+    # --------------------------
 
     def put(self, key: str, record: Record) -> None:
         self._state.put(key, stored.encode(record).decode(), _UNNOTED)
@@ -379,7 +381,7 @@ def _show(token: Token) -> str:
 
 
 class MemorySalvage:
-    """What is left of a registry: all of it, for nothing in memory is ever damaged."""
+    """The readable content of a registry: all of it, since nothing in memory is ever damaged."""
 
     def __init__(self, state: _State) -> None:
         self.state = state
@@ -394,7 +396,7 @@ class MemorySalvage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Holds nothing."""
+        """Do nothing: no resources are held."""
 
     def records(self) -> Iterator[tuple[str, Record, int | None]]:
         for key in self.state.keys:
@@ -402,7 +404,7 @@ class MemorySalvage:
 
 
 class MemoryStore:
-    """Keeps registries in memory, each under the directory that it is opened with."""
+    """Keeps registries in memory, each under the directory with which it is opened."""
 
     def __init__(self) -> None:
         self._states: dict[Path, _State] = {}
