@@ -210,7 +210,7 @@ class _Listener:
         serving = list(self._connections.items())
         for connection, _ in serving:
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RD)  # what was sent before can still be read
+                connection.shutdown(socket.SHUT_RD)  # earlier bytes can still be read
         for _, thread in serving:
             thread.join()
 

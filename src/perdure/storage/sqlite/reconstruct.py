@@ -98,8 +98,8 @@ def _is_empty(connection: apsw.Connection) -> bool:
     return connection.execute(both).get is None
 
 
-# What there is
-# -------------
+# Staging
+# -------
 
 
 def _stage_all(connection: apsw.Connection) -> None:
@@ -183,8 +183,8 @@ def _staged(lines: list[Line], at: str, actor: str, revision: int, act: str = AC
     return at, lines[0][0], revision, lines[-1][0], len(lines), act, actor, digest, salt
 
 
-# Numbers
-# -------
+# Numbering
+# ---------
 
 
 def _number_some(connection: apsw.Connection, log: ChangeLog) -> bool:
