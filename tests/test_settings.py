@@ -93,7 +93,7 @@ def test_authorities_are_kept_in_canonical_form(name: str, written: str, canonic
         ({"mutable_prefixes": [""]}, "malformed"),
         ({"handle_admins": ["x:21.T14999/ADMIN"]}, "an index, ':' and a handle"),
         ({"private_networks": ["10.1.0.1/16"]}, "has host bits set"),
-        ({"templates": ["{"]}, "an identifier is needed first"),
+        ({"templates": ["{"]}, "it must begin with an identifier"),
     ],
 )
 def test_what_cannot_work_is_said_at_the_start(table: dict[str, object], reason: str) -> None:

@@ -50,7 +50,7 @@ def test_rebuild_keeps_what_only_the_old_file_tells(shell: Shell) -> None:
 def test_rebuild_of_a_lost_file_tells_that_it_is_lost(shell: Shell) -> None:
     name = mint(shell, "bytes")
     (shell.root / "registry.sqlite").unlink()
-    assert "there is none" in shell.run("rebuild", code=1).stderr
+    assert "it does not exist" in shell.run("rebuild", code=1).stderr
     assert shell.run("get", name).stdout == "bytes"
 
 

@@ -252,7 +252,7 @@ def _call_metadata(registry: Registry, kind: dict[str, Any]) -> Outcome:
 
 def _call_history(registry: Registry, kind: dict[str, Any]) -> Outcome:
     resolved = _resolve(registry, kind)
-    resolved.known  # noqa: B018  (raises NotFound)
+    resolved.require_known()
     found = registry.records.history(resolved.identifier.key)
     return {"is": "history", "revisions": len(found)}
 

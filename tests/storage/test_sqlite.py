@@ -218,7 +218,7 @@ def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
     """docs/how-to/back-up.md: "`perdure rebuild` makes it anew"."""
     file = root / opening.FILE
     file.write_bytes(b"no database at all, but long enough for a header" * 100)
-    with pytest.raises(Unavailable, match="'perdure rebuild' makes the file anew"):
+    with pytest.raises(Unavailable, match="from the segments with 'perdure rebuild'"):
         _ = records(root).connection
     file.unlink()
     with pytest.raises(Unavailable, match=r"registry\.sqlite is missing; .*'perdure rebuild'"):

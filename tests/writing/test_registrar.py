@@ -107,7 +107,7 @@ def test_a_unique_id_that_was_chosen(desk: Desk) -> None:
     minted = desk.mint(text("a"), uid="memo-7").identifier
     assert minted == f"{TODAY}/memo-7.text.1"
     assert desk.served(minted) == b"a"
-    with pytest.raises(Conflict, match="no name is reused"):
+    with pytest.raises(Conflict, match="names are never reused"):
         desk.mint(text("b"), uid="memo-7")
     desk.clock.advance(days=1)  # unique for a date and a series (section 2.4)
     assert desk.mint(text("b"), uid="memo-7").identifier != minted
@@ -297,10 +297,10 @@ def test_a_urn_of_1993_is_minted_and_never_reused(desk: Desk) -> None:
     assert all(re.fullmatch(r"URN:IANA:42117::[0-9a-z]+:::", one) for one in fresh)
     chosen = desk.mint(text("a"), authority=AUTHORITY, uid="Report-1").identifier
     assert chosen == "URN:IANA:42117::Report-1:::"
-    with pytest.raises(Conflict, match="no name is reused"):
+    with pytest.raises(Conflict, match="names are never reused"):
         desk.mint(text("b"), authority=AUTHORITY, uid="REPORT-1")
     desk.withdraw(chosen)
-    with pytest.raises(Conflict, match="no name is reused"):
+    with pytest.raises(Conflict, match="names are never reused"):
         desk.mint(text("b"), authority=AUTHORITY, uid="report-1")
     with pytest.raises(MalformedIdentifier):
         desk.mint(text("b"), authority=AUTHORITY, uid="with blank")
@@ -317,7 +317,7 @@ def test_an_ark_is_minted_on_a_shoulder_with_its_check_character(desk: Desk) -> 
     # the example of the noid manual: 13030/xf93gt2 has the check character q
     chosen = desk.mint(text("a"), authority=SHOULDER, uid="7x").identifier
     assert chosen == "ark:99999/fk47x" + ark.check_character("99999/fk47x")
-    with pytest.raises(Conflict, match="no name is reused"):
+    with pytest.raises(Conflict, match="names are never reused"):
         desk.mint(text("b"), authority=SHOULDER, uid="7x")
 
 
@@ -371,7 +371,7 @@ def test_when_the_numbers_of_a_day_are_used_up_names_are_left(desk: Desk) -> Non
     desk.clock.advance(days=1)
     desk.register(f"{TODAY}/{10**18 - 1}.text.1", text("c"))
     desk.clock.advance(days=-1)
-    with pytest.raises(Conflict, match="no number is left"):
+    with pytest.raises(Conflict, match="no serial number is left"):
         desk.mint(text("d"))
     assert desk.mint(text("d"), uid="memo").outcome is Outcome.CREATED
 
@@ -407,7 +407,7 @@ def test_a_version_and_format_are_never_bound_to_other_bytes(desk: Desk) -> None
     """ "Any machine representation (byte sequence) associated with formats of a versioned PDI
     never changes" (section 2.1)."""
     name = desk.mint(text("one")).identifier
-    with pytest.raises(Conflict, match="other bytes for ever"):
+    with pytest.raises(Conflict, match="permanently bound to other bytes"):
         desk.commit(name, text("other"), version=1)
     with pytest.raises(Conflict):  # not the one and the other alone, either
         desk.commit(name, html("<p>"), text("other"), version=1)
@@ -422,7 +422,7 @@ def test_a_format_has_one_representation_whatever_it_is_called(
     """Ruling pdi-token: "the resolver finds the same representation", so both names of a format
     cannot have bytes of their own."""
     name = desk.mint(text("bytes", one)).identifier
-    with pytest.raises(Conflict, match="other bytes for ever"):
+    with pytest.raises(Conflict, match="permanently bound to other bytes"):
         desk.commit(name, text("other", other), version=1)
     assert desk.commit(name, text("bytes", other), version=1).outcome is Outcome.UNCHANGED
     step = desk.resolve(name.replace(f".{one}.", f".{other}."))
@@ -683,7 +683,7 @@ def test_breaking_keeps_the_bytes_that_are_held(desk: Desk) -> None:
 def test_breaking_takes_the_original_bytes(desk: Desk) -> None:
     place = Location(uri="https://a.example/", sha512=sha512(b"one"))
     name = desk.mint(locations=(place,)).identifier
-    with pytest.raises(Conflict, match="give them, so that they are kept"):
+    with pytest.raises(Conflict, match="send them, so that they are kept"):
         desk.break_(name, "https://a.example/")
     with pytest.raises(Conflict, match="not those that the location promised"):
         desk.break_(name, "https://a.example/", content=text("two"))
@@ -790,7 +790,7 @@ def test_no_version_is_not_version_zero(desk: Desk) -> None:
 def test_a_withdrawn_name_is_not_minted_again(desk: Desk) -> None:
     desk.mint(text("a"), uid="memo")
     desk.withdraw(f"{TODAY}/memo")
-    with pytest.raises(Conflict, match="no name is reused"):
+    with pytest.raises(Conflict, match="names are never reused"):
         desk.mint(text("b"), uid="memo")
 
 

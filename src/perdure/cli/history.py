@@ -27,7 +27,7 @@ def history(identifier: Identifier) -> None:
 
     with here().registry() as registry:
         resolved = registry.reading.resolve(fetching.query(registry, identifier))
-        resolved.known  # noqa: B018  (raises NotFound)
+        resolved.require_known()
         before: Mapping[str, Any] = {}
         for record in registry.records.history(resolved.identifier.key):
             after = _shown(record)

@@ -82,7 +82,7 @@ def _resolve(registry: Registry, identifier: Identifier, part: str | None = None
     from perdure.cli import fetching
 
     resolved = registry.reading.resolve(fetching.query(registry, identifier, part=part))
-    resolved.citable  # noqa: B018  (raises NotFound)
+    resolved.require_citable()
     return resolved
 
 

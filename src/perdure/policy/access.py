@@ -1,8 +1,8 @@
-"""Who may read what. Pure.
+"""Access rules: they decide which records a reader may read. Pure.
 
-How it works: the read door asks `may_read` once for every record that it answers with, whatever the
-face. Nothing is closed to anybody yet, so the answer is always yes. A rule about what is closed,
-private or withdrawn belongs here and nowhere else.
+How it works: the read door calls `may_read` once for every record that it answers with, for every
+face. No record is closed to any reader yet, so the answer is always True. A rule about closed,
+private or withdrawn records belongs here and nowhere else.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from perdure.model.records import Record
 
 
 def may_read(reader: Reader, identifier: Identifier, record: Record) -> bool:  # noqa: ARG001
-    """Whether a reader may have what a record holds."""
+    """Return True if the reader may read the record."""
     return True

@@ -1,17 +1,17 @@
-"""Granularity: whether what is to be minted should rather be a part, or has a name already. Pure.
+"""Granularity: advice to cite a part, or to use an existing name, instead of minting. Pure.
 
 Specification: ISO 24619 section 6.2: "If there is an existing identifier scheme for a type of
 resources, for instance, ISBN, this level of granularity should be retained, which is to say that no
 new PIDs should be issued without very good reasons, such as for chapters. Chapters would preferably
 be addressed using part identifiers in conjunction with the PID of the book."
 
-How it works: `names_in` finds ISBN, ISSN, DOI and handles in what is said of a resource (metadata,
-file name, address) and verifies their check digits; `advise` makes one `Advice` of each fact that
-the caller has found: the same bytes, bytes within others, an address within another. "These
-recommendations are, however, subject to the needs of resource creators": nothing is refused.
+How it works: `names_in` finds ISBN, ISSN, DOI and handles in the description of a resource
+(metadata, file name, address) and verifies their check digits; `advise` makes one `Advice` of each
+fact that the caller has found: the same bytes, bytes within others, an address within another.
+"These recommendations are, however, subject to the needs of resource creators": nothing is refused.
 
-What must stay true: digits without a valid check digit, or without a word that says what they are
-where they could be anything, are no name; time in proportion to the text.
+What must stay true: digits are not a name without a valid check digit or, if they are ambiguous,
+without a word that says what they are; the time is proportional to the length of the text.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ import msgspec
 from perdure.ids import find_label
 
 _RULE = "ISO 24619 section 6.2"
-_LONGEST = 4096  # characters of one text that are looked at
+_LONGEST = 4096  # characters of one text that are searched
 _SHORTEST_SLICE = 64
-"""Bytes; shorter ones are found in anything."""
+"""Bytes; a shorter slice may occur in any file by chance."""
 
-# Hyphens and blanks stand anywhere in a printed ISBN (ISO 2108); runs are bounded on purpose.
+# A printed ISBN has hyphens and blanks at any place (ISO 2108); runs are bounded on purpose.
 _ISBN_13 = re.compile(r"(?<![0-9-])97[89](?:[ -]?[0-9]){10}(?![0-9])", re.ASCII)
 _ISBN_10 = re.compile(
     r"isbn(?:-?10)?[\s:=_-]{0,3}([0-9](?:[ -]?[0-9]){8}[ -]?[0-9Xx])(?![0-9])",
@@ -50,16 +50,16 @@ _END_OF_SENTENCE = ".,;:)]}>\"'"
 
 
 class Name(msgspec.Struct, frozen=True):
-    """An identifier that a resource has already."""
+    """An identifier that a resource already has."""
 
     scheme: str
     """`ISBN`, `ISSN`, `DOI` or `Handle`."""
     value: str
-    """As it is written today: an ISBN with 13 digits, a DOI in lower case."""
+    """In its current form: an ISBN with 13 digits, a DOI in lower case."""
 
 
 class Slice(msgspec.Struct, frozen=True):
-    """Bytes [start, stop) of something held are the bytes that are to be minted."""
+    """The bytes to be minted are the bytes [start, stop) of a resource that is held."""
 
     identifier: str
     start: int
@@ -67,7 +67,7 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 class Fragment(msgspec.Struct, frozen=True):
-    """The address that is given lies within one to which an identifier is bound."""
+    """The given address is within an address to which an identifier is bound."""
 
     identifier: str
     fragment: str
@@ -79,9 +79,9 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     """`same-bytes`, `slice`, `fragment` or `named`."""
     use: str
-    """What to use instead: an identifier, or a part of one."""
+    """The identifier, or the part of one, to use instead."""
     text: str
-    """For people."""
+    """The advice as a sentence for people."""
     rule: str = _RULE
 
 
@@ -92,13 +92,13 @@ def advise(
     fragments: Iterable[Fragment] = (),
     names: Iterable[Name] = (),
 ) -> tuple[Advice, ...]:
-    """What to tell whoever mints. `same`: identifiers of exactly these bytes."""
+    """The advice for a mint. `same`: identifiers of exactly these bytes."""
     return (
         *(
             Advice(
                 kind="same-bytes",
                 use=one,
-                text=f"these bytes are held as {one} already: use that, or make it an alias",
+                text=f"these bytes are already held as {one}: use it, or make it an alias",
             )
             for one in dict.fromkeys(same)
         ),
@@ -107,7 +107,7 @@ def advise(
                 kind="slice",
                 use=f"{one.identifier}#byte={one.start},{one.stop}",
                 text=f"these are the bytes {one.start} to {one.stop} of {one.identifier}: "
-                f"a part of it can be cited as {one.identifier}#byte={one.start},{one.stop}",
+                f"you can cite them as {one.identifier}#byte={one.start},{one.stop}",
             )
             for one in dict.fromkeys(slices)
             if one.stop - one.start >= _SHORTEST_SLICE
@@ -116,8 +116,8 @@ def advise(
             Advice(
                 kind="fragment",
                 use=f"{one.identifier}#{one.fragment}",
-                text=f"the address is a part of {one.identifier}, "
-                f"which can be cited as {one.identifier}#{one.fragment}",
+                text=f"the address is a part of {one.identifier}: "
+                f"you can cite it as {one.identifier}#{one.fragment}",
             )
             for one in dict.fromkeys(fragments)
         ),
@@ -125,8 +125,8 @@ def advise(
             Advice(
                 kind="named",
                 use=f"{_prefix(one.scheme)}{one.value}",
-                text=f"it has the {one.scheme} {one.value} already: keep to that, "
-                "and name its chapters as parts",
+                text=f"it already has the {one.scheme} {one.value}: use that name, "
+                "and cite its chapters as parts",
             )
             for one in dict.fromkeys(names)
         ),
@@ -143,7 +143,7 @@ def _prefix(datacite_type: str) -> str:
 
 
 def names_in(text: str, *, about: str = "") -> tuple[Name, ...]:
-    """The identifiers of other schemes in a text. `about`: what it is, such as the name of a field.
+    """The identifiers of other schemes in a text. `about`: its kind, such as the name of a field.
 
     >>> names_in("Roald Dahl, ISBN 978-0-14-032872-1.pdf")
     (Name(scheme='ISBN', value='9780140328721'),)
@@ -186,7 +186,7 @@ def _is_modulus_11(digits: str) -> bool:
 
 
 def _with_prefix(isbn_10: str) -> str:
-    """The ISBN of 13 digits of one with 10."""
+    """The ISBN of 13 digits for an ISBN of 10 digits."""
     body = f"978{isbn_10[:9]}"
     rest = sum(int(one) * (3 if at % 2 else 1) for at, one in enumerate(body)) % 10
     return f"{body}{-rest % 10}"

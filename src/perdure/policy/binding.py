@@ -1,10 +1,10 @@
-"""Binding to locations and to other names, and breaking such bonds: pure functions over records.
+"""Bindings to locations and to other names, and how they are broken: pure functions over records.
 
-How it works: as in `perdure.policy.rules`, each function takes the record as it stands and what is
-asked, and gives the record as it will be, or raises.
+How it works: as in `perdure.policy.rules`, each function takes the current record and the requested
+change, and returns the changed record, or raises.
 
 What must stay true (PDI section 3.6.2): a location that has promised its bytes is never bound to
-others, and what it held stays when it goes; a location leads a reader on, and runs nothing.
+others, and its bytes are kept when it is broken; a location sends a reader on, and runs no code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):[!-~]+", re.ASCII)
 _LOCATING = frozenset(
     {"http", "https", "ftp", "ftps", "urn", "hdl", "doi", "ark", "pdi", "pwid", "info"}
 )
-"""Schemes of locations: what can be followed, or is another name; and nothing that runs."""
+"""Schemes of locations: those that a client can follow, or that are names; none that runs code."""
 _LONGEST_URI = 8192  # characters
 _VERSIONS_END = 10**grammar.NUMERAL_DIGITS
 _SHA512 = re.compile("[0-9a-f]{128}")
@@ -47,16 +47,16 @@ _Promised = dict[tuple[int | None, str | None], str]
 
 
 def checked(locations: tuple[Location, ...]) -> tuple[Location, ...]:
-    """The locations, with their formats in canonical form.
+    """Check locations, and return them with their formats in canonical form.
 
-    Raises InvalidRequest for what must not get into a header or be sent to a browser,
-    MalformedIdentifier for a format that no PDI can have.
+    Raises InvalidRequest if a value must not get into a header or be sent to a browser,
+    MalformedIdentifier if no PDI can have the format.
     """
     return tuple(map(_checked, locations))
 
 
 def check_uri(uri: str) -> None:
-    """Raises InvalidRequest for what cannot be a location."""
+    """Raise InvalidRequest if the URI cannot be a location."""
     match = _URI.fullmatch(uri)
     if match is None or len(uri) > _LONGEST_URI:
         raise MalformedLocation(uri=uri)
@@ -82,7 +82,7 @@ def _checked(location: Location) -> Location:
 
 
 def _check_validity(location: Location) -> None:
-    """Raises InvalidRequest for days that are none, or in the wrong order, and a negative size."""
+    """Raise InvalidRequest for invalid days, days in the wrong order, or a negative size."""
     if location.size is not None and not 0 <= location.size < 1 << 63:
         raise LocationSizeInvalid(uri=location.uri)
     for day in (location.valid_from, location.valid_until):
@@ -102,7 +102,7 @@ def _is_day(text: str) -> bool:
 def bind(
     identifier: Identifier, record: Record, locations: tuple[Location, ...]
 ) -> tuple[Record, Outcome]:
-    """The record with these locations. Raises Conflict where two promise different bytes."""
+    """Bind a record to more locations. Raises Conflict if two promise different bytes."""
     if not locations:
         raise NoLocationGiven(identifier=str(identifier))
     if record.tombstone:
@@ -122,7 +122,7 @@ def bind(
             reason = f"version {full.version} was withdrawn"
             raise Conflict(identifier=str(identifier), reason=reason, current=None)
         before = result.get(_place(full))
-        if before and full.sha512 is None:  # what was promised once stays promised
+        if before and full.sha512 is None:  # an earlier promise stays
             full = msgspec.structs.replace(full, sha512=before.sha512)
         _check_promise(identifier, version, promised, full)
         result[_place(full)] = full
@@ -134,8 +134,8 @@ def bind(
 
 
 def _check_elsewhere(identifier: Identifier, location: Location) -> None:
-    """Raises InvalidRequest for a location that is the identifier itself: nobody would arrive."""
-    if location.uri.startswith(("http", "ftp")):  # a resolver of others may well know more
+    """Raise InvalidRequest if the location is the identifier itself: no reader would arrive."""
+    if location.uri.startswith(("http", "ftp")):  # another resolver may know more
         return
     try:
         leads_to = parse(location.uri).key
@@ -152,7 +152,7 @@ def _place(location: Location) -> tuple[str, int | None, str | None]:
 def _check_promise(
     identifier: Identifier, version: Version | None, promised: _Promised, new: Location
 ) -> None:
-    """Adds what a location promises to what others do. Raises Conflict for other bytes."""
+    """Add the digest of a location to the promised ones. Raises Conflict if they differ."""
     if new.sha512 is None:
         return
     held = held_as(version, new.format) if new.format else None
@@ -163,13 +163,13 @@ def _check_promise(
         if digest != new.sha512:
             raise Conflict(
                 identifier=str(identifier),
-                reason=f"the location {new.uri} promises other bytes than those bound already",
+                reason=f"the location {new.uri} promises other bytes than those already bound",
                 current=f"sha512 {digest}",
             )
 
 
 def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
-    """The location to break. Raises InvalidRequest where the identifier is not bound to it."""
+    """The location to break. Raises InvalidRequest if the identifier is not bound to it."""
     version, format = wanted(identifier)
     for location in record.locations:
         if (
@@ -184,17 +184,17 @@ def find_location(identifier: Identifier, record: Record, uri: str) -> Location:
 def plan_break(
     identifier: Identifier, record: Record, location: Location, content: Content | None
 ) -> Plan | None:
-    """What must be committed so that the original bytes outlive the location; None: nothing.
+    """Plan the commit that keeps the original bytes of a location; None if nothing is needed.
 
     "If the URI changes, the indirect binding MUST be broken, and the original machine
-    representation associated directly with the PDI" (section 3.6.2). Raises Conflict where the
-    original bytes are promised, not held here and not given.
+    representation associated directly with the PDI" (section 3.6.2). Raises Conflict if the
+    original bytes are promised but neither held here nor given.
     """
     if content is not None:
         if location.sha512 not in (None, content.sha512):
             raise Conflict(
                 identifier=str(identifier),
-                reason="the bytes given are not those that the location promised",
+                reason="the given bytes are not those that the location promised",
                 current=f"sha512 {location.sha512}",
             )
         return plan_commit(identifier, record, (content,), location.version)
@@ -208,15 +208,15 @@ def plan_break(
         return None
     raise Conflict(
         identifier=str(identifier),
-        reason="the original bytes are not held here; give them, so that they are kept",
+        reason="the original bytes are not held here; send them, so that they are kept",
         current=f"sha512 {location.sha512}",
     )
 
 
 def broken(record: Record, location: Location, by: str, at: str) -> Record:
-    """The record without one location and, where nothing else is bound, with how that came to be.
+    """Remove a location from a record and, if nothing else is bound, note the reason.
 
-    The version that it held stays known, if only by number.
+    The version of the location stays known, if only by number.
     """
     kept = tuple(one for one in record.locations if one != location)
     record = msgspec.structs.replace(record, locations=kept)
@@ -227,7 +227,7 @@ def broken(record: Record, location: Location, by: str, at: str) -> Record:
 
 
 def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
-    """The record with why a version or, for None, the whole is bound to nothing any more."""
+    """Note why a version or, if it is None, the resource is no longer bound to anything."""
     if number is None:
         return msgspec.structs.replace(record, broken=why)
     version = record.version(number) or Version(number=number, at=why.at)
@@ -235,7 +235,7 @@ def unbound(record: Record, number: int | None, why: Tombstone) -> Record:
 
 
 def alias(identifier: Identifier, record: Record, *others: Identifier) -> tuple[Record, Outcome]:
-    """The record with other names of the same resource, whatever their formats and versions."""
+    """Add other names of the same resource to a record, without their formats and versions."""
     known = {identifier.key, *(parse(name).key for name in record.aliases)}
     new: list[str] = []
     for other in others:

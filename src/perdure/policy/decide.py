@@ -1,15 +1,15 @@
-"""All resolution policy: a query and a record in, the step to take out. Pure.
+"""The complete resolution policy: from a query and a record to the step to take. Pure.
 
-How it works: the identifier says which version and format it names, the record what there is. Bytes
-held here come before locations elsewhere. A version left open means the highest one; a format left
-open is negotiated (RFC 9110 section 12). What was withdrawn is answered with its tombstone. A
-location that says no version holds the newest, whichever that is: it answers a name that leaves the
-version open, and one that names a version only where no version is known (ruling: http-errors).
+How it works: the identifier names a version and a format, and the record lists those that exist.
+Bytes held here come before locations elsewhere. If no version is named, the highest one answers; if
+no format is named, it is negotiated (RFC 9110 section 12). A withdrawn resource is answered with
+its tombstone. A location without a version holds the newest one. It answers a name without a
+version, and a name with a version only if no version is known (ruling: http-errors).
 
-Of several locations those are taken that are valid today, and of these the one that is alive, that
-the reader accepts most (format and language), that serves the reader's region, that weighs most,
-in this order. A location that is known to be dead comes last and stays in: the check may be wrong,
-and where there is no other it is still the best answer.
+Of several locations, only those that are valid today count. They are ordered by these properties:
+not known to be dead, accepted most by the reader (format and language), for the reader's region,
+with the highest weight. A location that is known to be dead comes last, but stays in the list: the
+check may be wrong, and if there is no other location it is still the best answer.
 
 What must stay true: the answer to a query that names version and format never changes, except to a
 tombstone; nothing that was withdrawn is ever fetched.
@@ -37,9 +37,9 @@ from perdure.policy.rules import version_numbers
 
 
 def decide(query: Query, record: Record | None) -> Step:
-    """What to do about a query.
+    """Decide the step that answers a query.
 
-    Raises NotFound, NoSuchVersion, or NotAcceptable where no format there is was asked for.
+    Raises NotFound, NoSuchVersion, or NotAcceptable if the query accepts none of the formats.
     """
     identifier = query.identifier
     if record is None:
@@ -67,10 +67,10 @@ def decide(query: Query, record: Record | None) -> Step:
 
 
 def decide_part(query: Query, record: Record | None) -> Step:
-    """What to cut the part out of, that the query's identifier was asked about with.
+    """Decide which document the requested part is cut out of.
 
-    A part belongs to one version. Where the identifier names none, and there are several, the
-    choice is the reader's: Choices. Raises what `decide` raises.  # ruling: part-version
+    A part belongs to one version. If the identifier names none and there are several, the step is
+    Choices, and the reader chooses. Raises the same errors as `decide`.  # ruling: part-version
     """
     step = decide(query, record)
     if not isinstance(step, Fetch) or step.pinned or record is None:
@@ -97,7 +97,7 @@ def _resource(
 ) -> Step:
     _, named = wanted(query.identifier)
     if named and fetches:
-        return fetches[0]  # the format is in the name: there is nothing left to negotiate
+        return fetches[0]  # the name has the format: there is nothing to negotiate
     ranked = sorted(fetches, key=lambda fetch: -_quality(fetch.representation, query))
     if ranked and _quality(ranked[0].representation, query) > 0:
         return ranked[0]
@@ -105,7 +105,7 @@ def _resource(
         return Redirect(identifier=query.identifier, location=locations[0], others=locations[1:])
     if fetches:
         raise _not_acceptable(query, fetches)
-    # Known by name only: nothing was bound to it yet, or not for this day.
+    # Only the name is known: it is bound to nothing yet, or to nothing that is valid on this day.
     return Description(identifier=query.identifier, record=record)
 
 
@@ -125,8 +125,10 @@ def _location(
 def _candidates(
     query: Query, record: Record
 ) -> tuple[tuple[Fetch, ...], tuple[Location, ...]] | Tombstone:
-    """Representations and locations that the identifier can mean, best first, or why there are none
-    any more."""
+    """Representations and locations that the identifier can mean, the best first.
+
+    If all of them are gone, the tombstone that says why.
+    """
     identifier = query.identifier
     named, format = wanted(identifier)
     number = _highest(record) if named is None else named
@@ -171,14 +173,14 @@ def _candidates(
 
 
 def _broken(record: Record, version: Version | None) -> Tombstone | None:
-    """Why nothing is bound any more; None where nothing ever was, or a handle's values are left."""
+    """Why nothing is bound any more, or None if nothing ever was, or if a handle has values."""
     if record.values:
         return None
     return (record.unbound(version.number) if version else None) or record.unbound(None)
 
 
 def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
-    """What a location is sorted by, the least first."""
+    """The sort key of a location; the smallest is the best."""
     return (
         location.uri in query.dead,
         -_welcome(location, query),
@@ -188,9 +190,9 @@ def _rank(location: Location, query: Query) -> tuple[bool, float, int, int]:
 
 
 def _welcome(location: Location, query: Query) -> float:
-    """How welcome what lies at a location is, 0 to 1: format times language.
+    """The quality of a location for the reader, 0 to 1: format times language.
 
-    A format that nobody has said might be any; its location loses against one that fits.
+    An unknown format may be any format, so its location loses against one that fits.
     """
     quality = 1.0
     if query.accept:
@@ -203,7 +205,7 @@ def _welcome(location: Location, query: Query) -> float:
 
 
 def _nearness(region: str | None, asked: str | None) -> int:
-    """2 for a location of the reader's region, 1 for one of no region, 0 for one of another."""
+    """2 for a location in the reader's region, 1 if either has no region, 0 for another region."""
     if region is None or asked is None:
         return 1
     ours, theirs = region.lower(), asked.lower()
@@ -213,8 +215,8 @@ def _nearness(region: str | None, asked: str | None) -> int:
 def _highest(record: Record) -> int | None:
     """The "highest version available", here or elsewhere (section 3.6.3).
 
-    Where nothing is available, the last version that was, so that its tombstone tells; None where
-    no version is known.
+    If none is available, the last version that was, so that its tombstone answers; None if no
+    version is known.
     """
     numbers = version_numbers(record)
     held = {one.number for one in record.versions if one.representations}
@@ -224,8 +226,10 @@ def _highest(record: Record) -> int | None:
 
 
 def _check_known(identifier: Identifier, record: Record, number: int) -> None:
-    """Raises NoSuchVersion for one that was neither committed nor bound nor reserved, unless no
-    version is known and a location may hold any, or may have held it."""
+    """Raise NoSuchVersion if the version was neither committed nor bound nor reserved.
+
+    Do not raise it if no version is known, and a location may hold any version or may have held it.
+    """
     numbers = version_numbers(record)
     anywhere = not numbers and (
         record.broken is not None or any(location.version is None for location in record.locations)
@@ -236,11 +240,11 @@ def _check_known(identifier: Identifier, record: Record, number: int) -> None:
 
 
 def _quality(held: Representation, query: Query) -> float:
-    """How welcome a representation is, 0 to 1: media type times language."""
+    """The quality of a representation for the reader, 0 to 1: media type times language."""
     media = media_quality(query.accept, held.media_type)
     if not query.languages or not held.language:
         return media
-    # A language that nobody asked for is still better than an empty hand (RFC 9110 12.5.4).
+    # A language that was not asked for is still better than no answer (RFC 9110 12.5.4).
     return media * max(language_quality(query.languages, held.language), 0.001)
 
 

@@ -1,12 +1,12 @@
-"""Moving locations by rule: another beginning, or another host. Pure.
+"""Rules that move locations to another beginning or another host. Pure.
 
-How it works: a `Move` says what a location begins with and what takes its place. `//host` (with a
-port, perhaps) means that host with whatever scheme, and nothing else of the address; anything else
-is a beginning, taken letter by letter. The first rule that fits is applied, once.
+How it works: a `Move` replaces the beginning of a location by another one. `//host` (perhaps with a
+port) means this host with any scheme, and only the host of the address; any other text is a
+beginning, compared character by character. The first rule that fits is applied, once.
 
-What must stay true: nothing but what a rule says changes; in particular a promised digest stays
-with the location. A rule whose beginning ends in the middle of a host's name is refused, since
-`https://old.example` would take `https://old.example.org/` along.
+What must stay true: a rule changes only what it names; in particular a promised digest stays
+with the location. A rule whose beginning ends in the middle of a host name is refused, since
+`https://old.example` would also move `https://old.example.org/`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _LONGEST = 2048
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule. Both sides are hosts, or both are beginnings."""
+    """A rule to move locations. Both sides are hosts, or both are beginnings."""
 
     source: str
     target: str
 
     def applied(self, uri: str) -> str | None:
-        """The new address; None where the rule does not fit.
+        """The new address, or None if the rule does not fit.
 
         >>> Move(source="//a.example", target="//b.example").applied("http://A.example/x?y")
         'http://b.example/x?y'
@@ -50,7 +50,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(moves: tuple[Move, ...]) -> None:
-    """Raises InvalidRequest for a rule that could do another thing than it seems to."""
+    """Raise InvalidRequest if the effect of a rule could differ from its appearance."""
     for move in moves:
         forms = [_form(one) for one in (move.source, move.target)]
         if None in forms or forms[0] != forms[1]:
@@ -64,8 +64,10 @@ def _form(text: str) -> str | None:
 
 
 def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
-    """The record with its locations moved; two that become the same are one, with the promise that
-    either has made."""
+    """Move the locations of a record.
+
+    Two locations that become equal are one, with the promise that either has made.
+    """
     found: dict[tuple[str, int | None, str | None], Location] = {}
     for location in record.locations:
         new = _target(location.uri, moves)
@@ -83,7 +85,7 @@ def moved(record: Record, moves: tuple[Move, ...]) -> tuple[Record, Outcome]:
 
 
 def _value(value: Value, moves: tuple[Move, ...]) -> Value:
-    """A handle's value that is a location, or a list of them, keeps its index when they move."""
+    """Move the locations in a value of a handle, which keeps its index."""
     new = None
     if value.type == loc.TYPE:
         new = loc.moved(value.data, lambda uri: _target(uri, moves))

@@ -1,11 +1,11 @@
-"""Which record an identifier means, and how what is in it is named: pure functions.
+"""Names of records, and of the versions and formats in them: pure functions.
 
-How it works: a record is kept under the key of an identifier, which all versions, formats and parts
-of one resource share. Here an identifier is taken apart into what the record is asked for, and full
-names are made of what it says.
+How it works: a record is stored under the key of its identifier, which all versions, formats and
+parts of a resource share. This module reads the version and the format of an identifier, and makes
+full names from the content of a record.
 
 What must stay true: `identify(x.key, record) == x` for the identifier of every record; `references`
-gives the same for a record for ever, since it is what was written down to find it by.
+never changes for the same record, since its result is stored to find the record by.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from perdure.ids.pdi import Pdi, plain_key
 from perdure.ids.pdi_key import counted, resource_text
 from perdure.model.records import Record
 
-_LONGEST_SOUGHT = 1000  # characters of a handle value that it can be found by
+_LONGEST_SOUGHT = 1000  # characters of a handle value by which its record is found
 
 
 def wanted(identifier: Identifier) -> tuple[int | None, str | None]:
-    """Version and format that an identifier names; None for either where it leaves it open."""
+    """The version and the format that an identifier names, each None if it names none."""
     version = identifier.version
     return (version if version != "*" else None), identifier.format
 
 
 def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
-    """The identifier of exactly this representation, where its scheme has a way to say so."""
+    """The identifier of exactly this representation, if its scheme can name it."""
     if (identifier.version, identifier.format) == (version, format):
         return identifier.whole
     return identifier.at(version=version, format=format)
@@ -38,31 +38,31 @@ def qualified(identifier: Identifier, version: int, format: str) -> Identifier:
 
 @lru_cache(maxsize=1024)
 def canonical_format(format: str) -> str:
-    """The format as it stands in a PDI that is minted. Cached: formats are few.
+    """The format as a minted PDI spells it. Cached, since there are few formats.
 
     Raises MalformedIdentifier, also for a wildcard.
     """
     if format == "*":
-        rule = "section 3.6.1: a PDI that is minted contains no wildcards"
+        rule = "section 3.6.1: a minted PDI contains no wildcards"
         raise MalformedIdentifier(text=format, at=0, expected="a format", rule=rule)
     return str(Pdi.make(series="a.us", date="2026/01/01", uid="1", format=format).format)
 
 
 def spelled(identifier: Identifier) -> str:
-    """The name to keep with the record: none where the key spells it already."""
+    """The name to store in the record, or an empty text if the key already spells it."""
     return "" if identifier.is_spelled_by_key else str(identifier.resource)
 
 
 def identify(key: str, record: Record) -> Identifier:
-    """The identifier of a record: the inverse of its key and `spelled`."""
+    """The identifier of a record, from its key and its stored name (see `spelled`)."""
     return parse(record.name) if record.name else Pdi.from_key(key)
 
 
 def full_name(key: str, record: Record, version: int, format: str) -> str:
     """The text of `qualified` for the identifier of a record.
 
-    For those who place thousands: where the key spells the name it takes a fifth of the time, and
-    of a serial number a tenth.
+    It is for callers that place thousands of contents: it takes a fifth of the time if the key
+    spells the name, and a tenth for a serial number.
     """
     if not record.name:
         day, _, uid = key.rpartition("/")
@@ -78,8 +78,10 @@ def full_name(key: str, record: Record, version: int, format: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | None:
-    """What the name of a serial number has before and behind it, where the key of its day and all
-    else are plain."""
+    """The text before and after the digits in the name of a serial number.
+
+    None if the key of its day, or the rest of the name, is not plain.
+    """
     text = resource_text(f"{day}/{counted('1')}")
     behind = f".{format}.{version}"
     if plain_key(text + behind) != (f"{day}/{counted('1')}", format, str(version)):
@@ -88,7 +90,7 @@ def _around_serial(day: str, version: int, format: str) -> tuple[str, str] | Non
 
 
 def bindable(identifier: Identifier) -> Identifier:
-    """The identifier itself. Raises InvalidRequest for what names no single whole resource."""
+    """Return the identifier. Raises InvalidRequest if it does not name one whole resource."""
     if identifier.is_pattern:
         raise PatternNotAllowed(identifier=str(identifier))
     whole = identifier.whole
@@ -98,7 +100,7 @@ def bindable(identifier: Identifier) -> Identifier:
 
 
 def references(record: Record) -> set[str]:
-    """Everything that leads back to this record: its locations, digests and aliases."""
+    """All references by which the record is found: its locations, digests and aliases."""
     found = {f"sha512:{held.sha512}" for one in record.versions for held in one.representations}
     for location in record.locations:
         found.add(f"location:{location.uri}")
@@ -113,5 +115,5 @@ def references(record: Record) -> set[str]:
 
 
 def same_format(a: str, b: str) -> bool:
-    """Whether two format tokens name one representation (`au` is `basic`; ruling pdi-token)."""
+    """Return True if two format tokens name one format (`au` is `basic`; ruling pdi-token)."""
     return a == b or formats.same_format(a, b)

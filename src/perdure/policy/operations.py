@@ -1,7 +1,6 @@
 """The operations that a token can allow.
 
-They stand in a module of their own, so that the command line can list them without loading the
-rules.
+They have a module of their own, so that the command line can list them without loading the rules.
 """
 
 from __future__ import annotations
@@ -19,4 +18,4 @@ OPERATIONS = (
     "administer",
     "mirror",
 )
-"""All but the last two are about identifiers; those two are about tokens."""
+"""The last two are about tokens, all others about identifiers."""

@@ -1,4 +1,4 @@
-"""How welcome a media type or a language is to a reader (RFC 9110 section 12, RFC 4647). Pure."""
+"""Quality of a media type or a language for a reader (RFC 9110 section 12, RFC 4647). Pure."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def language_quality(asked: tuple[Preference, ...], language: str) -> float:
 
 
 def depends_on_reader(locations: tuple[Location, ...]) -> bool:
-    """Whether the choice among these is another one for another reader."""
+    """Return True if the choice among these locations depends on the reader."""
     return len({(one.format, one.language, one.region) for one in locations}) > 1

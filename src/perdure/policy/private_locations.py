@@ -1,12 +1,12 @@
-"""Locations that only somebody on a private network could follow, for operators who forbid them.
+"""Locations that work only on a private network, for operators who forbid them.
 
-How it works: of a command, of a record and of a value of a handle all addresses are collected that
-readers would be sent to; `check` refuses the first one that says by itself that it lies on a
-private network (`perdure.fetching.spelled`). What is no address, such as the text of another value,
-is not looked at.
+How it works: this module collects all addresses in a command, a record or a value of a handle to
+which readers would be sent. `check` refuses the first address whose text alone shows that it is on
+a private network (`perdure.fetching.spelled`). Text that is not an address, such as that of another
+value, is ignored.
 
-What must stay true: no way into the registry leads past it: what a bulk load brings is judged as
-what a single command brings, and a template as what it would make of a part.
+What must stay true: every write passes this check. A bulk load is checked like a single command,
+and a template like the addresses that it would make of parts.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from perdure.policy.handles import loc, namespace
 from perdure.policy.handles.values import TEMPLATE, is_url
 
 _ADDRESS = re.compile(r"https?://[^\s\"'<>{}$/?#]+", re.IGNORECASE)
-"""As far as its host, of what stands in a template."""
+"""An address in a template, up to its host."""
 
 
 def of_command(command: Command) -> Iterator[str]:
-    """The addresses that a command would bind; of a bulk load none, see `of_record`."""
+    """The addresses that a command would bind. For the records of a bulk load, see `of_record`."""
     match command:
         case Mint() | Register() | Bind():
             yield from (one.uri for one in command.locations)
@@ -46,7 +46,7 @@ def of_record(record: Record) -> Iterator[str]:
 
 
 def _of_value(value: Value) -> Iterator[str]:
-    """Those of a value of a handle; of a value that is no location and no template none."""
+    """The addresses in a value of a handle, which must be a location or a template to have any."""
     if is_url(value):
         yield value.data
     elif value.type == loc.TYPE:
@@ -56,7 +56,7 @@ def _of_value(value: Value) -> Iterator[str]:
 
 
 def check(uris: Iterable[str], allowed: tuple[Network, ...]) -> None:
-    """Raises InvalidRequest for an address on a private network that is not allowed."""
+    """Raise InvalidRequest if an address is on a private network that is not allowed."""
     for uri in uris:
         if spelled.is_private(uri, allowed):
             raise PrivateLocation(uri=uri)

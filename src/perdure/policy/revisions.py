@@ -1,13 +1,13 @@
-"""What changed from one revision of a record to the next. Pure.
+"""Differences between one revision of a record and the next. Pure.
 
-How it works: every revision of a record is kept, with when it was made and by whom. Two that follow
-one another are compared member by member, in whatever form they are to be shown.
+How it works: the registry keeps every revision of a record with its time and its actor. Successive
+revisions are compared member by member, in the form in which they will be shown.
 
 >>> changes({"a": 1, "at": "then"}, {"a": 2, "b": [3], "at": "now"})
 {'a': {'before': 1, 'after': 2}, 'b': {'before': None, 'after': [3]}}
 
-What must stay true: a member that is not in the forms compared is not in the result, so a form that
-may be shown gives a history that may be shown.
+What must stay true: the result has only members of the compared forms. If the forms may be shown,
+so may the history.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 Change = dict[str, object]
-"""`before` and `after`; None where there was or is nothing."""
+"""`before` and `after`, each None if the member is missing."""
 
 _OF_EVERY_REVISION = frozenset(("revision", "at", "by"))
 

@@ -1,6 +1,6 @@
-"""Who may do what: what a token grants, and how it is handed on. Pure.
+"""Rights: the grants of a token, and how they are delegated. Pure.
 
-How it works: a token names operations, scopes and a range of dates, and may end. A scope is one of
+How it works: a token names operations, scopes and a range of dates, and may expire. Scopes are:
 
     *                                      everything
     oma.eop.gov.us   IANA:42117            a series or naming authority
@@ -9,13 +9,13 @@ How it works: a token names operations, scopes and a range of dates, and may end
     pdi://oma.eop.gov.us/1997/*   hdl:1839/*   all identifiers that begin so
     hdl:1839/00-0000                       one identifier
 
-Whoever holds `delegate` can grant a part of what he has to somebody else. Such a token names the
-one it came from; all that it came through must allow what is done with it, at the time when it is
-done, so that whatever ends or narrows one of them ends or narrows it, too. Whoever holds
-`administer` sees and revokes the tokens that lie within his scopes.
+The holder of a token with `delegate` can grant a part of its rights to another person. The new
+token names the token it came from. Every token of this chain must allow an operation at the time
+of the operation. So if one of them is revoked or narrowed, the new token is, too. The holder of a
+token with `administer` can see and revoke the tokens within its scopes.
 
-What must stay true: a token never covers more than the one that it was granted from; what no token
-can do, because the namespace is monotonic, is not decided here but in `perdure.policy.rules`.
+What must stay true: a token never covers more than the token it was granted from. Operations that
+no token can allow, because the namespace is monotonic, are refused in `perdure.policy.rules`.
 """
 
 from __future__ import annotations
@@ -39,23 +39,22 @@ from perdure.model.records import LOCAL, Token
 from perdure.policy.operations import OPERATIONS
 
 LONGEST_CHAIN = 8
-"""Hands through which a grant can have gone."""
+"""The most tokens in a chain of delegation."""
 _DAWN, _DUSK = "", "9999-99-99"
 
 
 class Object(msgspec.Struct, frozen=True):
-    """What an operation is about."""
+    """The object of an operation."""
 
     authority: str
-    """Series or naming authority; of an ARK all behind `ark:`, of which the shoulder is the
-    beginning; for other identifiers their key."""
+    """The series or the naming authority; for an ARK the text after `ark:`, which begins with the
+    shoulder; for other identifiers their key."""
     name: str = ""
-    """Canonical text of the resource; empty where it will be made."""
+    """The canonical text of the resource; empty if it does not exist yet."""
     day: str | None = None
-    """Its date, `2026-11-21`; None where its scheme has none."""
+    """The date, such as `2026-11-21`; None if the scheme has no dates."""
     folded: bool = False
-    """Whether its scheme compares without regard to the case of letters of ASCII. They are all in
-    lower case then."""
+    """True if the scheme ignores the case of ASCII letters. They are all in lower case then."""
 
 
 def about(identifier: Identifier) -> Object:
@@ -68,9 +67,9 @@ def about(identifier: Identifier) -> Object:
 
 
 def about_new(authority: Authority, day: str) -> Object:
-    """A name that an authority will assign on a day, `2026-11-21`, as the object of `mint`.
+    """The object of `mint`: a name that an authority will assign on a day, such as `2026-11-21`.
 
-    Raises UnknownAuthority if nothing is minted in its scheme.
+    Raises UnknownAuthority if no names are minted in its scheme.
     """
     scheme = schemes()[authority.scheme]
     if scheme.minting is None:
@@ -81,15 +80,17 @@ def about_new(authority: Authority, day: str) -> Object:
 
 
 def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> None:
-    """Raises Unauthenticated (expired, revoked) or Forbidden (out of scope).
+    """Raise Unauthenticated (expired, revoked) or Forbidden (out of scope).
 
-    `chain` is the token that was presented, then the one that it was granted from, and so on.
+    `chain` is the presented token, then the token it was granted from, and so on.
     """
     presented = chain[0]
     for token in chain:
         check_valid(token, now)
         if token is not presented and "delegate" not in token.operations:
-            raise Forbidden(who=presented.name, needed=f"delegate, which {token.name} has no more")
+            raise Forbidden(
+                who=presented.name, needed=f"delegate, which {token.name} no longer has"
+            )
         dated = what.day is None or _within_days(token, what.day)
         if operation not in token.operations or not dated or not _covered(token, what):
             on = f" on {what.day}" if what.day and not dated else ""
@@ -98,7 +99,7 @@ def check(chain: Sequence[Token], operation: str, what: Object, now: str) -> Non
 
 
 def check_valid(token: Token, now: str) -> None:
-    """Raises Unauthenticated where a token is revoked or expired."""
+    """Raise Unauthenticated if a token is revoked or expired."""
     if token.revoked:
         raise Unauthenticated(reason=f"token {token.name} was revoked at {token.revoked}")
     if token.expires and token.expires <= now:
@@ -117,7 +118,7 @@ def _within_days(token: Token, day: str) -> bool:
 
 
 def covers(scope: str, what: Object) -> bool:
-    """Whether a scope has this object in it.
+    """Return True if the object is in the scope.
 
     >>> covers("*.eop.gov.us", Object("oma.eop.gov.us")), covers("*.eop.gov.us", Object("x.us"))
     (True, False)
@@ -141,12 +142,12 @@ def _is_series(authority: str) -> bool:
 
 
 def _is_shoulder(authority: str) -> bool:
-    """Whether this is `NAAN/shoulder`, or an ARK without `ark:`: nothing else has this shape."""
+    """Return True for `NAAN/shoulder`, or an ARK without `ark:`; no other text has this form."""
     return "/" in authority and ":" not in authority
 
 
 def lies_within(inner: str, outer: str) -> bool:
-    """Whether a scope covers nothing that the other one does not cover, as its text shows.
+    """Return True if the text of the scopes shows that `outer` covers all that `inner` covers.
 
     >>> lies_within("pdi://oma.eop.gov.us/1997/*", "*.eop.gov.us"), lies_within("*", "hdl:1/*")
     (True, False)
@@ -166,21 +167,22 @@ def lies_within(inner: str, outer: str) -> bool:
 
 
 def check_grant(giver: Token, granted: Token, depth: int, now: str) -> None:
-    """Raises Forbidden where somebody would hand on more than he has, InvalidRequest for nonsense.
+    """Raise Forbidden if a token would grant more than its giver has.
 
-    `depth` is the number of hands that the giver's own grant has gone through.
+    `depth` is the number of delegations before the giver's own token. Raises Unauthenticated if the
+    giver's token is revoked or expired.
     """
     check_valid(giver, now)
     if "delegate" not in giver.operations:
         raise Forbidden(who=giver.name, needed="delegate")
     if depth >= LONGEST_CHAIN:
-        raise Forbidden(who=giver.name, needed=f"fewer than {LONGEST_CHAIN} hands before it")
+        raise Forbidden(who=giver.name, needed=f"fewer than {LONGEST_CHAIN} delegations before it")
     for operation in granted.operations:
         if operation not in giver.operations:
             raise Forbidden(who=giver.name, needed=operation)
     for scope in granted.authorities:
         if not any(lies_within(scope, own) for own in giver.authorities):
-            raise Forbidden(who=giver.name, needed=f"a scope that has {scope} in it")
+            raise Forbidden(who=giver.name, needed=f"a scope that includes {scope}")
     if (granted.first_day or _DAWN) < (giver.first_day or _DAWN):
         raise Forbidden(who=giver.name, needed=f"dates before {giver.first_day}")
     if (granted.last_day or _DUSK) > (giver.last_day or _DUSK):
@@ -190,7 +192,7 @@ def check_grant(giver: Token, granted: Token, depth: int, now: str) -> None:
 
 
 def check_shape(token: Token) -> None:
-    """Raises InvalidRequest for a token that means nothing."""
+    """Raise InvalidRequest if a token is malformed, or grants nothing."""
     for operation in token.operations:
         if operation not in OPERATIONS:
             raise UnknownOperation(operation=operation, known=OPERATIONS)
@@ -208,7 +210,7 @@ def check_shape(token: Token) -> None:
 
 
 def manages(token: Token, other: Token) -> bool:
-    """Whether the holder of a token may see and revoke another one."""
+    """Return True if the holder of a token may see and revoke another token."""
     if other.granted_by == token.name:
         return True
     return "administer" in token.operations and all(

@@ -1,9 +1,9 @@
-"""What may be minted, committed, described and withdrawn: pure functions over records.
+"""Rules for minting, committing, describing and withdrawing: pure functions over records.
 
-How it works: each write is planned here before a byte is stored. A function takes the record as it
-stands (or None) and what is asked, and gives the record as it will be, or raises. Where bytes come
-along, planning and building are two steps, because a representation says where its bytes lie and
-they lie nowhere before the plan is accepted. Locations and aliases have a module of their own,
+How it works: each write is planned here before a byte is stored. A function takes the current
+record (or None) and the requested change, and returns the changed record, or raises. For a write
+with bytes, planning and building are two steps: a representation names the place of its bytes, and
+they have no place before the plan is accepted. Locations and aliases have their own module,
 `perdure.policy.binding`.
 
 What must stay true (PDI sections 2.1, 2.6, 3.6): the namespace is monotonic. No function here
@@ -65,7 +65,7 @@ def _countries() -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def check_series(series: str, owned: tuple[str, ...]) -> None:
-    """Raises UnknownAuthority or, where it ends in no country, InvalidRequest (section 2.2)."""
+    """Raise UnknownAuthority, or InvalidRequest if the series ends in no country (section 2.2)."""
     if series not in owned:
         raise UnknownAuthority(authority=series, known=owned)
     country = series.rpartition(".")[2]
@@ -74,25 +74,25 @@ def check_series(series: str, owned: tuple[str, ...]) -> None:
 
 
 def check_not_empty(uid: str | None) -> None:
-    """Raises InvalidRequest for a name of no characters. None asks for any name."""
+    """Raise InvalidRequest if the name is empty. None asks for any name."""
     if uid == "":
         raise EmptyUniqueId()
 
 
 def check_unique_id(uid: str) -> None:
-    """Raises InvalidRequest where a unique-id is asked for that the daily counter will hand out."""
+    """Raise InvalidRequest for a unique-id of digits, which the daily counter assigns."""
     if uid.isascii() and uid.isdigit():
         raise NumericUniqueId(unique_id=uid)
 
 
-# Taking in what was named elsewhere or earlier
-# ---------------------------------------------
+# Registering names that were made elsewhere or earlier
+# -----------------------------------------------------
 
 
 def check_day(identifier: Pdi, today: str) -> None:
-    """Raises InvalidRequest for a day to come in a series that is minted here.
+    """Raise InvalidRequest for a future day in a series that is minted here.
 
-    Names are minted on their day, and its numbers begin at 1. `today`: `2026/11/21`.
+    Names are minted on their day, and the numbers of a day begin at 1. `today`: `2026/11/21`.
     """
     date = identifier.date
     if date is not None and (date > today or len(date) > len("YYYY/MM/DD")):
@@ -100,8 +100,10 @@ def check_day(identifier: Pdi, today: str) -> None:
 
 
 def check_serial(identifier: Pdi, today: str, last: int) -> None:
-    """Raises InvalidRequest for a serial number of today beyond the last one, in a series that is
-    minted here: the counter would go on behind it, and leave a gap."""
+    """Raise InvalidRequest for a serial number of today after the last one that was minted here.
+
+    The counter would go on after it, and leave a gap.
+    """
     if identifier.date == today and (identifier.serial or 0) > last:
         raise SerialNotCome(identifier=str(identifier), last=last)
 
@@ -111,7 +113,7 @@ def check_serial(identifier: Pdi, today: str, last: int) -> None:
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Which version the contents become, and those of them that are not held yet."""
+    """The version that the contents become, and the contents that are not held yet."""
 
     version: int
     fresh: tuple[Content, ...]
@@ -120,10 +122,10 @@ class Plan(msgspec.Struct, frozen=True):
 def checked_contents(
     identifier: Identifier | str, contents: tuple[Content, ...]
 ) -> tuple[Content, ...]:
-    """The contents, with their formats in canonical form; the identifier is for messages.
+    """Check contents, and return them with their formats in canonical form.
 
-    Raises InvalidRequest for what must not get into a header or would give one format twice,
-    MalformedIdentifier for a format that no PDI can have.
+    The identifier is only for messages. Raises InvalidRequest if a value must not get into a
+    header, or if two contents have one format; MalformedIdentifier if no PDI can have the format.
     """
     if not contents:
         raise NothingToCommit(identifier=str(identifier))
@@ -142,14 +144,14 @@ def checked_contents(
 
 @lru_cache(maxsize=1024)
 def _check_media_type(text: str) -> None:
-    """Raises InvalidRequest for what is no media type. Cached: they are few."""
+    """Raise InvalidRequest if the text is not a media type. Cached, since there are few."""
     formats.MediaType.parse(text)
 
 
 def plan_commit(
     identifier: Identifier, record: Record, contents: tuple[Content, ...], version: int | None
 ) -> Plan:
-    """Decides where contents go. Raises Conflict, NoSuchVersion or InvalidRequest.
+    """Choose the version of contents. Raises Conflict, NoSuchVersion or InvalidRequest.
 
     "Any machine representation (byte sequence) associated with formats of a versioned PDI never
     changes" (section 2.1); "addition of a new FORMAT … does not require the version to be
@@ -167,8 +169,9 @@ def plan_commit(
 
 
 def version_meant(record: Record, number: int | None, contents: tuple[Content, ...]) -> int | None:
-    """The version that bytes are for which are committed under a name with this version, and None
-    for the next one: for that, the name of bytes that are others asks, too.  # ruling: http-put
+    """The version of bytes that are committed under a name with version `number`.
+
+    None means the next version, also if this version holds other bytes.  # ruling: http-put
     """
     version = record.version(number) if number is not None else None
     for content in contents:
@@ -179,7 +182,7 @@ def version_meant(record: Record, number: int | None, contents: tuple[Content, .
 
 
 def check_format_named(named: str | None, found: Iterable[str]) -> None:
-    """Raises InvalidRequest where a name says a format that is none of those of the bytes."""
+    """Raise InvalidRequest if a name has a format that the bytes do not have."""
     if named is None or any(same_format(one, named) for one in found):
         return
     raise FormatContradicted(format=named, found=tuple(found))
@@ -188,7 +191,7 @@ def check_format_named(named: str | None, found: Iterable[str]) -> None:
 def plan_version(
     identifier: Identifier, record: Record, contents: tuple[Content, ...], number: int
 ) -> Plan:
-    """The contents become formats of this version. Raises Conflict or InvalidRequest."""
+    """Plan contents as formats of this version. Raises Conflict or InvalidRequest."""
     if number < 1:
         raise VersionBelowOne(version=number)
     if record.tombstone:
@@ -205,7 +208,7 @@ def plan_version(
         elif held.sha512 != content.sha512:
             raise Conflict(
                 identifier=str(qualified(identifier, number, content.format)),
-                reason="it is bound to other bytes for ever; commit the new bytes as a new version",
+                reason="it is permanently bound to other bytes; commit new bytes as a new version",
                 current=f"sha512 {held.sha512}",
             )
     plan = Plan(number, tuple(fresh))
@@ -214,14 +217,14 @@ def plan_version(
 
 
 def version_numbers(record: Record) -> tuple[int, ...]:
-    """The versions that are known, here or elsewhere, in order."""
+    """The known versions, here or elsewhere, in order."""
     held = {version.number for version in record.versions}
     elsewhere = {location.version for location in record.locations if location.version}
     return tuple(sorted(held | elsewhere))
 
 
 def held_as(version: Version | None, format: str) -> Representation | None:
-    """The representation in this format, whichever of its names was used to commit it."""
+    """The representation in this format, under whichever name of the format it was committed."""
     if version is None:
         return None
     aliases = (one for one in version.representations if same_format(one.format, format))
@@ -229,7 +232,7 @@ def held_as(version: Version | None, format: str) -> Representation | None:
 
 
 def _promised(record: Record, number: int, content: Content) -> bool:
-    """Whether these bytes are those of a version already, held here or at a location."""
+    """Return True if a version already has these bytes, here or at a location."""
     version = record.version(number)
     if version and version.tombstone:
         return False
@@ -243,7 +246,7 @@ def _promised(record: Record, number: int, content: Content) -> bool:
 
 
 def _holds(location: Location, number: int, format: str) -> bool:
-    """Whether a location is bound as this version and format."""
+    """Return True if a location is bound as this version and format."""
     return (
         location.version == number
         and location.format is not None
@@ -252,7 +255,7 @@ def _holds(location: Location, number: int, format: str) -> bool:
 
 
 def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
-    """Raises Conflict where a location has promised other bytes for what is committed."""
+    """Raise Conflict if a location has promised other bytes for a planned content."""
     for content in plan.fresh:
         for location in record.locations:
             if location.sha512 not in (None, content.sha512) and _holds(
@@ -268,7 +271,7 @@ def check_promises(identifier: Identifier, record: Record, plan: Plan) -> None:
 def with_representations(
     record: Record, number: int, added: tuple[Representation, ...], at: str
 ) -> Record:
-    """The record with representations added to a version, which is made where it is new."""
+    """Add representations to a version of a record, which is created if it is new."""
     held = record.version(number)
     if held is None:
         version = Version(number=number, at=at, representations=added)
@@ -279,14 +282,14 @@ def with_representations(
 
 
 def with_version(record: Record, version: Version) -> Record:
-    """The record with this version, in place of the one of its number where there is one."""
+    """Put a version into a record, in place of any version with the same number."""
     others = (one for one in record.versions if one.number != version.number)
     versions = tuple(sorted((*others, version), key=lambda one: one.number))
     return msgspec.structs.replace(record, versions=versions)
 
 
 def check_token(name: str, value: str | None) -> None:
-    """Raises InvalidRequest for a value that could not stand in a header as it is."""
+    """Raise InvalidRequest if a value cannot be written to a header unchanged."""
     if value is not None and not _TOKEN.fullmatch(value):
         raise MalformedToken(name=name, text=value)
 
@@ -298,9 +301,9 @@ def check_token(name: str, value: str | None) -> None:
 def describe(
     record: Record, about: About | None, attached: tuple[Attachment, ...] | None
 ) -> tuple[Record, Outcome]:
-    """The record with another description, other attached records, or both; None: as they were.
+    """Change the description of a record, its attached records, or both; None changes nothing.
 
-    What was withdrawn can still be described: what it was is what a tombstone is asked for.
+    A withdrawn resource can still be described, since readers of its tombstone ask what it was.
     Raises InvalidRequest.
     """
     changed = record
@@ -320,7 +323,7 @@ def describe(
 def withdraw(
     identifier: Identifier, record: Record, tombstone: Tombstone, version: int | None
 ) -> tuple[Record, Outcome]:
-    """The record with a tombstone on itself or one version. What is gone stays gone."""
+    """Add a tombstone to a record or to one of its versions. An earlier tombstone stays."""
     if not tombstone.reason.strip():
         raise ReasonMissing(identifier=str(identifier))
     if record.tombstone:
@@ -337,12 +340,12 @@ def withdraw(
 
 
 def proposed(record: Record, proposal: Proposal) -> Record:
-    """The record with a withdrawal proposed, in place of any earlier proposal."""
+    """Add the proposal of a withdrawal to a record, in place of any earlier proposal."""
     return msgspec.structs.replace(record, proposal=proposal)
 
 
 def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
-    """The proposal that a withdrawal by this actor seconds; None where it is the first word."""
+    """The proposal that a withdrawal by this actor seconds, or None if there is none."""
     proposal = record.proposal
     if proposal is None or proposal.version != version or proposal.by == by:
         return None
@@ -350,24 +353,24 @@ def seconded(record: Record, version: int | None, by: str) -> Proposal | None:
 
 
 def buried(record: Record, number: int, tombstone: Tombstone) -> Record:
-    """The record with a tombstone on a version, whether bytes of it are held here or not."""
+    """Add a tombstone to a version of a record, whether or not its bytes are held here."""
     held = record.version(number) or Version(number=number, at=tombstone.at)
     return with_version(record, msgspec.structs.replace(held, tombstone=tombstone))
 
 
-# Who may
-# -------
+# Checking the current state
+# --------------------------
 
 
 def known(identifier: Identifier, record: Record | None) -> Record:
-    """The record. Raises NotFound where there is none."""
+    """Return the record, or raise NotFound if there is none."""
     if record is None:
         raise NotFound(identifier=str(identifier))
     return record
 
 
 def check_revision(identifier: Identifier, record: Record, expect: int | None) -> None:
-    """Raises PreconditionFailed where the caller saw another revision (`If-Match`)."""
+    """Raise PreconditionFailed if the caller expects another revision (`If-Match`)."""
     if expect is not None and expect != record.revision:
         raise PreconditionFailed(
             identifier=str(identifier),
@@ -377,7 +380,7 @@ def check_revision(identifier: Identifier, record: Record, expect: int | None) -
 
 
 def check_unknown(identifier: Identifier, expect: int | None) -> None:
-    """Raises PreconditionFailed where the caller saw a record that is not there."""
+    """Raise PreconditionFailed if the caller expects a record, but there is none."""
     if expect:
         raise PreconditionFailed(
             identifier=str(identifier), reason=f"revision {expect} was expected", current="unknown"

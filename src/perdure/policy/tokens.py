@@ -1,11 +1,11 @@
-"""Secrets that let their bearer write: how they are spelled, made and recognised.
+"""Secrets that let their bearer write: their form, and how to make and recognise them.
 
-How it works: a token is `perdure_` and 43 letters, digits, hyphens and underscores, which carry 256
-random bits. The registry keeps its SHA-256 only, next to what it may be used for
-(`perdure.model.records.Token`). So many random bits need no slow hash, and a look-up by the digest
-tells nobody through its timing how much of a guess was right.
+How it works: a token is `perdure_` and 43 letters, digits, hyphens and underscores, which contain
+256 random bits. The registry stores only its SHA-256, with its rights
+(`perdure.model.records.Token`). 256 random bits need no slow hash, and the time of a look-up by the
+digest does not reveal how much of a guess was right.
 
-What must stay true: the secret is shown once, when it is made, and written nowhere by us.
+What must stay true: the secret is shown once, when it is made, and perdure never writes it down.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _TOKEN = re.compile(r"perdure_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 def new_token() -> tuple[str, str]:
-    """A new secret and the digest to keep of it."""
+    """A new secret, and its digest, which is stored."""
     text = f"perdure_{secrets.token_urlsafe(32)}"
     return text, digest(text)
 
 
 def digest(text: str) -> str:
-    """SHA-256 of a secret, hexadecimal, as `perdure.model.records.Token.digest` has it."""
+    """SHA-256 of a secret in hexadecimal, as in `perdure.model.records.Token.digest`."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_token(text: str) -> bool:
-    """Whether a text is spelled like a secret of ours.
+    """Return True if a text has the form of a secret.
 
     >>> is_token("perdure_" + 43 * "x"), is_token("perdure_")
     (True, False)
@@ -53,8 +53,8 @@ def read_key(text: str) -> bytes:
 
 
 def digest_of_key(name: str, key: bytes) -> str:
-    """What is kept in place of a secret for an Ed25519 public key, 32 bytes.
+    """The digest that is stored for an Ed25519 public key of 32 bytes, instead of a secret's.
 
-    The name of the token is in it: a key is public, and several tokens may have the same.
+    It includes the name of the token, since a key is public and several tokens may have the same.
     """
     return hashlib.sha256(name.encode("utf-8", "surrogatepass") + b"\0" + key).hexdigest()

@@ -1,4 +1,4 @@
-"""Parts of things held elsewhere: which template says where one lies, and which whole it is of.
+"""Parts of resources held elsewhere: the whole that a name is a part of, and the part's location.
 
 How it works: a name that is not registered may be a part of one that is. `find_beginnings` lists
 the names it begins with, cut off at a delimiter of its scheme (`#` or `@` in a Handle, `/` or `.`
@@ -6,9 +6,9 @@ in the qualifier of an ARK, a `%23` that stands for a `#` in an ARK or URN); the
 (`perdure.reading.resolve`) takes the longest one that is known. `split_part` needs no registry: if
 a scheme allows no `#` in its names, a `#` begins a part.
 
-`Unfolding` asks templates in this order: those of the record, those of the settings, and for
+`Unfolding` tries templates in this order: those of the record, those of the settings, and for
 Handles the HS_NAMESPACE values of the record and of its prefix. The rest of an ARK is passed
-through as it is.
+through unchanged.
 
 What must stay true: a name has at most 17 beginnings, and each is looked up by its key.
 """
@@ -37,7 +37,7 @@ _KEPT = "/:;,@!$&'()*+=-._~?"
 
 
 class Name(msgspec.Struct, frozen=True):
-    """What a text names: an identifier and, if its scheme cannot say so itself, a part of it."""
+    """An identifier and, if its scheme cannot include one, a part of it."""
 
     identifier: Identifier
     part: str | None = None
@@ -47,9 +47,9 @@ class Name(msgspec.Struct, frozen=True):
 
 
 def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
-    """Reads a name. A `#` that the scheme does not allow in its names begins a part.
+    """Read a name. A `#` that the scheme does not allow in its names begins a part.
 
-    `read` reads identifiers; its errors pass through. A PDI carries its part itself.
+    `read` reads identifiers; its errors pass through. A PDI includes its part itself.
 
     >>> str(split_part("URN:IANA:42117::x:::#char=6,11").identifier)
     'URN:IANA:42117::x:::'
@@ -70,9 +70,9 @@ def split_part(text: str, read: Callable[[str], Identifier] = parse) -> Name:
 
 
 def join_part(identifier: Identifier, part: str | None) -> tuple[Identifier, str | None]:
-    """Puts a part that stood beside a PDI into the PDI; leaves it beside any other identifier.
+    """Join a part to a PDI; for any other identifier, keep the part separate.
 
-    Raises MalformedIdentifier if the PDI allows no such part, or has a part already.
+    Raises MalformedIdentifier if the PDI allows no such part, or already has a part.
     # ruling: part-meaning
 
     >>> str(join_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1"), "37,51")[0])
@@ -83,7 +83,7 @@ def join_part(identifier: Identifier, part: str | None) -> tuple[Identifier, str
 
 
 def written_part(identifier: Identifier) -> str:
-    """The text of the part that an identifier carries itself; empty for a whole or a citation.
+    """The text of the part that an identifier includes; empty for a whole or a citation.
 
     >>> written_part(parse("pdi://oma.eop.gov.us/1997/09/01/1.text.1#37,51"))
     'char=37,51'
@@ -101,7 +101,7 @@ class Beginning(msgspec.Struct, frozen=True):
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the part cannot lie in bytes that are held here.
+        """True if the part cannot be in bytes that are held here.
 
         In an ARK only `#` begins such a part; `/` and `.` begin a qualifier.
         """
@@ -110,7 +110,7 @@ class Beginning(msgspec.Struct, frozen=True):
 
 
 def find_beginnings(identifier: Identifier) -> Iterator[Beginning]:
-    """The names that an identifier begins with, the longest first, at most 17."""
+    """The names with which an identifier begins, the longest first, at most 17."""
     marks = scheme_of(identifier).delimiters
     ways = templates.splits(str(identifier), "".join(one for one in marks if len(one) == 1))
     if _ESCAPED_HASH in marks and _ESCAPED_HASH in str(identifier):
@@ -123,9 +123,9 @@ def find_beginnings(identifier: Identifier) -> Iterator[Beginning]:
 
 
 class Unfolding:
-    """Says where the parts of things lie that are held elsewhere.
+    """Finds the locations of parts of resources that are held elsewhere.
 
-    `record` gives the record with a key, `general` are the templates of the settings.
+    `record` returns the record with a key; `general` are the templates of the settings.
     """
 
     def __init__(self, record: Callable[[str], Record | None], general: tuple[str, ...]) -> None:
@@ -135,9 +135,9 @@ class Unfolding:
     def locate_part(
         self, whole: Identifier, record: Record, delimiter: str, part: str, location: str
     ) -> str | None:
-        """Where a part lies of what lies at a location; None where nothing says so.
+        """The location of a part if the whole is at `location`, or None if no template fits.
 
-        Raises InvalidRequest where it would be no location, or on another server.
+        Raises InvalidRequest if it would not be a valid location, or be on another server.
         """
         found = self._from_templates(str(whole), record, delimiter, part, location)
         if found is None and scheme_of(whole).passes_rest:
@@ -163,8 +163,10 @@ class Unfolding:
     def make_values(
         self, whole: Identifier, record: Record, delimiter: str, part: str
     ) -> tuple[Value, ...] | None:
-        """The values of a handle that a template of the Handle System makes of another one; None
-        where none does, and for what is no handle."""
+        """The values that a template of the Handle System makes for a part of a handle.
+
+        None if no template does, or if `whole` is not a handle.
+        """
         if not names.home(whole):
             return None
         prefix, _, _ = names.spelled(whole).partition("/")
@@ -173,7 +175,7 @@ class Unfolding:
         for value in (one for values in sources for one in values if one.type == namespace.TYPE):
             try:
                 template = namespace.Namespace.read(value.data)
-            except InvalidRequest:  # it came by a way on which nobody looks at values
+            except InvalidRequest:  # not every way into the registry checks values
                 continue
             if template.delimiter == delimiter:
                 base = names.spelled(whole)
@@ -185,9 +187,9 @@ class Unfolding:
 
 
 def _read(texts: Iterator[str]) -> Iterator[Template]:
-    """Templates of a record, without what is none."""
+    """The valid templates of a record."""
     for text in texts:
         try:
             yield templates.of_record(text)
-        except InvalidRequest:  # it came by a way on which nobody looks at values
+        except InvalidRequest:  # not every way into the registry checks values
             continue

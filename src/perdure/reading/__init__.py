@@ -1,1 +1,1 @@
-"""The road of reads: from a query to what it resolves to."""
+"""Reading: from a query to the record, bytes or location that it resolves to."""

@@ -1,14 +1,14 @@
-"""From a selector and a source to a part: which extractor cuts it, and where it runs.
+"""Extraction: choose the extractor that cuts a part out of a source, and the process it runs in.
 
 How it works: extractors are entry points in the group `perdure.extractors`. Of those that know the
-kind of selector, the one with the most specific media type is asked (`text/html` before `text/*`
-before `*/*`); two of the same rank are a mistake in what is installed, unless one is `Selective`
-and leaves to the other what it cannot cut. Selectors that are put
-together from others are taken apart here: `First` tries one after the other, `Within` cuts a part
-out of a part, `Between` goes from the start of one slice to the start of another.
+kind of selector, the one with the most specific media type cuts the part (`text/html` before
+`text/*` before `*/*`). Two extractors of the same rank are an error of the installation, unless one
+is `Selective` and leaves the rest to the other. This module itself evaluates selectors that combine
+others: `First` tries one after the other, `Within` cuts a part out of a part, `Between` goes from
+the start of one slice to the start of another.
 
-What must stay true: an extractor that says `confined` never runs in this process, and none does for
-long: one that is `Lengthy` meets large documents elsewhere.
+What must stay true: a `confined` extractor never runs in this process, and no extractor runs here
+for long: a `Lengthy` one reads large documents in another process.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _MOST_OUTER = 64 << 20  # bytes of a part in which another is looked for
 
 
 def registered(points: Iterable[EntryPoint] | None = None) -> tuple[Plugin[Extractor], ...]:
-    """All extractors that are installed.
+    """All installed extractors.
 
-    An extractor of another package that cannot be loaded, or that has the rank of another one, is
+    If an extractor of another package cannot be loaded, or has the rank of another one, it is
     logged and left out.
     """
     return load_plugins(GROUP, Extractor, _list_claims, points)  # type: ignore[type-abstract]
@@ -79,7 +79,7 @@ class Extraction:
         self._confined = confined or Confined()
 
     def extract(self, source: Source, selector: Selector) -> Part:
-        """The part of a source. Raises what `perdure.extractors.port.Extractor.extract` does."""
+        """Cut a part out of a source. Raises as `perdure.extractors.port.Extractor.extract`."""
         if isinstance(selector, First):
             return self._first(source, selector)
         place, extractor = self._find(source, selector)
@@ -95,9 +95,9 @@ class Extraction:
         return extractor.extract(source, selector, self._indexes)
 
     def outline(self, source: Source, selector: Selector) -> Part:
-        """The part without its body, where it can be told without decoding; else all of it.
+        """The part without its body if this saves decoding, or else the complete part.
 
-        Raises what `extract` does.
+        Raises the same errors as `extract`.
         """
         place, extractor = self._find(source, selector)
         if not isinstance(extractor, Outlining):
@@ -105,8 +105,9 @@ class Extraction:
         return self._confined.extract(place, source, selector, self._place, outline=True)
 
     def place(self, source: Source, selector: Selector) -> str:
-        """Where a part waits for its turn: the extractor whose processes cut it, a few at a time;
-        empty for what is cut in this process.
+        """The queue of a part: the name of the extractor whose processes cut it, a few at a time.
+
+        It is empty if the part is cut in this process.
         """
         place, extractor = self._find(source, selector)
         if extractor is not None:
@@ -116,17 +117,16 @@ class Extraction:
                 places = [self.place(source, one) for one in choices]
             case Between(start=start, end=end):
                 places = [self.place(source, start), self.place(source, end)]
-            case Within(outer=outer):  # what cuts the inner one is known when the outer is cut
+            case Within(outer=outer):  # the extractor of the inner part is not known before
                 places = [self.place(source, outer), _WITHIN]
             case _:
                 places = []
         return next(filter(None, places), "")
 
     def extents(self, source: Source) -> tuple[Extent, ...]:
-        """What of a source can be addressed, the most specific first.
+        """The addressable extents of a source, the most specific first.
 
-        Raises Undecodable, OverBudget, and PartNotSupported where that asks for something to be
-        installed.
+        Raises Undecodable, OverBudget, and PartNotSupported if a package must be installed.
         """
         found: list[Extent] = []
         for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
@@ -138,13 +138,13 @@ class Extraction:
             except PartNotSupported as error:
                 if error.install:
                     raise
-                # a codec or a charset that nobody knows: what others cut is there all the same
+                # an unknown codec or charset: the extents of other extractors are still valid
         return tuple(found)
 
     def read_text(self, source: Source) -> PlainText | None:
-        """The plain text of a source, or None if it has none that can be mapped to its parts.
+        """The plain text of a source, or None if no text can be mapped to its parts.
 
-        Raises Undecodable, OverBudget, and PartNotSupported for a charset that nobody knows.
+        Raises Undecodable, OverBudget, and PartNotSupported for an unknown charset.
         """
         for _, place, extractor in sorted(self._ranked(source), key=lambda one: -one[0]):
             if isinstance(extractor, TextReader):
@@ -156,16 +156,16 @@ class Extraction:
     def _read_text(self, place: str, reader: TextReader, source: Source) -> PlainText | None:
         if self._place is None or not isinstance(reader, Extractor):
             return reader.read_text(source, self._indexes)
-        if _is_confined(reader, source):  # there the index is made from which it is read here
+        if _is_confined(reader, source):  # another process makes the index, which is read here
             self._confined.extents(place, source, self._place)
         return reader.read_text(source, self._indexes)
 
     def prepare(self, source: Source) -> None:
-        """Make all that is kept about a source to cut its parts faster, before any is asked for.
+        """Build the indexes of a source, so that its parts are cut faster later.
 
         Raises Undecodable, OverBudget or StorageFailed.
         """
-        self.extents(source)  # counting what there is makes the indexes of texts, tags and tables
+        self.extents(source)  # this builds the indexes of texts, tags and tables
         for _, place, extractor in self._ranked(source):
             if isinstance(extractor, Preparing):
                 self._confined.prepare(place, source, self._place)
@@ -177,15 +177,15 @@ class Extraction:
     # --------
 
     @cached_property
-    def _extractors(self) -> tuple[Plugin[Extractor], ...]:  # not before a part is asked for
+    def _extractors(self) -> tuple[Plugin[Extractor], ...]:  # not before the first part
         return registered()
 
     def ready(self) -> None:
-        """Look for all extractors now: what is wrong with them is better known at the start."""
+        """Load all extractors now, so that their errors appear at the start."""
         _ = self._extractors
 
     def _ranked(self, source: Source) -> list[tuple[int, str, Extractor]]:
-        """The extractors for a media type, each with how specific it is about it."""
+        """The extractors for the media type of a source, each with its rank."""
         ranked = []
         for place, extractor in self._extractors:
             rank = max(_rank(kind, source.essence) for kind in extractor.media_types)
@@ -203,7 +203,7 @@ class Extraction:
 
     def _unsupported(self, source: Source, selector: Selector) -> PartNotSupported:
         known = {kind for _, _, one in self._ranked(source) for kind in one.selectors}
-        if isinstance(selector, (Extension, *pdi.SCHEMES)):  # a PDI is written in nothing else
+        if isinstance(selector, (Extension, *pdi.SCHEMES)):  # the only kinds of parts in a PDI
             own = {scheme for kind in known for scheme in pdi.SCHEMES.get(kind, ())}
             kinds = {f"{scheme}=" for scheme in own | list_schemes(known)}
         else:
@@ -236,7 +236,7 @@ class Extraction:
             raise PartOutOfRange(
                 identifier=source.name,
                 selector=str(selector),
-                extent="what lies between two parts, the first in front of the second",
+                extent="the range between two parts, the first before the second",
             )
         return msgspec.structs.replace(start, selector=selector, body=(span,), slices=(span,))
 
@@ -266,7 +266,7 @@ class Extraction:
 
 
 def _slices_within(outer: Part, inner: Part) -> tuple[Span, ...]:
-    """The stored bytes that a part of a part is made of; none where some of them are not stored."""
+    """The stored bytes of a part of a part, or an empty tuple if not all of them are stored."""
     if isinstance(outer.body, Stream):
         return ()
     pieces = [
@@ -282,7 +282,7 @@ def _is_confined(extractor: Extractor, source: Source) -> bool:
 
 
 def _rank(kind: str, essence: str) -> int:
-    """2 for the very media type, 1 for its top level or its suffix, 0 for any; -1 for another."""
+    """2 for the same media type, 1 for its top level or suffix, 0 for any, -1 for another."""
     if kind == essence:
         return 2
     if kind == "*/*":

@@ -1,11 +1,11 @@
-"""Lists of names: which lie in a pattern, which name the same resource, which are at a URL.
+"""Lists of names: the matches of a pattern, the names of one resource, the names bound to a URL.
 
-How it works: listings walk key ranges. A pattern with a wildcard in front of something fixed jumps
-over the days that cannot match. `names` and `named` follow what records refer to, in both
+How it works: listings walk key ranges. If a pattern has a wildcard before a fixed text, the listing
+skips the days that cannot match. `names` and `named` follow the references of records, in both
 directions.
 
-What must stay true: a page costs no more than its own length plus a bounded number of jumps,
-however many identifiers lie around it; a cursor stays valid whatever is added meanwhile.
+What must stay true: the cost of a page is its own length plus a bounded number of jumps, however
+many identifiers surround it; a cursor stays valid when identifiers are added.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perdure.storage.segments.directory import Segments
 
 _MOST_ROWS = 512  # records fetched at a time
 _MOST_LOOKED = 20_000  # records looked at for one page, so that a sparse pattern cannot hang
-_MOST_NAMES = 1000  # followed from alias to alias
+_MOST_NAMES = 1000  # that are followed from alias to alias
 
 
 class Listings:
@@ -47,11 +47,12 @@ class Listings:
     # --------
 
     def listing(self, pattern: Identifier, *, cursor: str | None = None, limit: int = 1000) -> Page:
-        """A page of the identifiers that match a pattern or lie in an interval, in order.
+        """A page of the identifiers that match a pattern or are in an interval, in order.
 
-        A pattern that speaks of formats or versions lists representations, any other resources. A
-        page holds at most `limit` resources; an empty one with a cursor says: nothing so far.
-        `cursor` is that of the page before. Raises InvalidRequest for one that cannot be.
+        A pattern with a format or a version lists representations; any other lists resources. A
+        page has at most `limit` resources. An empty page with a cursor means that there were no
+        matches so far. `cursor` is the cursor of the page before. Raises InvalidRequest if it
+        cannot belong to this pattern.
         """
         if cursor:
             _check_cursor(pattern, cursor)
@@ -70,7 +71,7 @@ class Listings:
     def _walk(
         self, pattern: Identifier, cursor: str | None
     ) -> Iterator[tuple[str, Identifier, Record]]:
-        """Records from which the pattern may take something, in key order."""
+        """Records that may match the pattern, in key order."""
         low, high = pattern.key_range()
         start = max(low, _after(cursor)) if cursor else low
         rows = 16
@@ -89,7 +90,7 @@ class Listings:
                 start, rows = _after(batch[-1][0]), min(rows * 4, _MOST_ROWS)
 
     def interval(self, pattern: Identifier) -> Interval:
-        """The years, months or days in an interval that hold identifiers."""
+        """The years, months or days of an interval that have identifiers."""
         low, high = pattern.key_range()
         members: list[Identifier] = []
         while key := self.records.first_key(low, high):
@@ -103,7 +104,7 @@ class Listings:
     # -----
 
     def names(self, identifier: Identifier) -> tuple[Identifier, ...]:
-        """All names of the same resource, as their owners say; the one asked about first."""
+        """All names of the same resource according to their owners, `identifier` first."""
         found: dict[str, Identifier] = {identifier.key: identifier}
         waiting = [identifier]
         while waiting and len(found) < _MOST_NAMES:
@@ -116,18 +117,19 @@ class Listings:
         return tuple(found.values())
 
     def names_of(self, resolved: Resolved) -> tuple[Identifier, ...]:
-        """All names of what a name resolved to.
+        """All names of the resource that a name resolved to.
 
-        A part has one name only: behind another name of the whole, the same text may mean another
-        part. So has a PWID that is not registered here. Raises NotFound if the name has no record.
+        A part has one name only, because the same text after another name of the whole may mean
+        another part. A PWID that is not registered here has one name, too. Raises NotFound if the
+        name has no record.
         """
-        resolved.citable  # noqa: B018  (raises NotFound)
+        resolved.require_citable()
         if resolved.inside is not None or resolved.pwid is not None:
             return (resolved.identifier,)
         return self.names(resolved.whole)
 
     def _said_by_others(self, name: Identifier) -> list[Identifier]:
-        """The identifiers of records that give this one as an alias."""
+        """The identifiers of the records that have this name as an alias."""
         return [
             other
             for other in self._referring(f"alias:{name.key}")
@@ -135,9 +137,9 @@ class Listings:
         ]
 
     def named(self, uri: str) -> tuple[Identifier, ...]:
-        """The identifiers that are bound to a location, in the spelling that is given first of all.
+        """The identifiers that are bound to a location, those bound to its own spelling first.
 
-        It is looked up under each of its `urls.spellings`, since locations are stored as they came.
+        Each of the `urls.spellings` is looked up, since locations are stored as they were given.
         """
         found: dict[str, Identifier] = {}
         for spelling in spellings(uri):
@@ -150,7 +152,7 @@ class Listings:
         return tuple(found.values())
 
     def same_bytes(self, sha512: str) -> tuple[Identifier, ...]:
-        """The identifiers of representations that consist of the bytes with this digest."""
+        """The identifiers of the representations whose bytes have this digest."""
         return tuple(
             qualified(name, version.number, held.format)
             for name in self._referring(f"sha512:{sha512}")
@@ -161,7 +163,7 @@ class Listings:
         )
 
     def _referring(self, reference: str) -> list[Identifier]:
-        """Candidates: the index keeps hashes, and what it leads to must be looked at."""
+        """Candidates: the index stores only hashes, so the caller must check each record."""
         return [
             identify(key, record)
             for key in self.records.referring(reference)
@@ -180,7 +182,7 @@ def _exact(name: Identifier, location: Location) -> Identifier:
 
 
 def _members(pattern: Identifier, name: Identifier, record: Record) -> list[Identifier]:
-    """What of a record matches the pattern."""
+    """The identifiers of a record that match the pattern."""
     if pattern.format is None:
         return [name] if pattern.matches(name) else []
     there = {
@@ -208,7 +210,7 @@ def _matches(pattern: Identifier, one: Identifier) -> bool:
 
 
 def _check_cursor(pattern: Identifier, cursor: str) -> None:
-    """Raises InvalidRequest for what is no key of a resource in the range of the pattern."""
+    """Raise InvalidRequest if the cursor is not the key of a resource in the pattern's range."""
     low, high = pattern.key_range()
     with suppress(MalformedIdentifier):
         if low <= cursor < high and not pattern.from_key(cursor).is_interval:

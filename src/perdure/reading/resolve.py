@@ -1,23 +1,23 @@
-"""The read door: one road from a query to what it resolves to, for every face.
+"""The read door: it resolves a query in one way for every face.
 
 How it works: `ReadDoor.resolve` takes these steps, in this order, on one state of the registry:
 
-1. The part is put where it belongs: into a PDI, beside any other identifier.
-2. The record is read by its key.
-3. If there is none, the name may be an alias that exactly one record gives: that record answers.
-4. If it is no alias, the name may begin with one that is known (`perdure.policy.unfolding`): the
+1. It joins the part to a PDI, or keeps it separate from any other identifier.
+2. It reads the record by its key.
+3. If there is no record, the name may be an alias of exactly one record: that record answers.
+4. If the name is not an alias, it may begin with a known name (`perdure.policy.unfolding`): the
    longest beginning answers, and the rest of the name is the part.
-5. If nothing here knows the name, another resolver may: the hook `delegate`.
-6. The reader's right is asked for (`perdure.policy.access`).
-7. `Resolved.step` decides, and decides about the part (`perdure.policy.decide`). A part that lies
-   elsewhere is led to by itself (`perdure.policy.unfolding`).
+5. If the name is unknown here, another resolver may know it: the hook `delegate`.
+6. It checks the reader's right (`perdure.policy.access`).
+7. `Resolved.step` decides the answer, also for the part (`perdure.policy.decide`). A part of a
+   resource held elsewhere has its own location (`perdure.policy.unfolding`).
 
-A face builds a `Query`, prints the `Resolved`, and asks nothing else. If it needs the answer to
-another question about the same name (all locations, another media type), `Resolved.choose` gives it
-from the same record.
+A face builds a `Query`, prints the `Resolved`, and decides nothing itself. If it needs the answer
+to another question about the same name (all locations, another media type), `Resolved.choose`
+answers it from the same record.
 
-What must stay true: a record is read once per request, and one more for a followed alias and for
-each beginning of an unknown name; what names a part is never taken for the name of the whole; every
+What must stay true: a request reads one record, and one more for a followed alias and for each
+beginning of an unknown name; the name of a part is never taken for the name of the whole; every
 face gives the same answer.
 """
 
@@ -57,38 +57,38 @@ from perdure.policy.unfolding import (
 from perdure.storage.ports import Records
 
 Delegate = Callable[[Query], Step | None]
-"""Says where a name is resolved that is not known here; None if nobody knows."""
+"""Returns the step to another resolver for a name that is unknown here, or None."""
 MayRead = Callable[[Reader, Identifier, Record], bool]
 
 
 def delegate_nothing(_query: Query) -> Step | None:
-    """No other resolver is known."""
+    """Return None: no other resolver is known."""
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a query resolved to. `perdure.reading.resolve` says how.
+    """The result of resolving a query, as described in `perdure.reading.resolve`.
 
     Three kinds of names have no `record`: a pattern of PDIs, a PWID that is not registered here
-    (`pwid`), and a name that is a qualifier of one that is held elsewhere (`is_elsewhere`).
+    (`pwid`), and a name that qualifies another name whose resource is elsewhere (`is_elsewhere`).
     """
 
     asked: Identifier
-    """The identifier as it was asked for."""
+    """The identifier as requested."""
     identifier: Identifier
-    """The identifier that answers. A PDI carries its part; for any other scheme it is the whole."""
+    """The identifier that answers. A PDI includes its part; in any other scheme it is the whole."""
     record: Record | None
     query: Query
     via: Identifier | None = None
     """The alias that was followed."""
     inside: Beginning | None = None
-    """The whole and the part that is meant; None if the whole is meant."""
+    """The whole and the requested part, or None if the whole is requested."""
     holder: Record | None = None
-    """The record of the whole, also if the part lies elsewhere."""
+    """The record of the whole, even if the part is elsewhere."""
     delegated: Step | None = None
     unfolding: Unfolding | None = field(default=None, repr=False, compare=False)
-    """Says where parts lie of what lies elsewhere."""
+    """Finds the locations of parts of resources that are held elsewhere."""
 
     @property
     def whole(self) -> Identifier:
@@ -97,17 +97,17 @@ class Resolved:
 
     @property
     def part(self) -> str | None:
-        """The text of the part that is meant; None if the whole is meant."""
+        """The text of the requested part, or None if the whole is requested."""
         return None if self.inside is None else self.inside.part
 
     @property
     def part_beside(self) -> str | None:
-        """The text of the part if the identifier does not carry it itself."""
+        """The text of the part, if the identifier does not include it."""
         return None if scheme_of(self.identifier).part_mark else self.part
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether the part cannot lie in bytes that are held here."""
+        """True if the part cannot be in bytes that are held here."""
         return self.inside is not None and self.inside.is_elsewhere
 
     @property
@@ -116,35 +116,49 @@ class Resolved:
 
     @property
     def pwid(self) -> Pwid | None:
-        """The identifier if it is a PWID that is not registered here: its archive has the say."""
+        """The identifier if it is a PWID that is not registered here; its archive answers then."""
         return self.asked if isinstance(self.asked, Pwid) and self.record is None else None
 
     @property
     def is_registered(self) -> bool:
-        """Whether the name itself, and not another that it leads to, has a record of its own."""
+        """True if the name itself, and not another that it leads to, has a record."""
         return self.record is not None and self.via is None and self.inside is None
 
     @property
     def known(self) -> Record:
         """The record. Raises NotFound if there is none."""
+        return self.require_known()
+
+    def require_known(self) -> Record:
+        """Return the record, or raise NotFound if there is none."""
         if self.record is None:
             raise NotFound(identifier=str(self.asked))
         return self.record
 
     @property
     def citable(self) -> Record:
-        """The record to describe or cite: an empty one for a PWID that is not registered here,
-        because it says enough itself. Raises NotFound."""
-        return Record() if self.pwid is not None else self.known
+        """The record to describe or cite. Raises NotFound if there is none.
+
+        For a PWID that is not registered here, it is empty: the PWID itself says enough.
+        """
+        return self.require_citable()
+
+    def require_citable(self) -> Record:
+        """Return the record to describe or cite, or raise NotFound if there is none."""
+        return Record() if self.pwid is not None else self.require_known()
 
     @property
     def step(self) -> Step:
         """The answer to the query. Raises NotFound, NoSuchVersion or NotAcceptable."""
+        return self.require_step()
+
+    def require_step(self) -> Step:
+        """Return the answer to the query, or raise NotFound, NoSuchVersion or NotAcceptable."""
         return self.choose()
 
     @property
     def usual_step(self) -> Step:
-        """What a reader without preferences is given of the whole.
+        """The answer about the whole for a reader without preferences.
 
         Raises NotFound, NoSuchVersion or NotAcceptable.
         """
@@ -157,11 +171,11 @@ class Resolved:
         accept: tuple[Preference, ...] | None = None,
         whole: bool = False,
     ) -> Step:
-        """The answer to another question about the same name, by the same record.
+        """The answer to another question about the same name, from the same record.
 
-        The locations of a part are those of the part, never those of the whole. `whole` leaves the
-        part out of account. Raises NotFound, NoSuchVersion, NotAcceptable, or PartNotSupported if
-        nothing says where the part lies.
+        The locations of a part are those of the part, never those of the whole. With `whole`, the
+        part is ignored. Raises NotFound, NoSuchVersion, NotAcceptable, or PartNotSupported if the
+        location of the part is not known.
         """
         if self.delegated is not None:
             return self.delegated
@@ -179,7 +193,7 @@ class Resolved:
         return self._place_part(step or decide(query, self.holder), query.want)
 
     def _find_elsewhere(self, query: Query) -> Step:
-        """The answer about a part that has no record and lies elsewhere. Raises NotFound."""
+        """The answer about a part that has no record and is elsewhere. Raises NotFound."""
         want = _ELSEWHERE.get(query.want)
         if want is not None:
             step = decide(msgspec.structs.replace(query, want=want), self.holder)
@@ -191,12 +205,12 @@ class Resolved:
         raise NotFound(identifier=str(self.asked))
 
     def _place_part(self, step: Step, want: Want) -> Step:
-        """A step about the whole as one about the part."""
+        """Turn a step about the whole into one about the part."""
         if isinstance(step, Redirect) and want is Want.RESOURCE:
             there = self.locate_part(step.location.uri)
             if there is None:
                 raise PartNotSupported(
-                    media_type=f"what lies at {step.location.uri}", selector=self.part or ""
+                    media_type=f"the resource at {step.location.uri}", selector=self.part or ""
                 )
             return step.to(there)
         if isinstance(step, Redirect):
@@ -213,8 +227,11 @@ class Resolved:
         return step
 
     def _name_part(self, fetch: Fetch) -> Fetch:
-        """A document that is held, by the name of the part. If the query names no version, neither
-        does the part: the reader chooses.  # ruling: part-version"""
+        """The fetch of a document under the name of the part.
+
+        If the query names no version, neither does the part: the reader chooses.
+        # ruling: part-version
+        """
         whole = fetch.identifier if fetch.pinned else self.whole
         identifier, _ = join_part(whole, self.part)
         return msgspec.structs.replace(fetch, identifier=identifier)
@@ -224,9 +241,9 @@ class Resolved:
         return tuple(Location(uri=one) for one in dict.fromkeys(places) if one is not None)
 
     def locate_part(self, location: str) -> str | None:
-        """Where the part lies of a whole that lies at a location; None if nothing says so.
+        """The location of the part if the whole is at `location`, or None if it is not known.
 
-        Raises InvalidRequest if it would lie on another server, or at no valid location.
+        Raises InvalidRequest if it would be on another server, or would not be a valid location.
         """
         if self.inside is None or self.unfolding is None:
             return None
@@ -236,7 +253,7 @@ class Resolved:
         )
 
     def make_values(self) -> tuple[Value, ...] | None:
-        """The values that a template of the Handle System makes of a part of a handle."""
+        """The values that a template of the Handle System makes for a part of a handle."""
         inside = self.inside
         if inside is None or self.holder is None or self.unfolding is None:
             return None
@@ -249,7 +266,7 @@ _ELSEWHERE = {
     Want.RESOURCES: Want.LOCATIONS,
     Want.LOCATIONS: Want.LOCATIONS,
 }
-"""What is looked for if a part lies elsewhere; nothing else is known of such a part."""
+"""The only answers about a part that is elsewhere; nothing else is known of such a part."""
 
 
 class ReadDoor:
@@ -269,10 +286,10 @@ class ReadDoor:
         self._unfolding = Unfolding(records.record, templates)
 
     def resolve(self, query: Query) -> Resolved:
-        """What a query resolves to.
+        """Resolve a query.
 
-        Raises NotFound if nothing is known of the name, MalformedIdentifier if it has no such
-        parts, Forbidden if the reader has no right to it.
+        Raises NotFound if the name is not known, MalformedIdentifier if it cannot have such a part,
+        Forbidden if the reader may not read it.
         """
         asked, beside = join_part(query.identifier, query.part)
         part = written_part(asked) or beside or ""
@@ -305,7 +322,7 @@ class ReadDoor:
         raise query.doubt or NotFound(identifier=str(asked))
 
     def _look_up(self, name: Identifier) -> Entry | None:
-        """The record of a name or, if it has none, the one record that gives it as an alias."""
+        """The record of a name or, if there is none, the only record that has it as an alias."""
         record = self._records.record(name.key)
         if record is not None:
             return Entry(name, record)
@@ -313,10 +330,10 @@ class ReadDoor:
         return owners[0] if len(owners) == 1 else None
 
     def owners(self, alias: Identifier) -> list[Entry]:
-        """The records that give a name as an alias, each with its own identifier."""
+        """The records that have a name as an alias, each with its own identifier."""
         found = []
         for key in self._records.referring(f"alias:{alias.key}"):
-            record = self._records.record(key)  # the index keeps hashes: it may be another name's
+            record = self._records.record(key)  # may be another name with the same hash
             if record and any(parse(one).key == alias.key for one in record.aliases):
                 found.append(Entry(identify(key, record), record))
         return found
@@ -325,7 +342,7 @@ class ReadDoor:
 def _answer(
     query: Query, asked: Identifier, whole: Identifier, delimiter: str, part: str, found: Entry
 ) -> Resolved:
-    """What is answered by a record that was found for a whole, with the part that is meant."""
+    """The answer of a record that was found for a whole, for the requested part."""
     via = None if found.identifier.key == whole.key else whole
     answers = whole if via is None else _same_version(asked, found.identifier)
     inside = Beginning(answers.whole, delimiter, part) if part else None

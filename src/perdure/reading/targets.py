@@ -1,22 +1,22 @@
-"""From a request target to an identifier, and from an identifier to a request target. Pure.
+"""Request targets: read the identifier in a target, and write an identifier as a target. Pure.
 
 How it works: a target names an identifier in origin form (`/pdi://…`), in absolute form (`pdi://…`)
-or behind our own address (`http://host/pdi://…`); these are one request (ruling: http-forms). Which
-targets are pages of the server, `perdure.server.routes.dispatch` decides. An identifier that was
-escaped as a whole, with or without its first colon, is decoded here; its query begins at the first
-`?`. A query of any other target is split off by the rule of the scheme:
+or after our own address (`http://host/pdi://…`); these are one request (ruling: http-forms).
+`perdure.server.routes.dispatch` decides which targets are pages of the server. If an identifier was
+escaped as a whole, with or without its first colon, it is decoded here, and its query begins at the
+first `?`. The query of any other target is split off by the rule of the scheme:
 
-- PWID: at the last `?` where `nearest` follows it, or in the form of a URN, where a `?` of the
-  item is written `%3F`, another word that asks, or says what a POST does: `?nearest`, `?info`,
-  `?bind`, `?cursor=…&limit=…`. All else is the identifier, since an archived address has queries
-  of its own (ruling: pwid-form).
+- PWID: at the last `?` if `nearest` follows it. In the form of a URN, which writes a `?` of the
+  item as `%3F`, also if another question or the operation of a POST follows: `?nearest`, `?info`,
+  `?bind`, `?cursor=…&limit=…`. Everything else is the identifier, since an archived address has
+  queries of its own (ruling: pwid-form).
 - other URNs: at the first `?`, unless `?+` or `?=` follows (RFC 8141's r- and q-component).
 - all others (PDI, ARK, Handle …): at the first `?`.
 
-Other percent-escapes stay as they are, for they are a part of the identifier, with two exceptions:
-the text of a Handle is no URI and so stands escaped in one (`Scheme.is_uri`); a `%23` in a PDI
-where none can belong to it, and in an ARK or URN that is known up to there only, is the `#` in
-front of a part (ruling: fragment-transport).
+Other percent-escapes are part of the identifier and stay unchanged, with two exceptions. A Handle
+is not a URI, so its text is escaped in a target (`Scheme.is_uri`). A `%23` means the `#` before
+a part at a place in a PDI that cannot have a `%23`, and in an ARK or URN that is known only up to
+there (ruling: fragment-transport).
 
 What must stay true: `identify(read_target(b"/" + path_of(x)).text) == x` for every identifier x,
 the f-components of URNs aside.
@@ -50,65 +50,65 @@ _OF_PWID_URN = re.compile(
 _URN = re.compile(r"urn:", re.ASCII | re.IGNORECASE)
 _ESCAPED = re.compile(
     r"[a-z][a-z0-9+.-]*%3a|(?:urn:)?pdi:%2f%2f|ark:%2f", re.ASCII | re.IGNORECASE
-)  # what no name begins with; clients leave a colon as it is, or escape it
+)  # no name begins so; clients escape a colon, or leave it unchanged
 _PDI = re.compile(r"(?:urn:)?pdi:", re.ASCII | re.IGNORECASE)
 _KEPT_IN_QUERY = "/:;,@!$'()*=-._~?"
-_MOST_HASHES = 4  # escaped ones, that a part may stand behind
-_FIRST_LEVELS = 6  # slashes of a PDI in front of its unique-id
+_MOST_HASHES = 4  # escaped ones that may begin a part
+_FIRST_LEVELS = 6  # slashes of a PDI before its unique-id
 
 ABOUT = frozenset(("", "?", "info"))
-"""What is asked about an identifier by `?`, `??` (inflections of ARKs) and `?info`."""
+"""The queries that ask for a description: `?`, `??` (inflections of ARKs) and `?info`."""
 _BARE = ("metadata", "cite")
-"""Parameters that may stand without a value."""
+"""Parameters that need no value."""
 _VERBS = ("info", "landing", "linkset", "locations", "history", "members")
 _TYPED = ("quote", "before", "after")
-"""Parameters that come from a form, in which a space is written `+`."""
+"""Parameters from a form, in which a space is written `+`."""
 _PARAMETERS = ("metadata", "cite", "locale", "part", "t", "cursor", "limit", "urlappend",
                "region")  # fmt: skip
 
 
 class Target(msgspec.Struct, frozen=True):
-    """A request target, taken apart."""
+    """A request target, split into its name and its query."""
 
     text: str
-    """An identifier, decoded if it was escaped as a whole, or the path of a page without the slash
-    in front."""
+    """An identifier, decoded if it was escaped as a whole, or the path of a page without the first
+    slash."""
     question: str | None
-    """What follows the `?`; None where there is none, which differs from an empty one."""
+    """The text after the `?`, or None without a `?`, which differs from an empty text."""
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What is asked about an identifier."""
+    """A question about an identifier."""
 
     verb: str = ""
-    """`info`, `locations`, `history` or, of a POST, an operation; empty for the thing itself."""
+    """`info`, `locations`, `history` or, in a POST, an operation; empty for the resource itself."""
     part: str | None = None
     delimiter: str = "?part="
-    """What stood in front of the part."""
+    """The text before the part."""
     cursor: str | None = None
     limit: int | None = None
     nearest: bool = False
-    """Of a PWID: whether a capture near to the one that it names will do."""
+    """For a PWID: True if a capture near the named one is acceptable."""
     append: str | None = None
-    """What to put behind the address that the thing itself is redirected to."""
+    """The text to append to the address of the redirect."""
     metadata: str | None = None
-    """A format of metadata; empty for whichever is wanted most."""
+    """A format of metadata; empty for the one that the reader prefers."""
     cite: str | None = None
-    """A style of citation; empty for the usual one."""
+    """A style of citation; empty for the default."""
     locale: str | None = None
     inflection: str = ""
-    """`?` or `??`, where one of them was all that was asked."""
+    """`?` or `??`, if the query is only this."""
     region: str | None = None
-    """Where the reader is, or wants to be sent to."""
+    """The region of the reader, or the region that the reader prefers."""
     quote: str | None = None
-    """A passage of a text, whose identifier is asked for."""
+    """A passage of a text; its identifier is wanted."""
     before: str | None = None
-    """What stands before it; `after` what stands behind."""
+    """The text before the passage; `after` is the text after it."""
     after: str | None = None
 
 
 def read_target(raw: bytes) -> Target:
-    """Take a target apart: visible ASCII, as the server's protocol classes give it."""
+    """Split a target, which is visible ASCII, as the protocol classes of the server pass it."""
     text = raw.decode("ascii")
     if text[0] == "/":
         text = text[1:]
@@ -127,17 +127,17 @@ def read_target(raw: bytes) -> Target:
 
 
 def _read_escaped(text: str, at: int) -> Target:
-    """An identifier that was escaped as a whole; as it is if its escapes are not UTF-8."""
+    """Decode an identifier that was escaped as a whole, unless its escapes are not UTF-8."""
     name, question = (text, None) if at < 0 else (text[:at], text[at + 1 :])
-    with suppress(MalformedIdentifier):  # `identify` says so where an error can be told
+    with suppress(MalformedIdentifier):  # `identify` raises it again, when it can be reported
         name = _decoded(name)
     return Target(name, question)
 
 
 def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Question:
-    """Read what follows the `?`. Raises InvalidRequest for a word that asks nothing.
+    """Read the text after the `?`. Raises InvalidRequest if a word in it is not a question.
 
-    Unknown `name=value` pairs are passed over: whoever shares a link appends such things.
+    Unknown `name=value` pairs are ignored, since other sites append them to shared links.
     """
     if text is None:
         return Question()
@@ -160,7 +160,7 @@ def read_question(text: str | None, *, verbs: tuple[str, ...] = _VERBS) -> Quest
             raise UnknownQuestion(text=f"?{text}", known=tuple(f"?{verb}" for verb in verbs))
     if found.get("part") == "":
         raise EmptyPart(question=text)
-    if "t" in found and "part" not in found:  # as Annodex has it: ?t=15.0/30.0
+    if "t" in found and "part" not in found:  # the form of Annodex: ?t=15.0/30.0
         found["part"] = str(media.read_time_query(found["t"]))
     return Question(
         verb=found.get("verb", ""),
@@ -190,7 +190,7 @@ def _positive(text: str) -> int:
 
 
 def identify(text: str) -> Identifier:
-    """The identifier that stands in a target.
+    """The identifier in a target.
 
     Raises MalformedIdentifier or UnknownScheme.
     """
@@ -212,16 +212,16 @@ def identify(text: str) -> Identifier:
 
 @cache
 def _escaped_labels() -> re.Pattern[str]:
-    """The labels behind which a name stands percent-escaped in a target."""
+    """A pattern of the labels after which a name is percent-escaped in a target."""
     labels = (one for scheme in schemes().values() if not scheme.is_uri for one in scheme.labels)
     pattern = "|".join(re.escape(label.text) for label in labels)
     return re.compile(pattern or "(?!)", re.ASCII | re.IGNORECASE)
 
 
 def read_name(text: str, part: str | None = None) -> Name:
-    """What a target names, and which part of it, if its scheme has no way to say so.
+    """The identifier in a target, and its part if the scheme cannot include one.
 
-    `part` is one that was given beside the name. Raises as `identify` does.
+    `part` is a part that was given apart from the name. Raises the same errors as `identify`.
     """
     if part is not None:
         return Name(identify(text), part)
@@ -229,7 +229,7 @@ def read_name(text: str, part: str | None = None) -> Name:
 
 
 def is_escaped(text: str) -> bool:
-    """Whether a URI was escaped as a whole, with or without its first colon."""
+    """Return True if a URI was escaped as a whole, with or without its first colon."""
     return _ESCAPED.match(text) is not None
 
 
@@ -243,24 +243,26 @@ def _decoded(text: str) -> str:
 
 
 def _innermost(text: str) -> int:
-    """Where the PDI begins that a part belongs to: the one that is cited last."""
+    """The start of the PDI that a part belongs to, which is the last one cited."""
     return text.lower().rindex("pdi:")
 
 
 def _with_part(text: str) -> Identifier:
-    """A PDI with `#` for the first `%23` behind which a part stands: the URL that a unique-id
-    encapsulates may have some of its own. Raises MalformedIdentifier."""
+    """Read a PDI with `#` for the first `%23` that a part follows. Raises MalformedIdentifier.
+
+    An earlier `%23` may belong to the URL that the unique-id encapsulates.
+    """
     places = (one.start() for one in re.finditer("%23", text))
     tried = islice((at for at in places if at >= _innermost(text)), _MOST_HASHES)
     texts = [f"{text[:at]}#{text[at + 3 :]}" for at in tried] or [text]
     for one in texts:
         with suppress(MalformedIdentifier):
             return parse(one)
-    return parse(texts[0])  # what is wrong with it
+    return parse(texts[0])  # raises the error
 
 
 def _with_hash(text: str) -> str:
-    """A PDI with `#` for the first `%23` behind the dot of its format, where no `%23` can be."""
+    """Write `#` for the first `%23` after the dot of a PDI's format, which cannot contain `%23`."""
     start = _innermost(text)
     before = text[start:].split("/", _FIRST_LEVELS)
     if "#" in text or len(before) <= _FIRST_LEVELS:
@@ -274,12 +276,12 @@ def _with_hash(text: str) -> str:
 
 
 def path_of(identifier: Identifier) -> str:
-    """How an identifier is written in a target, behind the slash: a piece of a URI."""
+    """The form of an identifier in a target, after the slash: a piece of a URI."""
     return identifier.path
 
 
 def part_path(whole: Identifier, part: str) -> str:
-    """How a part is written in a target, behind the slash: `%23` in a PDI, else `?part=`."""
+    """The form of a part in a target, after the slash: with `%23` in a PDI, else with `?part=`."""
     with_part = whole.with_part(part)
     if with_part is not None:
         return with_part.path
@@ -293,5 +295,5 @@ def part_uri(whole: Identifier, part: str) -> str:
 
 
 def uri_of(identifier: Identifier) -> str:
-    """An identifier as a URI: what `path_of` gives, with the `#` of a part as it is."""
+    """An identifier as a URI: the result of `path_of`, but with the `#` of a part unescaped."""
     return identifier.uri

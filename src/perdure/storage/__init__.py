@@ -1,1 +1,1 @@
-"""What lies on the disk: the ports that name what is needed of it, and the adapters behind them."""
+"""Storage: the ports that say what perdure needs of it, and the adapters that implement them."""

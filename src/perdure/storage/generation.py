@@ -1,16 +1,16 @@
-"""How often records were changed: a counter that all processes of a registry see at once.
+"""Counter of changes to records, which all processes of a registry see at once.
 
-How it works: sixteen bytes in the file `generation`, mapped into the memory of every process that
-is interested, are two counters. The writer adds one to the first after each commit that revised a
-record, before it acknowledges.
-Whoever remembers an answer remembers the count that he read before he looked it up; the answer
-holds while the count is the same. Reading it costs no system call. The second counter grows with
-every numbered change, new records included: it only wakes those who wait for the next change, who
-then ask the registry.
+How it works: the file `generation` holds two counters in sixteen bytes. Every interested process
+maps it into its memory. The writer adds one to the first counter after each commit that revised a
+record, before it acknowledges the commit.
+A cache stores each answer with the count read before the look-up; the answer is valid while the
+count is the same. Reading the count needs no system call. The second counter grows with every
+numbered change, new records included. It only wakes the processes that wait for the next change;
+they then query the registry.
 
 What must stay true: the count grows before any change is acknowledged, and when a writer opens a
-registry (its predecessor may have died between the commit and the count). It says nothing about
-new records: what is not there is not remembered.
+registry (its predecessor may have died between the commit and the count). It does not count new
+records, because no cache remembers that a record is missing.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _BYTES = 16
 
 
 class Generation:
-    """The counter of a registry directory. Raises OSError where it can be neither read nor made.
+    """The counter of a registry directory. Raises OSError if it can be neither read nor created.
 
-    One process at a time may call `grow`: that of the writer.
+    Only the process of the writer may call `grow`.
     """
 
     def __init__(self, root: Path) -> None:
         fd = os.open(root / FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            # Zeros, unless somebody came before. Not a hole: a full disk must be noticed here, and
-            # not when the page is written to, which would kill the process.
+            # Zeros, unless another process was first. Not a hole: a full disk must fail here, and
+            # not when the page is written, which would kill the process.
             os.posix_fallocate(fd, 0, _BYTES)
             self._mapped = mmap.mmap(fd, _BYTES)
         finally:
             os.close(fd)
-        # One aligned load or store of eight bytes: no other process sees half of it.
+        # A load or store of eight aligned bytes is atomic: no other process sees half of it.
         self._count = memoryview(self._mapped).cast("Q")
 
     def __enter__(self) -> Self:
@@ -56,20 +56,20 @@ class Generation:
 
     @property
     def count(self) -> int:
-        """The number of changes so far, or what a crash of the machine left of it."""
+        """The number of changes so far, or the value that a crash of the machine left."""
         return self._count[0]
 
     def grow(self) -> None:
-        """Says that a record was changed."""
+        """Count a changed record."""
         self._count[0] = (self._count[0] + 1) % (1 << 64)
 
     @property
     def changes(self) -> int:
-        """A number that differs once there are more changes. It says nothing else."""
+        """A number that differs after each new change. It has no other meaning."""
         return self._count[1]
 
     def wake(self) -> None:
-        """Says that there are more changes."""
+        """Signal that there are new changes."""
         self._count[1] = (self._count[1] + 1) % (1 << 64)
 
     def close(self) -> None:

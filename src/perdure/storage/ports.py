@@ -1,11 +1,11 @@
-"""What perdure asks of the world: small protocols that adapters fulfil.
+"""Ports of the storage: small protocols that adapters implement.
 
-A store of another kind (a database server, say) is a new package that offers a `Store`, registered
-as an entry point in the group `perdure.stores` and chosen with the setting `store`; nothing that
-stands is edited for it. `tests/storage/contracts` tells in tests what each port promises.
+To add another kind of store (a database server, say), write a package that offers a `Store`,
+register it as an entry point in the group `perdure.stores`, and choose it with the setting `store`.
+No existing file is edited. The contract tests in `tests/storage` check what each port promises.
 
-What must stay true: an adapter raises `Full`, `Busy` or `Failed` for what its database refuses, and
-never an error of the database's own library.
+What must stay true: if the database refuses something, the adapter raises `Full`, `Busy` or
+`Failed`, and never an error of the database's own library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from perdure.model.changes import Change, Deed, Epoch, Head, Line, Mark
 from perdure.model.records import Record, Token
 
 SERIALS_END = 10**18
-"""Where serial numbers end."""
+"""The end of the serial numbers; every serial number is smaller."""
 
 
 # Errors of a journal
@@ -30,33 +30,36 @@ SERIALS_END = 10**18
 
 
 class JournalError(Exception):
-    """A batch was refused by the database, not by what it was asked."""
+    """The database refused a batch, for a reason that is not in the batch itself."""
 
     passes: ClassVar[bool]
     """Whether the next batch may succeed without a restart."""
 
 
 class Full(JournalError):
-    """There is no space left."""
+    """No space is left."""
 
     passes = True
 
 
 class Busy(JournalError):
-    """Another process holds the database, or it changes its leader."""
+    """Another process holds the database, or the database is changing its leader."""
 
     passes = True
 
 
 class Failed(JournalError):
-    """It is not known what is durable."""
+    """The database cannot say which writes are durable."""
 
     passes = False
 
 
 @contextmanager
 def storage_errors(what: str) -> Iterator[None]:
-    """Says in our terms that the disk is full or failing, or a database is busy."""
+    """Raise our own errors if the disk is full or failing, or if a database is busy.
+
+    Raises StorageFailed or Unavailable; `what` names the thing for the message.
+    """
     try:
         yield
     except Busy as error:
@@ -70,35 +73,35 @@ def storage_errors(what: str) -> Iterator[None]:
 
 
 class LookUp(Protocol):
-    """Looks up records for the one thread that does it most."""
+    """Looks up records for the one thread that looks up most of them."""
 
     def __call__(self, key: str) -> str | None:
         """The current revision of a record in its stored form."""
 
     def hold(self) -> None:
-        """Until `release`, all look-ups see one state of the registry."""
+        """Keep one state of the registry for all look-ups until `release`."""
 
     def release(self) -> None:
-        """Look-ups see what is acknowledged again."""
+        """Let look-ups see the newest acknowledged state again."""
 
 
 class Records(Protocol):
-    """A registry, as readers see it. Every method sees what was acknowledged before the call.
+    """A registry, as readers see it. Every method sees all writes acknowledged before the call.
 
-    Methods raise Unavailable if the registry cannot be read, Corrupt if it was damaged.
+    Methods raise Unavailable if the registry cannot be read, and Corrupt if it is damaged.
     """
 
     def raw(self, key: str) -> str | None:
         """The current revision of a record in its stored form (`perdure.model.stored`)."""
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """One state of the registry for all that this thread reads inside."""
+        """Keep one state of the registry for everything that this thread reads in the context."""
 
     def record(self, key: str) -> Record | None:
         """The current revision of a record."""
 
     def lookup(self) -> LookUp:
-        """A quick way to `raw` for one thread."""
+        """A fast `raw` for one thread."""
 
     def scan(self, low: str, high: str, *, limit: int) -> list[tuple[str, Record]]:
         """At most `limit` records with low <= key < high, in key order."""
@@ -107,53 +110,55 @@ class Records(Protocol):
         """The smallest key with low <= key < high."""
 
     def referring(self, reference: str) -> list[str]:
-        """Keys of records that refer to this, in key order (`perdure.policy.naming.references`)."""
+        """Keys of records with this reference, in order (`perdure.policy.naming.references`)."""
 
     def history(self, key: str) -> list[Record]:
         """All revisions of a record, the oldest first."""
 
     def token(self, digest: str) -> Token | None:
-        """The token with this SHA-256."""
+        """The token whose secret has this SHA-256."""
 
     def token_named(self, name: str) -> Token | None:
-        """The token of this name."""
+        """The token with this name."""
 
     def tokens(self) -> list[Token]:
-        """All tokens, by name."""
+        """All tokens, in the order of their names."""
 
     def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
-        """Time, actor, and the token before and after as JSON, for each change of a token; the
-        oldest first."""
+        """For each change of a token: time, actor, and the token before and after as JSON.
+
+        The oldest change comes first.
+        """
 
     def count(self) -> int:
-        """The number of identifiers. Costs a pass over all keys."""
+        """The number of identifiers. Reads all keys."""
 
     def count_revisions(self) -> int:
-        """The number of revisions of all records. Costs a pass over all keys."""
+        """The number of revisions of all records. Reads all keys."""
 
     def segments(self) -> list[tuple[int, int, str]]:
         """Number, committed length and opening time of each segment."""
 
     def head(self) -> Head | None:
-        """The last change. None if no writer has numbered the changes yet."""
+        """The last change, or None if no writer has numbered the changes yet."""
 
     def epochs(self) -> list[Epoch]:
         """All epochs of numbered changes, the oldest first."""
 
     def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
-        """At most `limit` changes in order, those behind a mark or from the very first on.
+        """At most `limit` changes in order, after the mark `since` or from the first one.
 
-        Raises Conflict if there is no change with this mark.
+        Raises Conflict if no change has this mark.
         """
 
     def lines_of(self, change: Change) -> list[Line]:
-        """The keys and lines that a change wrote, in the order of the keys, as they are stored.
+        """The keys and stored lines that a change wrote, in the order of the keys.
 
-        Fewer than the change says if some of them were lost.
+        There are fewer than the change says if some of them were lost.
         """
 
     def close(self) -> None:
-        """Frees what the reader holds."""
+        """Free the resources of the reader."""
 
 
 # Writing
@@ -161,89 +166,96 @@ class Records(Protocol):
 
 
 class Journal(Records, Protocol):
-    """The one road into a registry. There is one per registry, used by one thread at a time.
+    """The only way to write to a registry. A registry has one, and one thread at a time uses it.
 
-    What is handed in between `begin` and `commit` becomes durable together, each write with its
-    numbered change. Its own reads see what was handed in. Methods raise `JournalError`.
+    Everything written between `begin` and `commit` becomes durable together, each write with its
+    numbered change. The journal's own reads see these writes. Methods raise `JournalError`.
     """
 
     def number_changes(self, at: str) -> None:
-        """Begins the first epoch, and numbers what was written before changes were numbered.
+        """Begin the first epoch, and number the changes that an older release did not number.
 
-        Called once before the first batch; does nothing if all of it is done.
+        It is called once before the first batch, and does nothing if all changes have numbers.
         """
 
     def begin_epoch(self, reason: str, at: str, actor: str) -> None:
-        """Numbers begin again at 1, in a new epoch that names the last change known here."""
+        """Begin a new epoch, which names the last known change; numbers start again at 1."""
 
     def begin(self) -> None:
-        """Starts a batch."""
+        """Start a batch."""
 
     def prefetch(self, keys: Iterable[str]) -> None:
-        """The batch will ask for these. A store behind a network fetches and locks them at once;
-        for others this may mean nothing."""
+        """Announce the keys of records that the batch will read.
+
+        A store behind a network fetches and locks them together; another store may ignore this.
+        """
 
     def commit(self, *, after: Callable[[], None] | None = None) -> None:
-        """Durable when it returns, and not before `after` has made durable what it builds on."""
+        """Make the batch durable. Call `after` first, which makes its bytes durable."""
 
     def rollback(self) -> None:
-        """Takes the batch back: no record, and no number, was given."""
+        """Undo the batch, with its records and its numbers."""
 
     def add(self, rows: Sequence[Line], deed: Deed) -> None:
-        """New records, each with a change of its own: key and stored form."""
+        """Add new records, given as key and stored form, each with its own change."""
 
     def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
-        """New records that make one change together, in the order of their keys. No other record
-        lies between the first and the last of them."""
+        """Add new records, in the order of their keys, as one change.
+
+        The registry has no other record between the first and the last of them.
+        """
 
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
-        """The same for records that have the same stored form."""
+        """Do the same as `add_run` for records that all have the stored form `text`."""
 
     def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
-        """A changed record in its stored form; the revision before it goes to the history."""
+        """Store a changed record, and move the revision before it to the history."""
 
     def refer(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Makes records findable: hashes of what they refer to, and their keys."""
+        """Add references of records: each is a hash and the key of a record."""
 
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
-        """The same for a bulk load, whose references become findable when it is over."""
+        """Add references of a bulk load, which can be found only after `merge_staged`."""
 
     def merge_staged(self) -> None:
-        """Makes the references of a bulk load findable, if there are any."""
+        """Make all staged references findable."""
 
     def last_serial(self, day: str) -> int:
-        """The highest serial number under the key of a day; 0 if there is none yet.
+        """The highest serial number under the key of a day, or 0 if the day has none yet.
 
-        Numbers from `SERIALS_END` on are names like any other: nothing is counted from them.
+        Numbers from `SERIALS_END` on are ordinary names and do not count.
         """
 
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
-        """Adds or replaces a token, and adds to the history of tokens, without their digests."""
+        """Add or replace a token, and note the change, without digests, in the token history."""
 
     def answered(self, actor: str, once: str) -> tuple[str, str] | None:
-        """Fingerprint and receipt of the request answered under this idempotency key."""
+        """Fingerprint and receipt of the request that was answered under this idempotency key."""
 
     def save_answer(self, actor: str, once: str, request: str, receipt: str, at: str) -> None:
-        """Remembers what a request was answered."""
+        """Store the answer to a request."""
 
     def forget_answers(self, before: str) -> None:
-        """Forgets the answers given before this time."""
+        """Delete the answers given before this time."""
 
     def growing_segment(self) -> tuple[int, int, str] | None:
-        """Number, committed length and opening time of the last segment that is appended to."""
+        """Number, committed length and opening time of the last segment that still grows."""
 
     def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
-        """Remembers what is committed of a segment, and whether more can be appended to it."""
+        """Store the committed length of a segment, and whether it still grows."""
 
     def tidy(self) -> None:
-        """Does what need not be done before an answer is given."""
+        """Do the work that can wait until answers are given."""
 
 
 class Salvage(Protocol):
-    """What a damaged registry still tells. A context manager; nobody else has the registry open."""
+    """The readable content of a damaged registry.
+
+    It is a context manager; no other process has the registry open meanwhile.
+    """
 
     problems: list[str]
-    """What could not be read."""
+    """Descriptions of the parts that could not be read."""
 
     def __enter__(self) -> Self: ...
 
@@ -255,61 +267,70 @@ class Salvage(Protocol):
     ) -> None: ...
 
     def records(self) -> Iterator[tuple[str, Record, int | None]]:
-        """Current revisions in the order of their keys, each with what the store calls the place
-        of its change."""
+        """Current revisions in the order of their keys, each with the position of its change.
+
+        Only the store itself knows how to read a position.
+        """
 
 
 class Renewal(Journal, Protocol):
-    """A registry that is being made anew."""
+    """A registry that is being rebuilt."""
 
     def put(self, key: str, record: Record) -> None:
-        """A record as the segments tell it, whatever was there. `note_renewed` notes it."""
+        """Store a record read from the segments, in place of any other. `note_renewed` notes it."""
 
     def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
-        """A record that the old registry has. With `past`, which goes to the history, it says more
-        than that: a new revision."""
+        """Store a record that the old registry has.
+
+        If `past` is given, `record` is a new revision with more in it, and `past` goes to the
+        history.
+        """
 
     def take_over(self, old: Any) -> None:
-        """Takes over what lies beside the records from what the same store salvaged."""
+        """Take over everything but the records from a registry that the same store salvaged."""
 
     def note_renewed(self, at: str, actor: str) -> None:
-        """Begins a new epoch, whose changes are the records that no earlier change wrote."""
+        """Begin a new epoch, with a change for each record that no earlier change wrote."""
 
 
 class Store(Protocol):
-    """A way to keep registries. An entry point of the group `perdure.stores` is one.
+    """Keeps registries. Each entry point of the group `perdure.stores` loads a store.
 
     Methods raise StorageFailed or Unavailable.
     """
 
     def create(self, root: Path) -> None:
-        """Makes an empty registry; harmless if there is one already."""
+        """Create an empty registry, unless the directory has one already."""
 
     def open_records(self, root: Path) -> Records:
-        """Opens a registry for reading, and changes nothing in it."""
+        """Open a registry for reading, and change nothing in it."""
 
     def open_journal(self, root: Path) -> Journal:
-        """Opens a registry for writing. The caller holds its write lock."""
+        """Open a registry for writing. The caller holds its write lock."""
 
     def open_renewal(self, root: Path) -> Renewal:
-        """Opens a registry that is being made anew."""
+        """Open a registry that is being rebuilt."""
 
     def salvage(self, root: Path) -> Salvage:
-        """Opens what is left of a damaged registry. Raises Unavailable if it is in use."""
+        """Open what is left of a damaged registry. Raises Unavailable if it is in use."""
 
     def back_up(self, root: Path, target: Path) -> Iterator[float]:
-        """Copies a registry that is in use into a directory; yields the share that is done."""
+        """Copy a registry that is in use into a directory, and yield the share done (0 to 1)."""
 
     def is_past(self, earlier: Path, later: Path) -> bool:
-        """Whether all that the registry in one directory names is in that of another one. True if
-        there is none in the first."""
+        """Return True if every identifier of the registry in `earlier` is in the one in `later`.
+
+        It is also True if `earlier` has no registry.
+        """
 
     def drop(self, root: Path) -> None:
-        """Removes a copy that came to nothing."""
+        """Remove an unfinished copy."""
 
     def install(self, work: Path, root: Path, *, aside: Path | None = None) -> None:
-        """Puts the registry made in `work` in the place of the one in `root`, in one step. The old
-        one is kept under a name that begins with `aside`."""
+        """Replace the registry in `root` by the one in `work`, in one step.
+
+        If `aside` is given, keep the old one under a name that begins with it.
+        """
 
 
 # Bytes
@@ -317,7 +338,7 @@ class Store(Protocol):
 
 
 class Bytes(Protocol):
-    """Where the bytes of representations lie."""
+    """Reads the bytes of representations."""
 
     def read(self, number: int, offset: int, length: int) -> bytes: ...
 

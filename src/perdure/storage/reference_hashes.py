@@ -1,7 +1,7 @@
-"""The hash by which a record is found that names a location, a digest or an alias.
+"""Hashes of references: they find the records that name a location, a digest or an alias.
 
-Every store finds records by the same hash: the rows of an import bring it along. What must stay
-true: it lies on disk and never changes.
+Every store uses the same hash, since the rows of an import contain it. What must stay true: the
+hash is stored on disk and never changes.
 """
 
 from __future__ import annotations

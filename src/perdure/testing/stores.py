@@ -170,7 +170,7 @@ class MemoryRecords:
             if mark.number == 0 and change.mark == Mark(mark.epoch, 1):
                 return index
         head = self.head()
-        known = f"the last change here is {head.mark}" if head else "there are none"
+        known = f"the last change here is {head.mark}" if head else "there are no changes yet"
         raise Conflict(
             identifier=f"change {mark}", reason=f"it is not known: {known}", current=None
         )
@@ -404,7 +404,7 @@ class MemorySalvage:
 
 
 class MemoryStore:
-    """Keeps registries in memory, each under the directory that it is opened with."""
+    """Keeps registries in memory, each under the directory with which it is opened."""
 
     def __init__(self) -> None:
         self._states: dict[Path, _State] = {}

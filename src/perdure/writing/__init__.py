@@ -1,1 +1,1 @@
-"""The road of writes: from a command to a receipt, by way of one writer and one journal."""
+"""Writing: from a command to its receipt, through one writer and one journal."""

@@ -1,9 +1,9 @@
-"""Group commit: everybody's commands, carried out together, each answered when it is durable.
+"""Group commit: the commands of all callers, carried out together and answered when durable.
 
-How it works: a flush of the disk costs the same for one command as for a hundred. Commands queue;
-one thread takes all that wait, has the registrar carry them out in one durable step, and hands out
-the answers. While it flushes, the next batch gathers. A caller that finds nobody at work does its
-own command at once, which saves two changes of thread.
+How it works: a flush of the disk costs the same for one command as for a hundred. Commands wait in
+a queue. One thread takes all of them, lets the registrar carry them out in one durable step, and
+delivers the answers. While it flushes, the next batch gathers. If the thread is idle, a caller
+carries out its own command at once, which saves two thread switches.
 
 What must stay true: an answer is given only when its batch is durable or refused; commands of one
 caller are carried out in the order in which they were given.
@@ -61,12 +61,12 @@ class Committer(Door):
         return self._registrar.broken
 
     def sealable(self) -> list[int]:
-        """Segments that are complete and no OCFL objects yet."""
+        """Segments that are complete but not yet OCFL objects."""
         with self._at_work:
             return self._registrar.sealable()
 
     def close(self) -> None:
-        with self._taking:  # after the None, nothing is put any more that would wait for ever
+        with self._taking:  # nothing is queued after the None; it would wait forever
             self._closing = True
             self._waiting.put(None)
         self._thread.join()
@@ -82,7 +82,7 @@ class Committer(Door):
                 arrive(list(islice(answers, len(turn))))
 
     def _take(self) -> list[_Waiting]:
-        """All that waits, after waiting for the first; nothing at the end."""
+        """Wait for a turn, then take all that are queued. The list is empty at the end."""
         first = self._waiting.get()
         if first is None:
             return []

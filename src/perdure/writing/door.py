@@ -1,8 +1,8 @@
-"""Handing a command in and waiting for its receipt, from a thread or from an event loop.
+"""Write doors: hand in a command and wait for its receipt, in a thread or in an event loop.
 
 How it works: a door takes commands with `enqueue` and calls back with the answer from a thread of
-its own. Waiting for it is the same for every door: a thread sleeps on an event; an event loop hands
-in at the end of a turn what came up in it, and is woken once for all answers that are ready. So
+its own. All doors wait in the same way. A thread sleeps on an event. An event loop collects the
+commands of one turn, hands them in at its end, and is woken once for all answers that are ready. So
 neither side interrupts the other for every single command.
 
 What must stay true: each command is answered exactly once.
@@ -24,41 +24,43 @@ from perdure.writing.registrar import Answer
 
 Then = Callable[[Answer], None]
 Turn = list[tuple[Command, Then]]
-"""Commands that were handed in together, and what each answer is for."""
+"""Commands that were handed in together, each with the function that takes its answer."""
 Arrive = Callable[[Iterable[tuple[Then, Answer]]], None]
 
 
 class Door(abc.ABC):
-    """Where writes go in. All methods may be called from any thread."""
+    """Takes all writes to a registry. Every method may be called from any thread."""
 
     def __init__(self) -> None:
         self._exchanges: dict[asyncio.AbstractEventLoop, _Exchange] = {}
 
     @abc.abstractmethod
     def enqueue_turn(self, turn: Turn, arrive: Arrive) -> None:
-        """Queues commands in this order; `arrive` is called in a thread of the door, with one
-        answer or with several, until each has come."""
+        """Queue commands in this order.
+
+        A thread of the door calls `arrive` with one or more answers, until all have arrived.
+        """
 
     def enqueue(self, command: Command, then: Then) -> None:
-        """Queues a command; `then` is called with the answer, in a thread of the door."""
+        """Queue a command; a thread of the door calls `then` with the answer."""
         self.enqueue_turn([(command, then)], _arrive)
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Answers what was accepted, then stops."""
+        """Answer all accepted commands, then stop."""
 
     @property
     @abc.abstractmethod
     def broken(self) -> PerdureError | None:
-        """Why nothing is accepted any more, as far as is known here; None while all is well."""
+        """The error for which the door refuses all commands, if this process knows one."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a command can be handed in without waiting for an election."""
+        """True if a command can be handed in without waiting for an election."""
         return True
 
     def execute(self, command: Command) -> Receipt:
-        """Carries out a command and waits for it. Raises what was wrong with it."""
+        """Carry out a command and wait for its receipt. Raises the error of the command."""
         done = threading.Event()
         answers: list[Answer] = []
 
@@ -71,11 +73,11 @@ class Door(abc.ABC):
         return receipt(answers[0])
 
     def submit(self, command: Command) -> asyncio.Future[Receipt]:
-        """The same for the event loop that runs now, which goes on with other work meanwhile."""
+        """Do the same in the running event loop, which continues other work meanwhile."""
         return self._exchange(asyncio.get_running_loop()).submit(command)
 
     def hand_in(self, command: Command, then: Then) -> None:
-        """Queues a command; `then` is called with the answer, in the event loop that runs now."""
+        """Queue a command; the running event loop calls `then` with the answer."""
         self._exchange(asyncio.get_running_loop()).hand_in(command, then)
 
     def _exchange(self, loop: asyncio.AbstractEventLoop) -> _Exchange:
@@ -87,7 +89,7 @@ class Door(abc.ABC):
 
 
 def receipt(answer: Answer) -> Receipt:
-    """The receipt; raises the answer where it is an error."""
+    """Return the receipt, or raise the answer if it is an error."""
     if isinstance(answer, PerdureError):
         # One error may answer a whole batch: each caller starts its own traceback.
         raise answer.with_traceback(None)
@@ -100,7 +102,7 @@ def _arrive(answers: Iterable[tuple[Then, Answer]]) -> None:
 
 
 def _settle(future: asyncio.Future[Receipt], answer: Answer) -> None:
-    if future.done():  # nobody waits any more
+    if future.done():  # the caller no longer waits
         return
     if isinstance(answer, PerdureError):
         future.set_exception(answer.with_traceback(None))
@@ -109,7 +111,7 @@ def _settle(future: asyncio.Future[Receipt], answer: Answer) -> None:
 
 
 class _Exchange:
-    """Commands and answers on their way from and to one event loop."""
+    """Carries commands from one event loop to the door, and answers back."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, enqueue_turn: Callable[[Turn, Arrive], None]
@@ -138,7 +140,7 @@ class _Exchange:
         self._ready.append(answers)
         if not self._woken:
             self._woken = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
                 self._loop.call_soon_threadsafe(self._resolve)
 
     def _resolve(self) -> None:
@@ -148,6 +150,6 @@ class _Exchange:
             for then, answer in self._ready.popleft():
                 try:
                     then(answer)
-                except Exception as error:  # the others have their answers all the same
-                    context = {"message": "an answer could not be given", "exception": error}
+                except Exception as error:  # the other callers still get their answers
+                    context = {"message": "an answer could not be delivered", "exception": error}
                     self._loop.call_exception_handler(context)

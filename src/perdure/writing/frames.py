@@ -1,10 +1,10 @@
-"""Frames on a socket: pieces of bytes, each behind its length in four bytes.
+"""Frames on a socket: byte strings, each after its length in four bytes.
 
-How it works: what is sent together goes out with one call, and what has come is taken together, so
-that neither side wakes the other for every single frame.
+How it works: one call sends all frames of a group, and one call receives all that have arrived. So
+neither side wakes the other for every single frame.
 
-What must stay true: frames come in the order in which they were sent, each whole or not at all, and
-nothing after one that was cut off.
+What must stay true: frames arrive in the order in which they were sent, each complete or not at
+all; after a frame that was cut off, nothing arrives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import struct
 from collections.abc import Sequence
 
 LARGEST = 256 << 20
-"""Bytes of a frame."""
+"""The most bytes of a frame."""
 _LENGTH = struct.Struct("!I")
 _PIECE = 256 << 10  # received at once
 _TOGETHER = 1 << 20  # bytes sent at once
@@ -28,7 +28,7 @@ class Frames:
         self._received = bytearray()
 
     def send(self, frames: Sequence[bytes]) -> int:
-        """How many went out whole: all of them, unless the connection broke."""
+        """Send frames. Return the number sent completely: all, unless the connection broke."""
         first = done = 0
         while first < len(frames):
             waiting: list[bytes] = []
@@ -52,11 +52,11 @@ class Frames:
             while sent < len(data):
                 sent += self._connection.send(view[sent:])
         except OSError:
-            pass  # how far it came is what the caller wants to know
+            pass  # the caller needs only the number of bytes
         return sent
 
     def receive(self) -> list[bytes]:
-        """What has come, after waiting for one frame at least; nothing at the end.
+        """Wait for at least one frame, and return all that have arrived; an empty list at the end.
 
         Raises OSError.
         """
@@ -74,7 +74,7 @@ class Frames:
             (length,) = _LENGTH.unpack_from(received, start)
             if length > LARGEST:
                 if found:
-                    break  # those before it count
+                    break  # the frames before it are valid
                 raise OSError(f"a frame of {length} bytes")
             end = start + _LENGTH.size + length
             if end > len(received):

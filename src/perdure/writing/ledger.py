@@ -1,13 +1,13 @@
 """One batch of writes, made durable together: the unit of work behind the write door.
 
-How it works: between `begin` and `write`, records and bytes collect here, visible to the commands
-that follow in the same batch. `write` makes them durable in this order: content in the segment,
-`fdatasync`, transaction of the registry. While the disk writes the content, the records are
-inserted, which nobody sees and no crash keeps. `undo` takes all of it back.
+How it works: between `begin` and `write`, the ledger collects records and bytes, and later commands
+of the batch see them. `write` makes them durable in this order: content in the segment,
+`fdatasync`, transaction of the registry. While the disk writes the content, the transaction inserts
+the records; no reader sees them yet, and a crash discards them. `undo` takes everything back.
 
-What must stay true: a record never speaks of bytes that are not durable; what `undo` took back is
-as if it had never been asked; after a flush that failed nothing is accepted until a restart,
-because the kernel may have dropped the pages (a second `fsync` would lie).
+What must stay true: a record never names bytes that are not durable; after `undo`, it is as if the
+batch had never been requested; after a failed flush nothing is accepted until a restart, because
+the kernel may have dropped the pages (a second `fsync` would lie).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from perdure.storage.segments.durable import sync_directory
 from perdure.storage.segments.spool import HEAD_ROOM, clear_away
 
 NOWHERE = 0
-"""Segment of a representation whose bytes have not found their place yet."""
+"""The segment of a representation whose bytes have no place yet."""
 _MOST_DIGITS = len(str(SERIALS_END - 1))
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
@@ -52,27 +52,27 @@ _Said = tuple[int, str, str, str | None, str | None]
 
 
 class Serials:
-    """The serial numbers of a series on one day, used up one after the other (section 2.4)."""
+    """The serial numbers of a series on one day, used in order (section 2.4)."""
 
     __slots__ = ("_before", "_last", "_stem")
 
     def __init__(self, series: str, day: str, last: int) -> None:
-        """`day`: `2026/11/21`; `last`: the highest number that is taken, 0 for none."""
+        """`day`: such as `2026/11/21`; `last`: the highest number in use, or 0."""
         self._stem = f"pdi://{series}/{day}/"
         key = f"{resource_key(series, day, None)}/"
         self._before = [key + counted("1" * length)[:1] for length in range(_MOST_DIGITS + 1)]
-        """What a key has before so many digits."""
+        """The beginning of a key, by the number of digits that follow."""
         self._last = last
 
     def following(self, count: int = 1) -> tuple[list[str], list[str]]:
-        """Texts of the next generic resources; their keys.
+        """The texts of the next `count` generic resources, and their keys.
 
-        Raises Conflict where so many are not left.
+        Raises Conflict if fewer numbers are left.
         """
         first = self._last + 1
         if first + count > SERIALS_END:
             name = f"{self._stem}{self._last}"
-            raise Conflict(identifier=name, reason="no number is left after it", current=None)
+            raise Conflict(identifier=name, reason="no serial number is left", current=None)
         stem, before = self._stem, self._before
         numbers = list(map(str, range(first, first + count)))
         return [stem + digits for digits in numbers], [
@@ -81,26 +81,26 @@ class Serials:
 
     @property
     def last(self) -> int:
-        """The highest number that is taken, 0 for none."""
+        """The highest number in use, or 0 if none is."""
         return self._last
 
     def use(self, count: int = 1) -> None:
-        """The following ones are taken."""
+        """Mark the next `count` numbers as used."""
         self._last += count
 
 
 class Ledger:
     """Opens a registry directory for writing, and recovers it.
 
-    What lies beyond the last committed byte of the open segment is set aside, and so are segment
-    files that no committed batch knows: they hold nothing that was acknowledged.
+    Recovery sets aside the bytes after the last committed byte of the open segment, and segment
+    files that no committed batch names. They contain nothing that was acknowledged.
 
-    Raises Corrupt where a segment is shorter than the registry remembers, StorageFailed or
-    Unavailable where the registry cannot be opened, OSError where a file cannot.
+    Raises Corrupt if a segment is shorter than the registry says, StorageFailed or Unavailable if
+    the registry cannot be opened, OSError if a file cannot.
     """
 
     def __init__(self, root: Path, journal: Journal, *, segment_bytes: int, now: str) -> None:
-        """Takes the journal over, and closes it."""
+        """The ledger owns the journal from now on, and closes it."""
         self._root = root
         self.journal = journal
         self._segment_bytes = segment_bytes
@@ -108,11 +108,11 @@ class Ledger:
         self.broken: StorageFailed | None = None
         self._serials: dict[tuple[str, str], Serials] = {}
         self._added: dict[str, str] = {}
-        self._alone: dict[Deed, list[Line]] = {}  # of `_added`, those with a change of their own
-        self._runs: list[tuple[Deed, list[Line]]] = []  # and those that make one together
+        self._alone: dict[Deed, list[Line]] = {}  # lines of `_added` with their own change
+        self._runs: list[tuple[Deed, list[Line]]] = []  # lines of `_added` that share a change
         self._refers: list[tuple[int, str]] = []
         self._revised = False
-        self._heads: dict[_Said, warc.Heads] = {}  # of this batch, for what is said of content
+        self._heads: dict[_Said, warc.Heads] = {}  # in this batch, by fields of content
         with ExitStack() as opened:
             opened.callback(journal.close)
             self._generation = Generation(root)
@@ -122,7 +122,7 @@ class Ledger:
 
     def _recover(self) -> None:
         self._generation.grow()  # an earlier writer may have died between a commit and the count
-        sync_directory(self._root)  # SQLite makes its log, and does not look whether this succeeds
+        sync_directory(self._root)  # SQLite creates its log, but ignores an error of this flush
         known = [number for number, _, _ in self.journal.segments()]
         self._move_strays(set(known))
         clear_away(self._root / "incoming")
@@ -135,7 +135,7 @@ class Ledger:
             ocfl.object_path(self._root, number).exists()
             or not segments.segment_path(self._root, number).exists()
         )
-        if sealed:  # what an archive holds is never written to, not even through a second link
+        if sealed:  # a file of the archive is never written to, not even through a second link
             number, end = 0, 0
         appender = Appender(self._root, number=number, end=end, next_number=following)
         return appender, opened[:10]
@@ -151,7 +151,7 @@ class Ledger:
     # ---------
 
     def begin(self, now: str) -> None:
-        """Starts a batch at this time. Raises JournalError or OSError."""
+        """Start a batch at this time. Raises JournalError or OSError."""
         self.now = now
         self._heads.clear()
         self.journal.begin()
@@ -161,7 +161,7 @@ class Ledger:
             self._start_segment()
 
     def write(self) -> None:
-        """Makes the batch durable: bytes first, then the records that speak of them."""
+        """Make the batch durable: the bytes first, then the records that name them."""
         self._appender.send()
         for number, length in self._appender.lengths():
             self.journal.save_segment(
@@ -176,11 +176,11 @@ class Ledger:
             self._revised = False
 
     def undo(self, error: Exception) -> StorageFailed | None:
-        """Takes the batch back; says why it had to, unless the disk had nothing to do with it.
+        """Undo the batch. Return the failure of the storage, or None if it was another error.
 
-        Where the disk is not merely full nothing is accepted any more, and the files stay as they
-        are: a commit that was reported as failed may have come to pass, and its bytes must then
-        lie where it says. The next start finds out.
+        If the storage has failed in another way than a full disk, the ledger accepts nothing more
+        and leaves the files unchanged. A commit that was reported as failed may have succeeded, and
+        then its bytes must be in the place that it names. The next start finds out.
         """
         failure = StorageFailed(what="the write", reason=str(error))
         self._added.clear()
@@ -201,7 +201,7 @@ class Ledger:
         return failure if self.broken or _of_storage(error) else None
 
     def tidy(self) -> None:
-        """Keeps the log of the registry short, after a batch that is durable already."""
+        """Keep the log of the registry short, after a batch that is already durable."""
         try:
             self.journal.tidy()
         except JournalError as error:
@@ -217,17 +217,17 @@ class Ledger:
     # -------
 
     def record(self, key: str) -> Record | None:
-        """The record as the commands before in this batch left it."""
+        """The record as the earlier commands of this batch have left it."""
         text = self._added.get(key)
         return self.journal.record(key) if text is None else stored.decode(text)
 
     def is_empty(self, low: str, high: str) -> bool:
-        """Whether no record has a key from `low` to `high`, both included."""
+        """Return True if no record has a key from `low` to `high`, both included."""
         self._flush_records()
         return self.journal.first_key(low, high + "\0") is None
 
     def add(self, key: str, record: Record, act: str) -> None:
-        """A new record."""
+        """Add a new record."""
         text = stored.encode(record).decode()
         self._added[key] = text
         self._alone.setdefault(Deed(act, self.now, record.by), []).append((key, text))
@@ -235,22 +235,26 @@ class Ledger:
             self._refer(key, record)
 
     def add_documents(self, rows: Sequence[tuple[str, str, str]], by: str) -> None:
-        """New records under consecutive numbers, that only say which bytes they hold: key, stored
-        form and SHA-512."""
+        """Add new records under consecutive numbers that only say which bytes they hold.
+
+        Each row is the key, the stored form and the SHA-512.
+        """
         lines = [(key, text) for key, text, _ in rows]
         self._added.update(lines)
         self._runs.append((Deed(MINT, self.now, by), lines))
         self._refers += [(reference_hash(f"sha512:{digest}"), key) for key, _, digest in rows]
 
     def reserve(self, keys: Sequence[str], format: str, by: str) -> None:
-        """New records that say nothing but that, when and by whom their names were minted."""
+        """Add new records that only say when and by whom their names were minted."""
         record = Record(at=self.now, by=by, minted=format)
         deed = Deed(RESERVE, self.now, by)
         self.journal.add_alike(keys, stored.encode(record).decode(), deed)
 
     def add_loaded(self, rows: list[Line], refers: list[tuple[int, str]], by: str) -> None:
-        """New records of a bulk load, in the order of their keys, with no other record between
-        them. Their references are staged apart."""
+        """Add new records of a bulk load, in the order of their keys, and stage their references.
+
+        The registry has no other record between the first and the last of them.
+        """
         self._flush_records()
         if rows:
             self.journal.add_run(rows, Deed(IMPORT, self.now, by))
@@ -258,7 +262,7 @@ class Ledger:
         self.recount_serials()
 
     def incoming(self, name: str) -> Path:
-        """A file in `incoming`. Raises InvalidRequest where the name leads elsewhere."""
+        """The path of a file in `incoming`. Raises InvalidRequest if the name leads elsewhere."""
         if Path(name).name != name:
             raise SpooledFileIsPath()
         return self._root / "incoming" / name
@@ -271,9 +275,9 @@ class Ledger:
         outcome: Outcome,
         deed: tuple[str, str],
     ) -> Receipt:
-        """A new revision of a record, unless nothing changed; the old one goes to the history.
+        """Store a new revision of a record, unless nothing changed; the history keeps the old one.
 
-        `deed`: the act, and who does it.
+        `deed`: the act and the actor.
         """
         act, by = deed
         if outcome is Outcome.UNCHANGED:
@@ -287,7 +291,7 @@ class Ledger:
         return Receipt(outcome=outcome, identifier=str(identifier), revision=new.revision)
 
     def merge_staged(self) -> None:
-        """Makes the references of a bulk load findable."""
+        """Make the references of a bulk load findable."""
         self._flush_records()
         self.journal.merge_staged()
 
@@ -308,7 +312,7 @@ class Ledger:
             self._refers.clear()
 
     def save_token(self, token: Token, before: Token | None, by: str) -> None:
-        """Adds or replaces a token. Counted as a change: others may remember the old one."""
+        """Add or replace a token. It counts as a change, since caches may have the old one."""
         self._flush_records()
         self.journal.save_token(token, before, Deed(TOKEN, self.now, by))
         self._revised = True
@@ -317,7 +321,7 @@ class Ledger:
     # --------------
 
     def serials(self, series: str, day: str) -> Serials:
-        """The numbers of a series on a day (`2026/11/21`). For this batch."""
+        """The numbers of a series on a day (`2026/11/21`), for this batch."""
         found = self._serials.get((series, day))
         if found is None:
             self._flush_records()
@@ -326,16 +330,16 @@ class Ledger:
         return found
 
     def recount_serials(self) -> None:
-        """Serial numbers may have come from elsewhere: none of them is handed out again."""
+        """Forget the counters, since other commands may have used serial numbers."""
         self._serials.clear()
 
     # Bytes
     # -----
 
     def check_spooled(self, contents: tuple[Content, ...]) -> None:
-        """Raises Incomplete where a file in `incoming` is not what a content says it is.
+        """Raise Incomplete if a file in `incoming` does not have the length that its content says.
 
-        Bytes that are placed cannot be taken back for one command alone: all is checked before.
+        Placed bytes cannot be taken back for one command alone, so all are checked first.
         """
         for content in contents:
             if content.spooled is not None:
@@ -348,14 +352,14 @@ class Ledger:
                     raise Incomplete(expected=expected, received=max(received, 0))
 
     def discard(self, contents: Iterable[Content]) -> None:
-        """Removes the files in `incoming` that contents wait in, where they still do."""
+        """Remove the files of these contents that are still in `incoming`."""
         for content in contents:
             if content.spooled is not None:
                 with suppress(OSError, InvalidRequest):
                     self.incoming(content.spooled).unlink(missing_ok=True)
 
     def place(self, name: str, version: int, content: Content) -> Representation:
-        """Queues bytes under their full name, and says where they will lie."""
+        """Queue bytes under their full name, and return the representation with their place."""
         if content.spooled is None:
             segment, offset = self.append(name, version, content)
         else:
@@ -364,7 +368,7 @@ class Ledger:
         return representation(content, segment, offset)
 
     def append(self, name: str, version: int, content: Content) -> tuple[int, int]:
-        """Queues bytes that are in memory under their full name; gives segment and offset."""
+        """Queue bytes in memory under their full name, and return their segment and offset."""
         said = (version, content.format, content.media_type, content.charset, content.language)
         heads = self._heads.get(said)
         if heads is None:
@@ -389,7 +393,7 @@ class Ledger:
     def log_tombstone(
         self, identifier: Identifier, tombstone: Tombstone, version: int | None
     ) -> None:
-        """Writes a withdrawal among the bytes, so that a rebuild does not undo it."""
+        """Write a withdrawal to the segment, so that a rebuild does not undo it."""
         text = _encode(tombstone)
         block = warc.Block(
             uri=str(identifier.resource),
@@ -403,11 +407,11 @@ class Ledger:
         appender.append(warc.head(block, id=appender.record_id(), type="metadata"), text)
 
     def sealable(self, now: str) -> list[int]:
-        """Segments that receive no more records and are no OCFL objects yet.
+        """Segments that receive no more records and are not yet OCFL objects.
 
-        That of a day that is over is one of them, whether or not anything was written since.
+        The segment of a past day is one of them, even if nothing has been written since.
         """
-        if self.broken:  # what lies in the segments may be more than was committed
+        if self.broken:  # the segments may contain more than was committed
             return []
         if self._appender.end and self._segment_day != now[:10]:
             self._appender.retire()
@@ -415,7 +419,7 @@ class Ledger:
         return sorted({int(path.stem) for path in loose} - {self._appender.number})
 
     def _growing(self) -> Appender:
-        """What records are appended with."""
+        """The appender, with an open segment."""
         if not self._appender.number:
             self._start_segment()
         return self._appender
@@ -426,7 +430,7 @@ class Ledger:
 
 
 def representation(content: Content, segment: int = NOWHERE, offset: int = 0) -> Representation:
-    """What is said of bytes that lie there."""
+    """The representation of a content whose bytes are at this place."""
     return Representation(
         format=content.format,
         media_type=content.media_type,
@@ -440,12 +444,12 @@ def representation(content: Content, segment: int = NOWHERE, offset: int = 0) ->
 
 
 def _of_storage(error: Exception) -> bool:
-    """Whether it was the disk or the database that failed, and not what was asked of them."""
+    """Return True if the disk or the database failed, rather than the command."""
     return isinstance(error, (OSError, JournalError))
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether what made a write fail is over once there is space or another process is done."""
+    """Return True if the error ends when space is freed or another process finishes."""
     if isinstance(error, JournalError):
         return error.passes
     if isinstance(error, FlushFailed):

@@ -1,13 +1,14 @@
 """Bulk loads: many identifiers in one command, in the order of their keys.
 
-How it works: a `Row` brings a record that was made and checked elsewhere, its references hashed
-already, so that one which is new costs little more than its insertion. A row whose identifier is
-known is joined with the record that stands: what it repeats changes nothing, what it adds is added,
-what it contradicts is refused and told by its line. The rows of an atomic load come from a file in
-`incoming`; they are read twice, first to see whether all can be taken and then to take them.
+How it works: a `Row` contains a record that was made and checked elsewhere, with its references
+already hashed, so a new record costs little more than its insertion. If the identifier of a row is
+known, its record is joined with the existing one: repeated data changes nothing, new data is added,
+and a contradiction is refused and reported with the line of the row. The rows of an atomic load are
+in a file in `incoming`, which is read twice: first to check that all rows can be added, and then to
+add them.
 
-What must stay true: joining only adds (PDI section 2.1); of an atomic load everything is written in
-one batch of the ledger, or nothing is.
+What must stay true: joining only adds (PDI section 2.1); an atomic load is written completely in
+one batch of the ledger, or not at all.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes
 from perdure.writing.ledger import IMPORT, NOWHERE, Ledger, representation
 
-_MOST_REFUSED = 1000  # told of an atomic load
-_UNNAMED = Record()  # of which the key spells the name
+_MOST_REFUSED = 1000  # reported for an atomic load
+_UNNAMED = Record()  # a record whose key spells the name
 
 Refused = tuple[int, str]
 Check = Callable[[Record], None]
-"""Raises InvalidRequest for a record that an operator forbids."""
+"""Raises InvalidRequest if an operator forbids the record."""
 
 
 def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receipt:
-    """Carries out a load.
+    """Carry out a load.
 
-    The receipt counts the rows that hold now, new or not; a row that `check` refuses is told by its
-    line. Raises InvalidRequest where rows are not in order, OSError where the file of an atomic
-    load cannot be read.
+    The receipt counts all rows that are true of the registry now, new or not, and lists the rows
+    that `check` refuses by their lines. Raises InvalidRequest if the rows are not in order, OSError
+    if the file of an atomic load cannot be read.
     """
     if command.spilled is None:
         rows, forbidden = _allowed(command.rows, check)
@@ -63,8 +64,8 @@ def load(ledger: Ledger, command: Load, *, check: Check | None = None) -> Receip
 
 
 def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], list[Refused]]:
-    """Rows that an operator does not forbid, and the others with why."""
-    if check is None:  # as nearly always: a million rows need not be read for it
+    """The rows that the operator allows, and the refused ones with the reason."""
+    if check is None:  # the usual case: a million rows need not be decoded
         return rows, []
     taken: list[Row] = []
     refused: list[Refused] = []
@@ -79,7 +80,10 @@ def _allowed(rows: Sequence[Row], check: Check | None) -> tuple[Sequence[Row], l
 
 
 def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[Refused]]:
-    """Adds rows, or joins them with what is known: how many there were, changed, were refused."""
+    """Add rows, or join them with known records.
+
+    Return the number of rows, the number of changed records, and the refused rows.
+    """
     keys = [row.key for row in rows]
     if not all(map(lt, keys, keys[1:])):
         raise RowsUnordered()
@@ -106,7 +110,7 @@ def _take(ledger: Ledger, rows: Sequence[Row], by: str) -> tuple[int, int, list[
 def _take_all(
     ledger: Ledger, spilled: str, by: str, check: Check | None
 ) -> tuple[int, int, list[Refused]]:
-    """All rows of a file, or none of them."""
+    """Add all rows of a file, or none of them."""
     with _opened(ledger.incoming(spilled)) as file:
         refusals = (one for rows in read_rows(file) for one in _refusals(ledger, rows, check))
         refused = list(islice(refusals, _MOST_REFUSED))
@@ -128,7 +132,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Iterator[Refused]:
-    """The rows that are forbidden, or contradict what is known."""
+    """The rows that are forbidden, or contradict known records."""
     yield from _allowed(rows, check)[1]
     if ledger.is_empty(rows[0].key, rows[-1].key):
         return
@@ -143,7 +147,7 @@ def _refusals(ledger: Ledger, rows: Sequence[Row], check: Check | None) -> Itera
 
 
 def _runs(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """New rows, cut where a record that stands lies between two of them."""
+    """New rows, divided into runs that have no existing record between them."""
     begin = 0
     for at in range(1, len(rows)):
         if not ledger.is_empty(rows[at - 1].key, rows[at].key):
@@ -153,7 +157,7 @@ def _runs(ledger: Ledger, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def _add(ledger: Ledger, rows: Sequence[Row], by: str) -> None:
-    """New identifiers."""
+    """Add new identifiers."""
     refers = [(hash, row.key) for row in rows for hash in row.refers]
     if not any(map(_has_more, rows)):  # a million of these take seconds
         ledger.add_loaded([(row.key, row.record.decode()) for row in rows], refers, by)
@@ -166,13 +170,15 @@ def _add(ledger: Ledger, rows: Sequence[Row], by: str) -> None:
 
 
 def _has_more(row: Row) -> bool:
-    """Whether something goes into the segments."""
+    """Return True if the row writes to the segments."""
     return bool(row.contents) or b'"tombstone"' in row.record
 
 
 def _document(ledger: Ledger, row: Row) -> str | None:
-    """The stored form of a record that says only which bytes it holds, which are placed; None for
-    all others."""
+    """Place the bytes of a record that only says which bytes it holds, and return its stored form.
+
+    None for all other records.
+    """
     if len(row.contents) != 1:
         return None
     ((number, content),) = row.contents
@@ -192,8 +198,7 @@ def _with_bytes(ledger: Ledger, row: Row) -> str:
 
 
 def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
-    """Adds what a row knows of an identifier; whether it knew anything new. Raises what `joined`
-    does."""
+    """Add the data of a row to a known record. Return True if any is new. Raises as `joined`."""
     asked = promised(row, ledger.now)
     identifier = naming.identify(row.key, asked)
     changed = joined(identifier, held, asked)
@@ -208,7 +213,7 @@ def _join(ledger: Ledger, held: Record, row: Row, by: str) -> bool:
 def _placed(
     ledger: Ledger, key: str, record: Record, contents: tuple[tuple[int, Content], ...]
 ) -> Record:
-    """The record with those of the bytes written that lie nowhere yet."""
+    """Write the bytes that have no place yet, and return the record with their places."""
     if not contents:
         return record
     given = {(number, one.format): one for number, one in reversed(contents)}
@@ -229,7 +234,7 @@ def _placed(
 
 
 def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Record) -> None:
-    """Writes among the bytes what was withdrawn, so that a rebuild does not undo it."""
+    """Write new withdrawals to the segment, so that a rebuild does not undo them."""
     if record.tombstone and not (held and held.tombstone):
         ledger.log_tombstone(naming.identify(key, record), record.tombstone, None)
     for version in record.versions:
@@ -240,14 +245,14 @@ def _log_tombstones(ledger: Ledger, key: str, held: Record | None, record: Recor
                 ledger.log_tombstone(identifier, version.tombstone, version.number)
 
 
-# What a row says
-# ---------------
+# The record of a row
+# -------------------
 
 
 def promised(row: Row, at: str) -> Record:
-    """The record with a representation for each content, which lies nowhere yet.
+    """The record with a representation for each content, whose bytes have no place yet.
 
-    Those that the record has already keep what it says of them; the others are dated `at`.
+    Representations that the record already has stay unchanged; the others are dated `at`.
     """
     record = stored.decode(row.record.decode())
     known = {(one.number, held.format) for one in record.versions for held in one.representations}
@@ -264,10 +269,10 @@ def promised(row: Row, at: str) -> Record:
 
 
 def joined(identifier: Identifier, held: Record, more: Record) -> Record:
-    """All that two records say of one identifier; equal to `held` where that says it all.
+    """Join two records of one identifier. The result equals `held` if `more` has nothing new.
 
-    Raises Conflict where both promise different bytes, or something is added to what was withdrawn,
-    InvalidRequest or TooLarge for what no record can have.
+    Raises Conflict if the records promise different bytes, or if `more` adds to a withdrawn
+    resource; InvalidRequest or TooLarge if it contains data that no record can have.
     """
     record = held
     known = set(held.locations)
@@ -305,7 +310,7 @@ def _with_version(identifier: Identifier, record: Record, more: Version) -> Reco
         elif mine.sha512 != one.sha512:
             raise Conflict(
                 identifier=name,
-                reason="it is bound to other bytes for ever",
+                reason="it is permanently bound to other bytes",
                 current=f"sha512 {mine.sha512}",
             )
     grown = replace(
@@ -318,7 +323,7 @@ def _with_version(identifier: Identifier, record: Record, more: Version) -> Reco
 
 
 def _check_promises(name: str, record: Record, number: int, one: Representation) -> None:
-    """Raises Conflict where a location has promised other bytes."""
+    """Raise Conflict if a location has promised other bytes."""
     for location in record.locations:
         if (
             location.sha512 not in (None, one.sha512)
@@ -342,7 +347,7 @@ _decode_rows = msgspec.msgpack.Decoder(tuple[Row, ...]).decode
 
 
 def write_rows(file: BinaryIO, rows: Iterable[Row]) -> None:
-    """Writes rows so that `read_rows` gives them back. Raises OSError."""
+    """Write rows in the form that `read_rows` reads. Raises OSError."""
     frame: list[Row] = []
     size = 0
     for row in rows:
@@ -361,7 +366,7 @@ def _write_frame(file: BinaryIO, rows: list[Row]) -> None:
 
 
 def read_rows(file: BinaryIO) -> Iterator[tuple[Row, ...]]:
-    """The rows of a file, some hundred at a time. Raises InvalidRequest where it is not whole."""
+    """The rows of a file, some hundred at a time. Raises InvalidRequest if it is damaged."""
     while head := file.read(_LENGTH.size):
         try:
             yield _decode_rows(file.read(*_LENGTH.unpack(head)))

@@ -1,12 +1,12 @@
 """Minting by number: runs of mints that take the next numbers of a series, in one step.
 
-How it works: nearly all that is minted asks for the next number and brings bytes or nothing. What
-the mints of such a run have in common is found out once, and each goes straight to the ledger:
-under a name that nobody had there is nothing that it could contradict. What brings more (locations,
-a large file, an idempotency key) is left to the registrar, which gives it the same numbers.
+How it works: nearly every mint asks for the next number and brings bytes or nothing. The mints of
+such a run share checks, which are made once; then each mint goes straight to the ledger, since a
+new name has nothing that it could contradict. A mint that brings more (locations, a large file, an
+idempotency key) is left to the registrar, which uses the same numbers.
 
-What must stay true: each mint of a run is answered as it would be alone; a number is used up only
-once nothing can fail any more, so that numbers have no gaps (PDI section 2.4).
+What must stay true: each mint of a run gets the answer that it would get alone; a number is used up
+only when nothing can fail any more, so that numbers have no gaps (PDI section 2.4).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ _Said = tuple[str, str, str, str | None, str | None]
 
 
 def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
-    """What commands that follow each other share if they can be minted together.
+    """The key by which successive commands are grouped, so that they can be minted together.
 
-    Those with bytes share their series. Those that only reserve a name share all that they say, so
-    it is the command itself. None: it is no mint, or one that must be carried out alone.
+    Mints with bytes are grouped by their series. Mints that only reserve a name must be equal, so
+    their key is the command itself. It is None if the command is not a mint, or if it must be
+    carried out alone.
     """
     if (
         not isinstance(command, Mint)
@@ -46,10 +47,10 @@ def in_common(owned: tuple[str, ...], command: Command) -> Mint | str | None:
 def reserve(
     ledger: Ledger, command: Mint, count: int, *, owned: tuple[str, ...], day: str
 ) -> list[Receipt]:
-    """So many names that say nothing but that, when and by whom they were minted.
+    """Mint `count` names whose records only say when and by whom they were minted.
 
-    Raises UnknownAuthority, InvalidRequest or MalformedIdentifier where none can be minted so,
-    Conflict where so many numbers are not left; then none is used up.
+    Raises UnknownAuthority, InvalidRequest or MalformedIdentifier if such names cannot be minted,
+    Conflict if fewer numbers are left; then no number is used up.
     """
     rules.check_series(command.authority, owned)
     end = f".{naming.canonical_format(command.format)}.1"
@@ -64,10 +65,10 @@ def reserve(
 def mint(
     ledger: Ledger, series: str, run: Sequence[Mint], *, owned: tuple[str, ...], day: str
 ) -> list[Receipt | PerdureError]:
-    """Names for what the mints bring; a receipt or an error for each.
+    """Mint a name for each command of a run, and return a receipt or an error for each.
 
-    Raises UnknownAuthority or InvalidRequest where none can be minted in the series, Conflict where
-    so many numbers are not left; then none is used up.
+    Raises UnknownAuthority or InvalidRequest if the series cannot be minted in, Conflict if too few
+    numbers are left; then no number is used up.
     """
     rules.check_series(series, owned)
     serials = ledger.serials(series, day)
@@ -97,9 +98,9 @@ def mint(
 
 
 class _Kind:
-    """Documents of which the same is said, by the same person: only their bytes differ.
+    """Documents of one actor that differ only in their bytes.
 
-    What is the same is checked and spelled out once in a batch; each document is kept as it would
+    Their common fields are checked and encoded once in a batch; each document is stored as it would
     be alone.
     """
 
@@ -111,7 +112,7 @@ class _Kind:
         self._record = stored.alike(ledger.now, by, representation(content))
 
     def keep(self, stem: str, key: str, content: Content) -> tuple[str, tuple[str, str, str]]:
-        """The name under which it is kept; key, stored form and SHA-512."""
+        """Store a document. Return its name, and its key, stored form and SHA-512."""
         ledger, name = self._ledger, stem + self._behind
         segment, offset = ledger.append(name, 1, content)
         text = self._record(content.length, content.sha512, segment, offset)
@@ -119,10 +120,10 @@ class _Kind:
 
 
 def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -> _Kind | None:
-    """What a mint has in common with others; None for one that brings more than a document, or
-    whose format must be spelled another way.
+    """The kind of document that a mint brings.
 
-    Raises InvalidRequest or MalformedIdentifier, with the name that it would have.
+    None if the mint brings more than a document, or if its format is not in canonical form. Raises
+    InvalidRequest or MalformedIdentifier, with the name that the document would have.
     """
     if len(command.contents) != 1 or command.metadata:
         return None
@@ -139,7 +140,7 @@ def _kind(ledger: Ledger, stem: str, command: Mint, known: dict[_Said, _Kind]) -
 
 
 def _keep(ledger: Ledger, stem: str, key: str, command: Mint) -> str:
-    """Keeps what a mint brings; the name to tell."""
+    """Store the contents of a mint, and return their name."""
     now, by, metadata = ledger.now, command.by, command.metadata
     if not command.contents:
         format = naming.canonical_format(command.format)

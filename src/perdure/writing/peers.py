@@ -1,17 +1,17 @@
-"""One writer among many processes: who finds the lock free leads, the others send to it.
+"""One writer among many processes: the process that gets the lock leads, the others send to it.
 
 How it works: every process that may write opens a `SharedDoor`. The first command takes the lock
-file `writer.lock`; who gets it opens the registrar and listens on the socket `writer.sock`, who
-does not connects there. When a leader ends, the next command of any other process elects again.
-Commands travel as MessagePack in frames (`perdure.writing.frames`), those of one turn together, and
-so do their answers; identifiers travel as text. A connection counts once the leader has said that
-it is ready. Commands of one connection are answered in the order in which they came, so that a
-follower whose leader stops in good order knows which commands were not taken, and hands those to
-the next leader.
+file `writer.lock`. The process that gets it is the leader: it opens the registrar and listens on
+the socket `writer.sock`. The other processes are followers and connect to this socket. When a
+leader ends, the next command of any other process starts a new election. Commands and answers
+travel as MessagePack in frames (`perdure.writing.frames`), those of one turn together; identifiers
+travel as text. A connection counts once the leader has said that it is ready. The leader answers
+the commands of a connection in the order in which they came. So if the leader stops in good order,
+the follower knows which commands were not taken, and sends those to the next leader.
 
-What must stay true: two processes never hold a registrar of one directory; a command whose fate is
-unknown (the leader was killed) is never repeated in secret: the caller is told to repeat it with
-the same idempotency key.
+What must stay true: two processes never hold a registrar of one directory; a command whose outcome
+is unknown (the leader was killed) is never repeated silently: its error says that the caller should
+repeat it with the same idempotency key.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ SOCKET = "writer.sock"
 _ELECTION_SECONDS = 10.0
 _READY, _STOPPED = b"ready", b""
 _PATIENCE = struct.pack("ll", 10, 0)  # seconds, microseconds: for a follower that does not read
-_SAME = "all processes of one registry run the same release"
+_SAME = "all processes of one registry must run the same release"
 
 
 # Commands and answers as bytes
@@ -64,7 +64,7 @@ _COMMANDS: dict[str, type[Command]] = {
 }
 
 
-# Asked of the classes: to ask a value whether it is an identifier takes long.
+# Found from the classes: to test whether a value is an identifier is slow.
 _IDENTIFIERS = {
     kind: frozenset(one.name for one in msgspec.structs.fields(kind) if one.type is Identifier)
     for kind in _COMMANDS.values()
@@ -73,7 +73,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def encode_command(command: Command) -> bytes:
-    """A command as MessagePack, identifiers as canonical text."""
+    """A command as MessagePack, with identifiers as canonical text."""
     kind = type(command)
     identifiers = _IDENTIFIERS[kind]
     fields = {
@@ -85,7 +85,7 @@ def encode_command(command: Command) -> bytes:
 
 
 def decode_command(frame: bytes) -> Command:
-    """Raises KeyError or msgspec.MsgspecError for what `encode_command` never made."""
+    """Decode a command. Raises KeyError or msgspec.MsgspecError if the frame is not a command."""
     kind, fields = msgspec.msgpack.decode(frame)
     return msgspec.convert(fields, _COMMANDS[kind], dec_hook=_read_identifier)
 
@@ -109,7 +109,7 @@ def decode_answer(frame: bytes) -> Answer:
 
 @contextlib.contextmanager
 def _socket_path(root: Path) -> Iterator[str]:
-    """A short path of the socket: the system allows 107 bytes, and directories may lie deep."""
+    """A short path of the socket. The system allows 107 bytes, and the directory may be deep."""
     fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{fd}/{SOCKET}"
@@ -122,7 +122,7 @@ def _socket_path(root: Path) -> Iterator[str]:
 
 
 def _nobody(_: Answer) -> None:
-    """For whom an answer is, the follower knows."""
+    """Do nothing: the follower itself knows to which caller an answer belongs."""
 
 
 class _Listener:
@@ -170,7 +170,7 @@ class _Listener:
             nonlocal outstanding
             encoded = [encode_answer(answer) for _, answer in answers]
             if frames.send(encoded) < len(encoded):
-                # The follower is gone, or does not read; its commands were carried out.
+                # The follower is gone or does not read; its commands were still carried out.
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
             with answered:
@@ -196,12 +196,12 @@ class _Listener:
                         arrive([(_nobody, refusal)])
                 hand_over(turn)
         wait_until_answered()
-        frames.send([_STOPPED])  # in good order: nothing more was taken
+        frames.send([_STOPPED])  # in good order: no further command was taken
         connection.close()
         self._connections.pop(connection, None)
 
     def close(self) -> None:
-        """Takes no more commands, and answers those that were taken."""
+        """Take no more commands, and answer those that were taken."""
         self._path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -210,7 +210,7 @@ class _Listener:
         serving = list(self._connections.items())
         for connection, _ in serving:
             with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RD)  # what was sent before can still be read
+                connection.shutdown(socket.SHUT_RD)  # earlier bytes can still be read
         for _, thread in serving:
             thread.join()
 
@@ -238,9 +238,9 @@ class _Link:
         self._thread.start()
 
     def send(self, turn: Turn, arrive: Arrive) -> Turn:
-        """Sends commands; gives those that were not, for which another leader must be found.
+        """Send commands, and return the unsent ones, which need another leader.
 
-        Commands that cannot be sent at all are answered.
+        Commands that cannot be sent to any leader are answered.
         """
         frames: list[bytes] = []
         sendable: Turn = []
@@ -260,7 +260,7 @@ class _Link:
                 return sendable
             self._sent += ((command, then, arrive) for command, then in sendable)
             count = self._frames.send(frames)
-            if count < len(frames):  # what is cut off is not taken, nor is anything after it
+            if count < len(frames):  # the leader takes neither a cut-off frame nor later ones
                 self.ended = True
                 for _ in frames[count:]:
                     self._sent.pop()
@@ -277,13 +277,13 @@ class _Link:
             self._settle(orderly=orderly)
 
     def _answer(self, frames: list[bytes]) -> None:
-        """Gives the answers to the commands that were sent first, those of one turn together."""
+        """Answer the oldest commands, those of one turn together."""
         pairs = ((*self._sent.popleft()[1:], decode_answer(frame)) for frame in frames)
         for arrive, some in groupby(pairs, key=itemgetter(1)):
             arrive([(then, answer) for then, _, answer in some])
 
     def _settle(self, *, orderly: bool) -> None:
-        """Answers what the leader has not answered, or has the next one do it."""
+        """Answer the commands that the leader has not answered, or send them to the next leader."""
         with self._sending:
             self.ended = True
             rest = list(self._sent)
@@ -297,7 +297,7 @@ class _Link:
                 arrive([(then, unknown)])
 
     def close(self) -> None:
-        """Waits for the answers that are missing."""
+        """Wait for the missing answers."""
         with self._sending, contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR if self._sent else socket.SHUT_RDWR)
         self._thread.join()
@@ -308,9 +308,9 @@ class _Link:
 
 
 class SharedDoor(Door):
-    """The write door of a registry directory, whichever process holds it.
+    """The write door of a registry directory, whichever process leads.
 
-    `lead` opens the committer; it is called only by who holds the lock.
+    `lead` opens the committer; only the process that holds the lock calls it.
     """
 
     def __init__(self, root: Path, lead: Callable[[], Committer]) -> None:
@@ -326,7 +326,7 @@ class SharedDoor(Door):
 
     @property
     def committer(self) -> Committer | None:
-        """The committer, where this process leads."""
+        """The committer, if this process leads."""
         return self._committer
 
     @property
@@ -367,9 +367,10 @@ class SharedDoor(Door):
         return None
 
     def elect(self) -> None:
-        """Becomes the leader or finds it.
+        """Become the leader, or connect to it.
 
-        Raises Unavailable after ten seconds without either, and what opening the registry raises.
+        Raises Unavailable if neither succeeds within ten seconds, and the errors of opening the
+        registry.
         """
         deadline = time.monotonic() + _ELECTION_SECONDS
         with self._electing:
@@ -421,7 +422,7 @@ class SharedDoor(Door):
             connection.settimeout(_ELECTION_SECONDS)
             with _socket_path(self._root) as path:
                 connection.connect(path)
-            ready = frames.receive() == [_READY]  # and it does not stop already
+            ready = frames.receive() == [_READY]  # and is not stopping already
             connection.settimeout(None)
         except OSError:
             ready = False
@@ -432,7 +433,7 @@ class SharedDoor(Door):
         return True
 
     def close(self) -> None:
-        """Answers what was accepted; a leader gives the lock to the next process."""
+        """Answer all accepted commands; a leader releases the lock for the next process."""
         if self._closed:
             return
         self._closed = True

@@ -1,11 +1,11 @@
-"""The write door: carries out commands, many in one durable step.
+"""The registrar: carries out commands, many in one durable step.
 
-How it works: `execute` takes the commands that wait, plans each with `perdure.policy.rules`,
-collects what they change in the ledger and writes it all at once. A command that is refused spoils
-nothing for the others; a disk that fails takes the whole batch back.
+How it works: `execute` takes the waiting commands, plans each with `perdure.policy.rules`, collects
+their changes in the ledger and writes all of them at once. A refused command does not affect the
+others. If the disk fails, the complete batch is undone.
 
-What must stay true: there is one registrar per registry, in the process that holds the write lock,
-used by one thread at a time; a receipt is given only for what a power cut cannot undo.
+What must stay true: a registry has one registrar, in the process that holds the write lock, and one
+thread at a time uses it; a receipt is given only for a write that a power cut cannot undo.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def utc_now() -> datetime:
 
 
 def timestamp(moment: datetime) -> str:
-    """`2026-11-21T01:02:03Z`, as everything kept is dated; of a moment in UTC."""
+    """A moment in UTC in the form of all stored dates, such as `2026-11-21T01:02:03Z`."""
     return f"{moment.isoformat(timespec='seconds')[:19]}Z"  # strftime takes six times as long
 
 
 class Registrar:
-    """Carries out commands on one registry directory. Opening it recovers it."""
+    """Carries out commands on one registry directory, which it recovers when it opens it."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Registrar:
         self._clock = clock
         self._day = ""
         self._spooled: list[Content] = []
-        """Files that were handed over with commands of this batch: they are kept or dropped."""
+        """Files that came with commands of this batch; in the end they are stored or deleted."""
         now = clock()
         with storage_errors("the registry"), ExitStack() as opened:
             journal = open_journal(root)
@@ -118,9 +118,9 @@ class Registrar:
         self._ledger = ledger
 
     def execute(self, commands: Sequence[Command]) -> Sequence[Answer]:
-        """Carries out commands in order; gives a receipt or an error for each.
+        """Carry out commands in order, and return a receipt or an error for each.
 
-        When it returns, everything that has a receipt is durable.
+        When it returns, every command that has a receipt is durable.
         """
         ledger = self._ledger
         if ledger.broken:
@@ -133,15 +133,14 @@ class Registrar:
             ledger.journal.prefetch(_keys(commands))
             answers = self._answers(commands)
             ledger.write()
-        except Exception as error:  # whatever it is: everybody who waits gets an answer
+        except Exception as error:  # any error: every waiting caller gets an answer
             return self._undone(commands, error)
         ledger.discard(self._spooled)
         ledger.tidy()
         return answers
 
     def _undone(self, commands: Sequence[Command], error: Exception) -> Sequence[Answer]:
-        """Takes a batch back. A command that trips over a mistake of ours does not take the others
-        along."""
+        """Undo a batch. If our own mistake made one command fail, carry out each command alone."""
         failure = self._ledger.undo(error)
         if failure is None and len(commands) > 1:
             return [self.execute((command,))[0] for command in commands]
@@ -156,20 +155,20 @@ class Registrar:
 
     @property
     def broken(self) -> StorageFailed | None:
-        """Why nothing is accepted any more; None while all is well."""
+        """The error for which the registrar refuses all commands, or None."""
         return self._ledger.broken
 
     def sealable(self) -> list[int]:
-        """Segments that are complete and no OCFL objects yet."""
+        """Segments that are complete but not yet OCFL objects."""
         return self._ledger.sealable(timestamp(self._clock()))
 
     def close(self) -> None:
         self._ledger.close()
 
     def _answers(self, commands: Sequence[Command]) -> Sequence[Answer]:
-        """One for each, in order; mints that need nothing but numbers get them all at once."""
+        """Answer each command, in order; mints that need only numbers are minted together."""
         in_common = partial(numbering.in_common, self._settings.series)
-        if len(commands) == commands.count(commands[0]):  # of names alone that is the usual batch
+        if len(commands) == commands.count(commands[0]):  # the usual batch of names alone
             return self._together(in_common(commands[0]), commands)
         answers: list[Answer] = []
         for common, some in groupby(commands, key=in_common):
@@ -177,7 +176,7 @@ class Registrar:
         return answers
 
     def _together(self, common: Mint | str | None, run: Sequence[Command]) -> Sequence[Answer]:
-        """What commands are answered that have this in common."""
+        """Answer commands that share `common`, the result of `numbering.in_common`."""
         if common is None:
             return [self._answer(command) for command in run]
         ledger, owned, day = self._ledger, self._settings.series, self._day
@@ -188,7 +187,8 @@ class Registrar:
         except PerdureError as error:
             if len(run) == 1:
                 return [error]
-            return [self._together(common, (one,))[0] for one in run]  # some may get a number yet
+            # A number may be left for some of them.
+            return [self._together(common, (one,))[0] for one in run]
 
     def _answer(self, command: Command) -> Answer:
         try:
@@ -238,7 +238,7 @@ class Registrar:
         raise TypeError(f"no command: {type(command).__name__}")
 
     def _check_public(self, record: Record) -> None:
-        """Raises InvalidRequest where readers of it would be sent to a private network."""
+        """Raise InvalidRequest if the record would send readers to a private network."""
         private_locations.check(private_locations.of_record(record), self._networks)
 
     # Carrying out
@@ -251,13 +251,13 @@ class Registrar:
         if self._ledger.record(identifier.key) is not None:
             raise Conflict(
                 identifier=str(identifier),
-                reason="it is taken, and no name is reused",
+                reason="it is already taken, and names are never reused",
                 current=None,
             )
         return self._create(identifier, command, format=command.format)
 
     def _mint_serial(self, command: Mint) -> Receipt:
-        """The next number of a series today. It is used up only once nothing can fail any more."""
+        """Mint the next number of a series today, used up only when nothing can fail any more."""
         rules.check_series(command.authority, self._settings.series)
         serials = self._ledger.serials(command.authority, self._day)
         ((stem,), _) = serials.following()
@@ -302,14 +302,13 @@ class Registrar:
         return Receipt(outcome=Outcome.CREATED, identifier=str(name), revision=1)
 
     def _add_to(self, identifier: Identifier, record: Record, command: Register) -> Receipt:
-        """What a registration brings for an identifier that is known already."""
+        """Add the data of a registration to an identifier that is already known."""
         changed, outcome = record, Outcome.UNCHANGED
         if command.locations:
             changed, outcome = binding.bind(identifier, record, command.locations)
         if command.contents:
-            number = (
-                naming.wanted(identifier)[0] or 1
-            )  # which may leave a gap: it came from elsewhere
+            # This may leave a gap, since the version comes from elsewhere.
+            number = naming.wanted(identifier)[0] or 1
             contents = rules.checked_contents(identifier, command.contents)
             plan = rules.plan_version(identifier, changed, contents, number)
             if plan.fresh:
@@ -347,7 +346,7 @@ class Registrar:
         rows = tuple(Move(source=source, target=target) for source, target in command.moves)
         moves.check(rows)
         plan: list[tuple[Identifier, Record, Record]] = []
-        for key, revision in command.keys:  # all are looked at before one is changed
+        for key, revision in command.keys:  # all are checked before one is changed
             record = self._ledger.record(key)
             if record is None:
                 raise NotFound(identifier=key)
@@ -442,23 +441,23 @@ class Registrar:
         return self._ledger.revise(identifier, record, changed, outcome, (act, command.by))
 
     def _claim(self, command: Claim) -> Receipt:
-        store, name = (
-            self._ledger.journal,
-            f"\t{command.what}",
-        )  # no idempotency key has a tab in it
+        # No idempotency key has a tab in it.
+        store, name = self._ledger.journal, f"\t{command.what}"
         if store.answered(command.by, name) is not None:
-            raise Unauthenticated(reason="it was used before: sign each request anew, with a nonce")
+            raise Unauthenticated(
+                reason="the signature was used before; sign each request with a new nonce"
+            )
         store.save_answer(command.by, name, "", "", self._ledger.now)
         return Receipt(outcome=Outcome.CREATED)
 
     def _save_token(self, command: SaveToken) -> Receipt:
         token = command.token
-        if not token.revoked:  # whatever it says, it can be made useless
+        if not token.revoked:  # any token can be revoked, even a malformed one
             rights.check_shape(token)
         before = self._ledger.journal.token_named(token.name)
         if command.new and before is not None:
             raise Conflict(
-                identifier=token.name, reason="a token of this name exists", current=None
+                identifier=token.name, reason="a token with this name already exists", current=None
             )
         self._ledger.save_token(token, before, command.by)
         outcome = Outcome.CREATED if before is None else Outcome.CHANGED
@@ -480,7 +479,7 @@ class Registrar:
     # -----
 
     def _check_turn(self, identifier: Identifier) -> None:
-        """Raises InvalidRequest for a new name that the counter of a series has yet to reach."""
+        """Raise InvalidRequest if the counter of a series has yet to reach a new name."""
         if isinstance(identifier, Pdi) and identifier.series in self._settings.series:
             rules.check_day(identifier, self._day)
             if identifier.date == self._day:
@@ -488,7 +487,7 @@ class Registrar:
                 rules.check_serial(identifier, self._day, last)
 
     def _name(self, command: Mint) -> Identifier:
-        """The identifier to mint: the next serial, a fresh opaque string, or what was asked for."""
+        """The identifier to mint: the requested name, or one with a random text."""
         authority = self._settings.find_authority(command.authority)
         minting = schemes()[authority.scheme].minting if authority else None
         if authority is None or minting is None:
@@ -518,7 +517,7 @@ class Registrar:
     # -----------
 
     def _once(self, command: Command, once: str, check: Check | None) -> Receipt:
-        """Answers a repeated request with the receipt of the first one."""
+        """Answer a repeated request with the receipt of the first one."""
         request = fingerprint(command)
         earlier = self._ledger.journal.answered(command.by, once)
         if earlier is not None:
@@ -533,7 +532,7 @@ class Registrar:
 
 
 def _keys(commands: Sequence[Command]) -> Iterator[str]:
-    """The keys of records that are asked for whatever comes of the commands."""
+    """The keys of the records that the commands will read."""
     for command in commands:
         identifier = getattr(command, "identifier", None)
         if identifier is not None:
@@ -550,9 +549,9 @@ def _contents(command: Command) -> tuple[Content, ...]:
 
 
 def fingerprint(command: Command) -> str:
-    """SHA-256 over all that makes two commands the same request; bytes by their digest.
+    """SHA-256 of the fields that make two commands the same request; bytes count by their digest.
 
-    What state the sender expected is no part of it: a repetition meets another one.
+    The revision that the sender expected does not count, since a repetition meets another one.
     """
     seen = [type(command).__name__]
     for name in command.__struct_fields__:
@@ -560,5 +559,5 @@ def fingerprint(command: Command) -> str:
             seen.extend(f"{one.format} {one.media_type} {one.sha512}" for one in _contents(command))
         elif name not in ("expect", "once"):
             seen.append(f"{name}={getattr(command, name)}")
-    seen.append(f"once={command.once}")  # last, as in the fingerprints that lie on disk
+    seen.append(f"once={command.once}")  # last, as in the stored fingerprints
     return hashlib.sha256("\n".join(seen).encode()).hexdigest()

@@ -78,7 +78,7 @@ def test_a_file_from_before_tokens_had_a_history_is_no_damaged_one(full: Desk) -
 def test_without_the_old_file_the_segments_tell_what_they_can(full: Desk) -> None:
     full.registry.close()
     (full.root / FILE).unlink()
-    assert problems(renewed(full)) == ["of the old registry: there is none"]
+    assert problems(renewed(full)) == ["of the old registry: it does not exist"]
     assert full.served(f"{TODAY}/1", 2) == b"two"
     withdrawn = full.record(f"{TODAY}/1").version(1)
     assert withdrawn is not None

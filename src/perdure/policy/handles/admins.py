@@ -1,15 +1,15 @@
-"""Who administers a handle, as its values say: HS_ADMIN and HS_VLIST. Pure.
+"""Administrators of a handle, from its HS_ADMIN and HS_VLIST values. Pure.
 
-How it works: an administrator is an index and a handle, `300:21.T14999/ADMIN`: the secret lies in
-that value of that handle. `HS_ADMIN` values of a handle name administrators, or lists of them
-(`HS_VLIST`), each with twelve permissions.
+How it works: an administrator is an index and a handle, such as `300:21.T14999/ADMIN`; the secret
+is in the value of this handle with this index. `HS_ADMIN` values of a handle name administrators,
+or lists of them (`HS_VLIST`), each with twelve permissions.
 
 >>> Administrator.read("300%3A21.T14999/ADMIN")
 Administrator(index=300, handle='21.t14999/admin')
 >>> sorted(str(one) for one in permissions("000000000011"))
 ['ADD_HANDLE', 'DELETE_HANDLE']
 
-What must stay true: following lists ends, however they refer to each other.
+What must stay true: the search through lists ends, however they refer to each other.
 
 Specification: RFC 3651 sections 3.2.1 and 3.2.6.
 """
@@ -30,18 +30,18 @@ from perdure.model.records import Value
 from perdure.policy.handles.values import ADMIN, VLIST
 
 MOST_LISTS = 16
-"""Lists that are followed to find an administrator."""
+"""The most lists that are followed to find an administrator."""
 ANY_INDEX = 0
-"""In HS_ADMIN: every value of the handle."""
+"""The index that means every value of the handle, in HS_ADMIN."""
 _USER = re.compile("([0-9]{1,10}):(.+)", re.ASCII | re.DOTALL)
 _TWELVE = re.compile("[01]{12}", re.ASCII)
 
 Values = Callable[[str], tuple[Value, ...]]
-"""The values of a handle; none where it is not known."""
+"""Returns the values of a handle, or an empty tuple if it is not known."""
 
 
 class Permission(enum.StrEnum):
-    """In the order of their bits, the lowest first (RFC 3651 section 3.2.1)."""
+    """Permissions, in the order of their bits, the lowest first (RFC 3651 section 3.2.1)."""
 
     ADD_HANDLE = "ADD_HANDLE"
     DELETE_HANDLE = "DELETE_HANDLE"
@@ -61,7 +61,7 @@ _BITS = tuple(Permission)
 
 
 class Administrator(msgspec.Struct, frozen=True):
-    """A value of a handle, whose secret proves who somebody is."""
+    """A value of a handle, whose secret authenticates an administrator."""
 
     index: int
     handle: str
@@ -72,15 +72,15 @@ class Administrator(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """From a user name, which clients escape. Raises Unauthenticated."""
+        """Read a user name, which clients escape. Raises Unauthenticated."""
         found = _USER.fullmatch(unquote(text))
         if found is None:
-            raise Unauthenticated(reason="a user is INDEX:HANDLE, such as 300:21.T14999/ADMIN")
+            raise Unauthenticated(reason="a user name is INDEX:HANDLE, such as 300:21.T14999/ADMIN")
         return cls(int(found[1]), found[2].lower())
 
 
 def permissions(text: str) -> frozenset[Permission]:
-    """Those that a text of twelve digits grants, the highest bit first."""
+    """The permissions that a text of twelve digits grants, the highest bit first."""
     if not _TWELVE.fullmatch(text):
         return frozenset()
     return frozenset(one for one, digit in zip(_BITS, reversed(text), strict=True) if digit == "1")
@@ -89,7 +89,7 @@ def permissions(text: str) -> frozenset[Permission]:
 def granted(
     user: Administrator, values: tuple[Value, ...], values_of: Values
 ) -> frozenset[Permission]:
-    """What a user may do to the handle with these values."""
+    """The permissions of a user for the handle with these values."""
     found: frozenset[Permission] = frozenset()
     for value in values:
         if value.type.upper() == ADMIN and value.format == "admin":
@@ -100,8 +100,11 @@ def granted(
 
 
 def _includes(entry: Administrator, user: Administrator, values_of: Values) -> bool:
-    """Whether an entry is the user, or a list with the user in it, looked at as they are written:
-    where there are too many lists, nobody's rights depend on chance."""
+    """Return True if an entry is the user, or a list that includes the user.
+
+    Lists are followed in the order in which they are written, so that the result does not depend on
+    chance if there are too many of them.
+    """
     waiting, seen = deque([entry]), {entry}
     followed = 0
     while waiting:
@@ -125,7 +128,7 @@ def _reference(data: str) -> Administrator | None:
 
 
 def _references(data: str) -> list[Administrator]:
-    """Those in a list; nobody, where a client wrote something else than a list."""
+    """The administrators in a list; none if the client stored something other than a list."""
     try:
         listed = msgspec.json.decode(data)
     except msgspec.DecodeError:

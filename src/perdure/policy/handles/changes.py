@@ -1,11 +1,11 @@
-"""What a write to a handle makes of its record. Pure.
+"""Writes to a handle, applied to its record. Pure.
 
-How it works: a client's request becomes the whole new list of values (`put`, `without`), which the
-write door makes the record's own (`assign`): values of type `URL` and `10320/loc` become its
-locations, by the rules that hold for all locations; the rest is kept.
+How it works: a client's request becomes the complete new list of values (`put`, `without`), which
+the write door assigns to the record (`assign`): values of type `URL` and `10320/loc` become its
+locations, by the rules for all locations; the other values are stored.
 
-What must stay true: a location that promised a digest goes only where the bytes stay (section
-3.6.2 of the PDI draft, by `perdure.policy.binding`); a value that did not change keeps its time.
+What must stay true: a location that promised a digest is removed only if the bytes are kept
+(section 3.6.2 of the PDI draft, by `perdure.policy.binding`); an unchanged value keeps its time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from perdure.policy.handles import loc, namespace, values
 from perdure.policy.handles.values import is_secret, is_url
 
 DELETED = "deleted by an administrator of the handle"
-"""The reason that tells a handle that may be made anew from one that was withdrawn for ever."""
+"""The reason that marks a handle that may be created again, unlike a withdrawn one."""
 
 
 def put(current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool) -> tuple[Value, ...]:
-    """The values after a write: only those sent, or those sent among the others.
+    """The values after a write: with `whole` only the sent ones, else all, with the sent ones.
 
-    A secret that comes back as it was shown stays what it is.
+    A secret that the client sends back as it was shown does not change.
     """
     before = {one.index: one for one in current}
     kept = {} if whole else dict(before)
@@ -42,14 +42,14 @@ def put(current: tuple[Value, ...], sent: tuple[Value, ...], *, whole: bool) -> 
 
 
 def without(current: tuple[Value, ...], indexes: frozenset[int]) -> tuple[Value, ...]:
-    """The values after some were removed."""
+    """The values without those with some indexes."""
     return tuple(one for one in current if one.index not in indexes)
 
 
 def assign(
     identifier: Identifier, record: Record, new: tuple[Value, ...], at: str, by: str
 ) -> tuple[Record, Outcome]:
-    """The record with exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
+    """Give a record exactly these values. Raises InvalidRequest, TooLarge or Conflict."""
     _check(new)
     if record.tombstone:
         raise Conflict(identifier=str(identifier), reason="it was withdrawn", current=None)
@@ -61,9 +61,9 @@ def assign(
 
 
 def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> Record:
-    """The record with these values besides its own, and the locations that they name.
+    """Add values to a record, and the locations that they name.
 
-    Raises Conflict where one index has two values, and what `assign` raises.
+    Raises Conflict if an index gets a second value, and the same errors as `assign`.
     """
     held = {one.index: one for one in record.values}
     for one in more:
@@ -71,7 +71,7 @@ def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> R
         if (before.type, before.format, before.data) != (one.type, one.format, one.data):
             raise Conflict(
                 identifier=str(identifier),
-                reason=f"the value {one.index} is another one already",
+                reason=f"the index {one.index} already has another value",
                 current=f"{before.type}",
             )
     new = tuple(held[index] for index in sorted(held))
@@ -85,7 +85,7 @@ def joined(identifier: Identifier, record: Record, more: tuple[Value, ...]) -> R
 
 
 def _check(new: tuple[Value, ...]) -> None:
-    """Raises InvalidRequest or TooLarge for values that cannot be kept or carried out."""
+    """Raise InvalidRequest or TooLarge if values cannot be stored or applied."""
     values.check(new)
     for one in new:
         if one.type == values.TEMPLATE:
@@ -95,8 +95,10 @@ def _check(new: tuple[Value, ...]) -> None:
 
 
 def _places(new: tuple[Value, ...]) -> dict[str, Location | None]:
-    """Where the values say that the thing lies; what a `10320/loc` says of a place counts, and
-    None stands where there is an address only."""
+    """The addresses in the values, each with its location from a `10320/loc`.
+
+    It is None for an address that is only in a `URL`.
+    """
     found: dict[str, Location | None] = {}
     for one in new:
         if one.type == loc.TYPE:
@@ -114,9 +116,9 @@ def _located(
     at: str,
     by: str,
 ) -> Record:
-    """The record with locations at these places and no others."""
+    """Give a record locations at exactly these addresses."""
     kept = {one.uri: one for one in record.locations}
-    said = _places(record.values)  # what was bound since stays, where the values say the same
+    said = _places(record.values)  # unchanged values do not undo later bindings
     bound = [
         msgspec.structs.replace(kept[uri], weight=place.weight, region=place.region)
         if place is not None and uri in kept
@@ -144,36 +146,36 @@ def _dated(before: dict[int, Value], new: tuple[Value, ...], at: str) -> tuple[V
     return tuple(dated(one) for one in sorted(new, key=lambda one: one.index))
 
 
-# deleting, where that is allowed
-# -------------------------------
+# deleting, if it is allowed
+# --------------------------
 
 
 def is_mutable(prefix: str, mutable: tuple[str, ...]) -> bool:
-    """Whether handles with this prefix can be deleted and made anew."""
+    """Return True if handles with this prefix can be deleted and created again."""
     return prefix.lower() in mutable
 
 
 def undeletable(identifier: Identifier) -> Conflict:
-    """Why a handle is not deleted: what was given out stays (PDI section 2.1)."""
-    reason = "identifiers of its prefix are never deleted; withdraw it"
+    """The error for a handle that is not deleted: an assigned name stays (PDI section 2.1)."""
+    reason = "identifiers with its prefix are never deleted; withdraw it instead"
     return Conflict(identifier=str(identifier), reason=reason, current=None)
 
 
 def deleted(identifier: Identifier, record: Record, at: str, by: str) -> Record:
-    """The record of a handle after it was deleted. Raises Conflict where bytes are held."""
+    """Delete a handle, and return its record. Raises Conflict if bytes are bound to it."""
     if record.versions:
         raise Conflict(
-            identifier=str(identifier), reason="bytes are bound to it for ever", current=None
+            identifier=str(identifier), reason="bytes are permanently bound to it", current=None
         )
     tombstone = Tombstone(reason=DELETED, at=at, by=by)
     return msgspec.structs.replace(record, values=(), locations=(), tombstone=tombstone)
 
 
 def is_deleted(record: Record) -> bool:
-    """Whether a handle was deleted and may be made anew."""
+    """Return True if a handle was deleted and may be created again."""
     return record.tombstone is not None and record.tombstone.reason == DELETED
 
 
 def anew(record: Record) -> Record:
-    """The record of a deleted handle, as it begins again."""
+    """The record of a deleted handle that is created again."""
     return msgspec.structs.replace(record, tombstone=None)

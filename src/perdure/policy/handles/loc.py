@@ -7,8 +7,8 @@ How it works: the value is a small XML document,
     </locations>
 
 whose `location` elements become `perdure.model.records.Location`s: `country` is the region,
-`weight` the weight (1 if not said; fractions are scaled up, all of a value alike). Other attributes
-stay in the value, which is kept as it came.
+`weight` the weight (1 by default; if there are fractions, all weights of the value are scaled up).
+Other attributes stay in the value, which is stored unchanged.
 
 What must stay true: nothing of the XML is trusted. A document type declaration is refused before
 the parser sees it, and without one there is no entity to expand or to fetch.
@@ -28,7 +28,7 @@ from perdure.model.records import Location
 
 TYPE = "10320/loc"
 LONGEST = 100_000
-"""Characters of a value that is XML."""
+"""The most characters of a value in XML."""
 _DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 _MOST = 1000  # locations in one value
 _SCALE = 1000  # for weights with fractions
@@ -41,25 +41,25 @@ def parsed(text: str, kind: str) -> ElementTree.Element:
     `kind` is its type, for the message.
     """
     if len(text) > LONGEST:
-        raise MalformedValueXml(value_type=kind, fault=f"more than {LONGEST} characters")
+        raise MalformedValueXml(value_type=kind, fault=f"it has more than {LONGEST} characters")
     if _DECLARATION.search(text):
         raise MalformedValueXml(
-            value_type=kind, fault="document type and entity declarations are not read"
+            value_type=kind, fault="document type and entity declarations are not allowed"
         )
     try:
         return ElementTree.fromstring(text)  # noqa: S314  (no declaration: no entity, no file)
     except ElementTree.ParseError as error:
-        raise MalformedValueXml(value_type=kind, fault=f"it is no XML: {error}") from error
+        raise MalformedValueXml(value_type=kind, fault=f"it is not XML: {error}") from error
 
 
 def read(text: str) -> tuple[Location, ...]:
     """The locations of a value, in order. Raises InvalidRequest."""
     root = parsed(text, TYPE)
     if root.tag != "locations":
-        raise MalformedValueXml(value_type=TYPE, fault="its root is 'locations'")
+        raise MalformedValueXml(value_type=TYPE, fault="its root element must be 'locations'")
     found = [one for one in root if one.tag == "location" and one.get("href")]
     if len(found) > _MOST:
-        raise MalformedValueXml(value_type=TYPE, fault=f"more than {_MOST} locations")
+        raise MalformedValueXml(value_type=TYPE, fault=f"it has more than {_MOST} locations")
     weights = [_weight(one.get("weight", "1")) for one in found]
     scale = 1 if all(weight == int(weight) for weight in weights) else _SCALE
     return tuple(
@@ -73,7 +73,7 @@ def read(text: str) -> tuple[Location, ...]:
 
 
 def without(text: str, gone: set[str]) -> str:
-    """The value without the locations at these URIs."""
+    """Remove the locations at these URIs from a value."""
     root = parsed(text, TYPE)
     for one in list(root):
         if one.tag == "location" and one.get("href") in gone:
@@ -82,7 +82,7 @@ def without(text: str, gone: set[str]) -> str:
 
 
 def moved(text: str, target: Callable[[str], str | None]) -> str | None:
-    """The value with the locations at the addresses that `target` gives; None where none moves."""
+    """Move the locations of a value to the addresses from `target`; None if none of them moves."""
     root = parsed(text, TYPE)
     places = [one for one in root if one.tag == "location"]
     new = [target(one.get("href", "")) for one in places]
@@ -101,6 +101,6 @@ def _weight(text: str) -> Decimal:
         weight = Decimal(-1)
     if not (weight.is_finite() and 0 <= weight <= _HEAVIEST):
         raise MalformedValueXml(
-            value_type=TYPE, fault=f"weight {text[:40]!a} is no number from 0 to {_HEAVIEST}"
+            value_type=TYPE, fault=f"weight {text[:40]!a} is not a number from 0 to {_HEAVIEST}"
         )
     return weight

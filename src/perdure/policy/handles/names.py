@@ -1,8 +1,8 @@
 """Identifiers as handles: `1839/A` for `hdl:1839/A`, `pdi/…` for a PDI. Pure.
 
-How it works: a handle has no scheme in front, and clients of the Handle System refuse one with a
-colon in it. So a PDI is spelled `pdi/<series>/<date>/<unique-id>…`, its colons escaped, which the
-grammar of PDIs reads back. No prefix of the Handle System is called `pdi`.
+How it works: a handle does not begin with a scheme, and clients of the Handle System refuse a
+handle with a colon. So a PDI is spelled `pdi/<series>/<date>/<unique-id>…` with its colons escaped,
+and the grammar of PDIs reads the escapes. No prefix of the Handle System is called `pdi`.
 
 >>> from perdure.ids import parse
 >>> spelled(parse("pdi://oma.eop.gov.us/1997/09/01/a:b.text.1"))
@@ -10,8 +10,8 @@ grammar of PDIs reads back. No prefix of the Handle System is called `pdi`.
 >>> str(read("pdi/oma.eop.gov.us/1997/9/1/a%3ab.text.1")), str(read("21.T14999/x"))
 ('pdi://oma.eop.gov.us/1997/09/01/a:b.text.1', 'hdl:21.T14999/x')
 
-What must stay true: `read(spelled(x)) == x` for every Handle x, and every PDI that is no part and
-cites nothing: only such have records.
+What must stay true: `read(spelled(x)) == x` for every Handle x, and for every PDI that is not a
+part and cites nothing: only these have records.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _OF_PREFIXES = "0.na"  # RFC 3651 section 3: the naming authority of all naming 
 
 
 def read(text: str) -> Handle | Pdi:
-    """The identifier that a handle is. Raises MalformedIdentifier."""
+    """The identifier with this handle. Raises MalformedIdentifier."""
     if is_pdi(text):
         return pdi.parse(f"pdi://{text[len(PDI) :]}")
     return handle.parse(f"hdl:{text}")
 
 
 def is_pdi(text: str) -> bool:
-    """Whether a handle is a PDI, in which escapes belong to the name."""
+    """Return True if a handle is a PDI, in which escapes belong to the name."""
     return text[: len(PDI)].lower() == PDI
 
 
 def spelled(identifier: Identifier) -> str:
-    """The handle that an identifier is; for other schemes, its canonical text."""
+    """The handle of an identifier; for other schemes, its canonical text."""
     return identifier.handle
 
 
 def home(identifier: Identifier) -> str:
-    """The prefix whose administrators look after a handle, in lower case; empty for a PDI.
+    """The prefix whose administrators manage a handle, in lower case; empty for a PDI.
 
-    That of `0.NA/21.T14999`, which is about a prefix, is the prefix itself.
+    `0.NA/21.T14999` describes a prefix; its home is this prefix.
 
     >>> home(read("21.T14999/x")), home(read("0.NA/21.T14999"))
     ('21.t14999', '21.t14999')
@@ -56,5 +56,5 @@ def home(identifier: Identifier) -> str:
 
 
 def of_prefix(prefix: str) -> Handle:
-    """The handle that is about a prefix."""
+    """The handle that describes a prefix."""
     return handle.parse(f"hdl:0.NA/{prefix}")

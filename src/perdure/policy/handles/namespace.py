@@ -1,4 +1,4 @@
-"""HS_NAMESPACE: templates of the Handle System, which make handles that nobody registered. Pure.
+"""HS_NAMESPACE: templates of the Handle System, which make unregistered handles. Pure.
 
 The handle of a prefix (`0.NA/21.T14999`), or any handle, may have a value of this type:
 
@@ -16,14 +16,14 @@ The handle of a prefix (`0.NA/21.T14999`), or any handle, may have a value of th
       </template>
     </namespace>
 
-How it works: `Namespace.read` takes it apart, `values` applies it to the values of the base handle,
-the one in front of the delimiter. Known are `template`, `foreach`, `if` (`equals`, `matches`,
-`negate`), `else`, `value` and `notfound`, and the parameters `handle`, `base`, `extension` and,
-within `foreach`, `index`, `type`, `data` and `ttl`. Everything else is refused when it is read.
-Expressions are those of `perdure.policy.templates.expressions`, which are bounded.
+How it works: `Namespace.read` parses the value; `values` applies it to the values of the base
+handle, which is the handle before the delimiter. The known elements are `template`, `foreach`, `if`
+(`equals`, `matches`, `negate`), `else`, `value` and `notfound`. The known parameters are `handle`,
+`base`, `extension` and, within `foreach`, `index`, `type`, `data` and `ttl`. The parser refuses
+everything else. Expressions are those of `perdure.policy.templates.expressions`, which are bounded.
 
-What must stay true: no more is written than `MOST_VALUES` values of bounded length; what stands in
-an extension is put into the data of a `URL` in escaped form.
+What must stay true: a template makes at most `MOST_VALUES` values of bounded length; the text of an
+extension is escaped in the data of a `URL`.
 
 Specification: Handle.Net technical manual version 9, section 11 (Template Handles).
 """
@@ -63,18 +63,18 @@ class Namespace(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises InvalidRequest."""
+        """Parse the data of a value. Raises InvalidRequest."""
         return cls(*_checked(text))
 
     def split(self, name: str) -> tuple[str, str] | None:
-        """Base and extension of a handle; None where the delimiter does not stand in it."""
+        """The base and the extension of a handle, or None if it does not contain the delimiter."""
         base, delimiter, extension = name.partition(self.delimiter)
         return (base, extension) if delimiter and base else None
 
     def values(
         self, handle: str, base: str, extension: str, held: tuple[Value, ...]
     ) -> tuple[Value, ...] | None:
-        """The values of a handle that is made from a base with these; None where it is not."""
+        """The values of a handle made from a base with the values `held`, or None."""
         told = {"handle": (handle,), "base": (base,), "extension": (extension,)}
         writer = _Writer(held)
         try:
@@ -90,11 +90,12 @@ def _checked(text: str) -> tuple[str, Element]:
     template = next((one for one in root.iter("template")), None)
     if root.tag != "namespace" or template is None or not template.get("delimiter"):
         raise MalformedNamespace(
-            value_type=TYPE, fault="a namespace with a template, and a delimiter, is needed"
+            value_type=TYPE,
+            fault="it must be a namespace that contains a template with a delimiter",
         )
     if sum(1 for _ in template.iter()) > _MOST_ELEMENTS:
         raise MalformedNamespace(
-            value_type=TYPE, fault=f"there are more than {_MOST_ELEMENTS} elements"
+            value_type=TYPE, fault=f"it has more than {_MOST_ELEMENTS} elements"
         )
     _check(template, 0)
     return str(template.get("delimiter")), template
@@ -103,11 +104,11 @@ def _checked(text: str) -> tuple[str, Element]:
 def _check(element: Element, depth: int) -> None:
     if element.tag not in _ELEMENTS or depth > _DEEPEST:
         raise MalformedNamespace(
-            value_type=TYPE, fault=f"the element {element.tag[:40]!a} is not known, or too deep"
+            value_type=TYPE, fault=f"the element {element.tag[:40]!a} is unknown or nested too deep"
         )
     if element.tag == "if":
         if element.get("test") not in ("equals", "matches"):
-            raise MalformedNamespace(value_type=TYPE, fault="a test is 'equals' or 'matches'")
+            raise MalformedNamespace(value_type=TYPE, fault="a test must be 'equals' or 'matches'")
         if element.get("test") == "matches":
             Expression.read(element.get("expression", ""))
     for one in element:
@@ -115,14 +116,14 @@ def _check(element: Element, depth: int) -> None:
 
 
 class _Stop(Exception):
-    """There is no such handle, says the template, or it asks for too much."""
+    """The template says that the handle does not exist, or exceeds a limit."""
 
 
 _Parameters = Mapping[str, tuple[str, ...]]
 
 
 class _Writer:
-    """Carries a template out, once."""
+    """Applies a template once."""
 
     def __init__(self, held: tuple[Value, ...]) -> None:
         self._held = held
@@ -130,7 +131,7 @@ class _Writer:
         self._written = 0
 
     def run(self, element: Element, told: _Parameters, current: Value | None) -> Iterator[Value]:
-        """The values that the children of an element write."""
+        """The values that the children of an element make."""
         passed: bool | None = None
         for one in element:
             if one.tag == "foreach":

@@ -1,15 +1,15 @@
-"""Secrets of administrators (`HS_SECKEY`): kept as hashes, compared, never shown. Pure.
+"""Secrets of administrators (`HS_SECKEY`): stored as hashes, compared, never shown. Pure.
 
-How it works: the text of a secret is replaced, before it gets anywhere near a record, by
-`scrypt$<salt>$<hash>` with the format `sealed`. Secrets are what people choose, so the hash is a
-slow one: 16 MiB of memory and some 40 ms for each comparison.
+How it works: before a secret gets anywhere near a record, its text is replaced by
+`scrypt$<salt>$<hash>` with the format `sealed`. People choose these secrets, so the hash is a slow
+one: each comparison takes 16 MiB of memory and some 40 ms.
 
 >>> kept = sealed("s3cret", salt=b"0123456789abcdef")
 >>> matches("s3cret", kept), matches("S3cret", kept), matches("s3cret", "s3cret")
 (True, False, False)
 
-What must stay true: the secret cannot be had from what is kept; comparing takes the same time
-whatever is compared.
+What must stay true: the secret cannot be recovered from the hash; every comparison takes the same
+time.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ import secrets
 FORMAT = "sealed"
 """The format of a value that holds the hash of a secret."""
 NOBODYS = f"scrypt${'A' * 22}==${'A' * 86}=="
-"""What no secret matches, to compare with where there is none: it takes as long."""
+"""A hash that no secret matches. If there is no hash, compare with it: this takes as long."""
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _SALT = 16  # bytes
 _NAME = "scrypt"
 
 
 def sealed(secret: str, *, salt: bytes | None = None) -> str:
-    """What to keep of a secret."""
+    """The hash of a secret, which is stored."""
     salt = secrets.token_bytes(_SALT) if salt is None else salt
     return "$".join((_NAME, _text(salt), _text(_hash(secret, salt))))
 
 
 def matches(secret: str, kept: str) -> bool:
-    """Whether `kept` was made of this secret."""
+    """Return True if `kept` is a hash of this secret."""
     name, _, rest = kept.partition("$")
     salt, _, digest = rest.partition("$")
     if name != _NAME or not digest:

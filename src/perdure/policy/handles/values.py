@@ -1,17 +1,17 @@
 """Handle values: read from JSON, projected from a record, written as JSON. Pure.
 
-How it works: `read` makes values of what a client sends, `values_of` tells those of a record, and
-`written` gives them the form in which clients read them. A record's locations are the truth about
-where a thing lies: a value of type `URL` that was stored says under which index a location is
-shown, and goes with the location; a location without one is shown under the first index that is
-free. Secrets are sealed by `read` already (`perdure.policy.handles.sealing`).
+How it works: `read` reads the values that a client sends, `values_of` returns those of a record,
+and `written` converts them to the form for clients. Only the locations of a record say where a
+resource is. A stored value of type `URL` gives its location an index, and disappears with it; a
+location without such a value is shown under the first free index. `read` already seals secrets
+(`perdure.policy.handles.sealing`).
 
 >>> from perdure.model.records import Location, Record
 >>> [(one.index, one.type, one.data) for one in values_of(Record(locations=(Location(uri="x:y"),)))]
 [(1, 'URL', 'x:y')]
 
-What must stay true: no index is shown twice; a secret is in no value that `written` is given
-without being dropped there; values are in the order of their indexes.
+What must stay true: no index is shown twice; `written` drops every secret; values are in the order
+of their indexes.
 
 Specification: RFC 3651 section 3.1; Handle.Net technical manual version 9, section 14 (JSON).
 """
@@ -49,14 +49,14 @@ SECKEY = "HS_SECKEY"
 ADMIN = "HS_ADMIN"
 VLIST = "HS_VLIST"
 TEMPLATE = "TEMPLATE"
-"""Says where parts of what the handle names lie; see `perdure.policy.templates`."""
+"""The type of a template for locations of parts; see `perdure.policy.templates`."""
 COMPUTED = 2_000_000_000
-"""Values from this index on are told of what is held here; nobody writes them."""
+"""The server computes the values from this index on; clients cannot write them."""
 MOST_VALUES = 1000
 MOST_SECRETS = 4
-"""In one request: each takes some 40 ms to seal."""
+"""The most secrets in one request: each takes some 40 ms to seal."""
 LARGEST = 1 << 20
-"""Characters of all values of a handle together."""
+"""The most characters of all values of a handle together."""
 _TEXTUAL = ("string", "base64", "hex", sealing.FORMAT)
 _TYPE = re.compile(r"[!-~]{1,255}", re.ASCII)
 _FORMAT = re.compile(r"[a-z0-9]{1,20}", re.ASCII)
@@ -91,9 +91,9 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 def read(body: bytes) -> tuple[Value, ...]:
-    """The values of a request: an object with `values`, a list of them, or one value.
+    """Read the values of a request: an object with `values`, a list of them, or one value.
 
-    Secrets in them are sealed, which takes a while. Raises InvalidRequest or TooLarge.
+    It seals the secrets, which takes a while. Raises InvalidRequest or TooLarge.
     """
     try:
         if body.lstrip()[:1] == b"[":
@@ -101,7 +101,7 @@ def read(body: bytes) -> tuple[Value, ...]:
         else:
             sent = msgspec.json.decode(body, type=_Body).values
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        fault = f"it is no JSON with handle values: {error}"
+        fault = f"it is not JSON with handle values: {error}"
         raise MalformedBody(fault=fault, manual=_RULE) from error
     if sum(one.type.upper() == SECKEY for one in sent) > MOST_SECRETS:
         raise TooLarge(what="the number of secrets in one request", limit=MOST_SECRETS)
@@ -114,7 +114,7 @@ _RULE = "docs/reference/handle-api.md"
 
 
 def check(values: tuple[Value, ...]) -> None:
-    """Raises TooLarge or InvalidRequest for values that no handle can have together."""
+    """Raise TooLarge or InvalidRequest if no handle can have these values together."""
     if len(values) > MOST_VALUES:
         raise TooLarge(what="the number of values", limit=MOST_VALUES)
     if sum(len(one.data) for one in values) > LARGEST:
@@ -124,7 +124,7 @@ def check(values: tuple[Value, ...]) -> None:
 
 
 def number(text: int | str) -> int:
-    """An index, which some clients send as text. Raises InvalidRequest."""
+    """Read an index, which some clients send as text. Raises InvalidRequest."""
     if isinstance(text, str):
         text = int(text) if re.fullmatch("[0-9]{1,10}", text, re.ASCII) else 0
     if not 0 < text < COMPUTED:
@@ -133,8 +133,10 @@ def number(text: int | str) -> int:
 
 
 def kept(given: tuple[Value, ...], at: str) -> tuple[Value, ...]:
-    """Values that come from a file of an operator, as they are kept; secrets that are not sealed
-    are. Without a time of their own they are of `at`. Raises InvalidRequest or TooLarge."""
+    """Prepare values from an operator's file for storage, and seal secrets that are not sealed.
+
+    Values without a time get the time `at`. Raises InvalidRequest or TooLarge.
+    """
     found = []
     for one in given:
         index = number(one.index)
@@ -160,7 +162,7 @@ def _check_json(index: int, text: str) -> None:
 
 
 def _check_outside(index: int, kind: str, ttl: object, permissions: str) -> None:
-    """Raises InvalidRequest for what no value can have around its data."""
+    """Raise InvalidRequest if a value cannot have this type, this TTL or these permissions."""
     if not _TYPE.fullmatch(kind):
         raise ValueTypeInvalid(index=index)
     if not isinstance(ttl, int) or not 0 <= ttl < _LONGEST_TTL:
@@ -205,7 +207,7 @@ def _data(index: int, data: Any) -> tuple[str, str]:
 
 
 def _check_depth(index: int, data: Any, left: int = _DEEPEST) -> None:
-    """Raises InvalidRequest for JSON that is nested deeper than anybody reads."""
+    """Raise InvalidRequest if JSON is nested too deep."""
     if left == 0:
         raise ValueDataTooDeep(index=index, deepest=_DEEPEST)
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
@@ -214,7 +216,7 @@ def _check_depth(index: int, data: Any, left: int = _DEEPEST) -> None:
 
 
 def _secret(index: int, format: str, data: str) -> tuple[str, str]:
-    """A secret as it is kept; empty where the client sends back what it was shown."""
+    """The stored form of a secret; empty if the client sends back the shown form."""
     if format == sealing.FORMAT:
         return format, ""
     if format != "string" or not data:
@@ -231,13 +233,13 @@ def is_secret(value: Value) -> bool:
 
 
 def values_of(record: Record) -> tuple[Value, ...]:
-    """The values of a record, in the order of their indexes; secrets among them."""
+    """The values of a record with its secrets, in the order of their indexes."""
     places = {one.uri for one in record.locations}
     shown: list[Value] = []
     told: set[str] = set()
     for one in record.values:
         if is_url(one):
-            if one.data not in places:  # it was broken, or moved elsewhere
+            if one.data not in places:  # the location was broken or moved
                 continue
             told.add(one.data)
         elif one.type == loc.TYPE:
@@ -256,7 +258,7 @@ def values_of(record: Record) -> tuple[Value, ...]:
 
 
 def is_url(value: Value) -> bool:
-    """Whether a value is a location."""
+    """Return True if a value is a location."""
     return value.type == URL and value.format == "string"
 
 
@@ -265,13 +267,19 @@ def is_url(value: Value) -> bool:
 
 
 def written(values: Iterable[Value], *, to_admin: bool) -> list[dict[str, Any]]:
-    """Values as clients read them. Everybody sees what everybody may read, and no secret; an
-    administrator sees the rest, and of a secret that it is there."""
+    """Write values in the form for clients.
+
+    Other clients see the publicly readable values without secrets. An administrator sees all
+    values, but of a secret only that it exists.
+    """
     return [_written(one) for one in values if is_shown(one, to_admin=to_admin)]
 
 
 def is_shown(value: Value, *, to_admin: bool) -> bool:
-    """RFC 3651 section 3.1: "PUBLIC_READ" is the third bit, "ADMIN_READ" the first."""
+    """Return True if a client may see a value.
+
+    RFC 3651 section 3.1: "PUBLIC_READ" is the third bit, "ADMIN_READ" the first.
+    """
     if to_admin:
         return value.permissions[0] == "1" or is_secret(value)
     return value.permissions[2] == "1" and not is_secret(value)

@@ -1,7 +1,7 @@
-r"""Templates: where a part lies of a thing that is held elsewhere (ISO 24619, 5.2.5). Pure.
+r"""Templates for the locations of parts of resources held elsewhere (ISO 24619, 5.2.5). Pure.
 
-`1839/A#z` is the part `z` of `1839/A`. Where `1839/A` leads to `http://oserver/objectA`, and that
-server wants its parts asked for as `?part=z`, a template says so:
+`1839/A#z` is the part `z` of `1839/A`. If `1839/A` leads to `http://oserver/objectA`, and that
+server expects `?part=z` for the part, a template says so:
 
 >>> one = read("hdl:1839/ # {location}?part={part}")
 >>> one.fill("hdl:1839/A", "z", "http://oserver/objectA")
@@ -10,15 +10,16 @@ server wants its parts asked for as `?part=z`, a template says so:
 >>> clip.fill("hdl:1839/A", "time(100s,200s)", "http://oserver/objectA")
 'http://oserver/objectA#t=100,200'
 
-How it works: a template is a line of three or four words: to which identifiers it applies, which
-delimiter stands before the part, perhaps an expression between slashes that the part must match
+How it works: a template is a line of three or four words: the identifiers that it applies to, the
+delimiter before the part, an optional expression between slashes that the part must match
 (`perdure.policy.templates.expressions`), and the target, with variables in braces. `applying` finds
-those for a part of an identifier, the most special first; the first that can be filled is taken. A
-time in any of the syntaxes of `perdure.parts` is one, so `@time(100s,200s)` becomes what the server
-at hand understands: `{time}` of Media Fragments, `{annodex}`, `{mpeg21}`, or `{start}` and `{end}`.
+the templates for a part of an identifier, the most specific first; the first that can be filled is
+used. A time may have any of the syntaxes of `perdure.parts`, so `@time(100s,200s)` becomes the form
+that the server understands: `{time}` of Media Fragments, `{annodex}`, `{mpeg21}`, or `{start}` and
+`{end}`.
 
-What must stay true: what stands in a part never changes the server that the target leads to: it is
-escaped, and stands behind the authority; nothing takes longer than the expression's budget.
+What must stay true: the text of a part never changes the server that the target leads to, since it
+is escaped and follows the authority; nothing takes longer than the expression's budget.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from perdure.policy.templates.expressions import Expression
 DELIMITERS = ("#", "@", "?part=")
 EVERY = "*"
 LONGEST = 2000
-"""Characters of a template."""
+"""The most characters of a template."""
 _LOCATION = "location"
 _NAMES = (_LOCATION, "name", "part", "time", "annodex", "mpeg21", "start", "end")
 _VARIABLE = re.compile(r"\{([a-z0-9]+)\}")
@@ -53,11 +54,11 @@ _RULE = "docs/reference/templates.md"
 
 
 class Template(msgspec.Struct, frozen=True):
-    """Where the parts of some identifiers lie."""
+    """A template for the locations of parts of some identifiers."""
 
     scope: str
-    """An identifier, or how identifiers begin: up to a `/`, or up to a `*`. In lower case; empty
-    for a template that lies with the record that it is for."""
+    """An identifier, or the beginning of identifiers, which ends in `/` or `*`. In lower case;
+    empty for a template in the record that it applies to."""
     delimiter: str
     """One of DELIMITERS, or `*` for any."""
     expression: Expression | None
@@ -71,28 +72,28 @@ class Template(msgspec.Struct, frozen=True):
 
     @classmethod
     def make(cls, scope: str, words: list[str]) -> Self:
-        """Raises InvalidRequest."""
+        """Make a template from its words. Raises InvalidRequest."""
         text = " ".join((scope, *words))
         if len(words) not in (2, 3) or len(text) > LONGEST:
             form = "DELIMITER [/EXPRESSION/] TARGET"
             raise MalformedTemplate(
-                text=text, expected=f"{form} is needed, in at most {LONGEST} characters"
+                text=text, expected=f"it must be {form}, in at most {LONGEST} characters"
             )
         delimiter, target = words[0], words[-1]
         if delimiter not in (*DELIMITERS, EVERY):
             raise MalformedTemplate(
-                text=text, expected=f"a delimiter is one of {' '.join((*DELIMITERS, EVERY))}"
+                text=text, expected=f"its delimiter must be one of {' '.join((*DELIMITERS, EVERY))}"
             )
         expression = None
         if len(words) == 3:
             if len(words[1]) < 3 or words[1][0] != "/" or words[1][-1] != "/":
-                raise MalformedTemplate(text=text, expected="an expression stands between slashes")
+                raise MalformedTemplate(text=text, expected="write the expression between slashes")
             expression = Expression.read(words[1][1:-1])
         _check_target(text, target)
         return cls(scope.lower(), delimiter, expression, target)
 
     def applies(self, whole: str, delimiter: str) -> bool:
-        """Whether this is for parts of an identifier behind a delimiter."""
+        """Return True if the template is for parts of an identifier after this delimiter."""
         name = whole.lower()
         if self.scope and not (
             name.startswith(self.scope.removesuffix(EVERY))
@@ -100,16 +101,16 @@ class Template(msgspec.Struct, frozen=True):
             else name == self.scope
         ):
             return False
-        # how a `#` is written where a client would keep it to itself  (ruling: fragment-transport)
+        # `?part=` stands for a `#`, which a client would not send  (ruling: fragment-transport)
         return self.delimiter in (EVERY, delimiter) or (delimiter, self.delimiter) == (
             "?part=",
             "#",
         )
 
     def fill(self, whole: str, part: str, location: str) -> str | None:
-        """Where a part lies; None where the part is not of the kind that this is for.
+        """The location of a part, or None if the template is not for this kind of part.
 
-        `whole` is the canonical text of the identifier, `location` where that leads.
+        `whole` is the canonical text of the identifier, `location` its own location.
         """
         groups: tuple[str, ...] = ()
         if self.expression is not None:
@@ -130,17 +131,20 @@ class Template(msgspec.Struct, frozen=True):
 
 def _check_target(text: str, target: str) -> None:
     if not _VISIBLE.fullmatch(target):
-        raise MalformedTemplate(text=text, expected="the target is written in visible ASCII")
+        raise MalformedTemplate(text=text, expected="its target must consist of visible ASCII")
     if not target.startswith("{location}") and not _ABSOLUTE.match(target):
         raise MalformedTemplate(
-            text=text, expected="the target begins with {location} or with http(s)://SERVER/"
+            text=text, expected="its target must begin with {location} or with http(s)://SERVER/"
         )
     if target.count("{location}") > 1:
-        raise MalformedTemplate(text=text, expected="{location} stands once, at the beginning")
+        raise MalformedTemplate(
+            text=text, expected="{location} may occur only once, at the beginning"
+        )
     for name in _VARIABLE.findall(target):
         if name not in _NAMES and not re.fullmatch("[0-9]{1,2}", name):
             raise MalformedTemplate(
-                text=text, expected=f"variables are {', '.join(_NAMES)} and numbers of groups"
+                text=text,
+                expected=f"its variables may be {', '.join(_NAMES)} and numbers of groups",
             )
 
 
@@ -150,25 +154,26 @@ def read(text: str) -> Template:
     words = text.split()
     if not words or ":" not in words[0]:
         raise MalformedTemplate(
-            text=text, expected="an identifier is needed first, or how identifiers begin"
+            text=text,
+            expected="it must begin with an identifier, or with the beginning of identifiers",
         )
     return Template.make(words[0], words[1:])
 
 
 @lru_cache(maxsize=1024)
 def of_record(text: str) -> Template:
-    """A template that lies with its record: `# {location}?part={part}`. Raises InvalidRequest."""
+    """A template in a record: `# {location}?part={part}`. Raises InvalidRequest."""
     return Template.make("", text.split())
 
 
 def applying(templates: Iterable[Template], whole: str, delimiter: str) -> list[Template]:
-    """The templates for a part of an identifier, the most special first."""
+    """The templates for a part of an identifier, the most specific first."""
     found = [one for one in templates if one.applies(whole, delimiter)]
     return sorted(found, key=lambda one: -len(one.scope))
 
 
 def _local(whole: str) -> str:
-    """What stands behind the prefix of a handle, the series of a PDI, the number of an ARK."""
+    """The text after the prefix of a handle, the series of a PDI or the number of an ARK."""
     scheme, _, rest = whole.partition(":")
     return rest.removeprefix("//").partition("/")[2] or rest or scheme
 
@@ -178,9 +183,9 @@ def _local(whole: str) -> str:
 
 
 def appended(location: str, more: str) -> str:
-    """A location with something behind it, on the same server. Raises InvalidRequest.
+    """Append text to a location, on the same server. Raises InvalidRequest.
 
-    A fragment of the location makes way; a second `?` becomes `&`.
+    It replaces the fragment of the location; a second `?` becomes `&`.
 
     >>> appended("http://a.example/x?y=1#z", "?part=2")
     'http://a.example/x?y=1&part=2'
@@ -209,7 +214,7 @@ _OF_TIMES = frozenset(("time", "annodex", "mpeg21", "start", "end"))
 
 
 def times(part: str, wanted: set[str]) -> dict[str, str]:
-    """The variables that a part which is a time gives; none where it is not, or nobody asks.
+    """The values of the variables of a time. Empty if none is wanted, or the part is not a time.
 
     >>> times("sec=10,20", {"annodex"})["annodex"]
     '10/20'
@@ -230,7 +235,7 @@ def times(part: str, wanted: set[str]) -> dict[str, str]:
 
 
 def _moment(part: str) -> tuple[Fraction, Fraction | None] | None:
-    """Start and end in seconds, of a part in whichever syntax."""
+    """The start and the end, in seconds, of a part in any syntax."""
     for reader in (parts.pdi.read, _read_timed):
         try:
             found = reader(part)
@@ -247,7 +252,7 @@ def _moment(part: str) -> tuple[Fraction, Fraction | None] | None:
 
 
 def _read_timed(text: str) -> parts.Selector:
-    """As a part of a film, whatever it is a part of."""
+    """Read a part as the part of a film, whatever it is a part of."""
     return parts.parse(text, "video/mp4")
 
 
@@ -257,20 +262,20 @@ def _mpeg21(*moments: str) -> str:
 
 
 def _seconds(moment: Fraction) -> str:
-    """With as many decimals as it takes, nine at most."""
+    """Write a moment with as few decimals as possible, nine at most."""
     return f"{float(moment):.9f}".rstrip("0").rstrip(".")
 
 
-# where a part begins
+# the start of a part
 # -------------------
 
 _MOST_PLACES = 16
 
 
 def splits(text: str, delimiters: str) -> list[tuple[str, str, str]]:
-    """The ways to take an identifier apart: whole, delimiter, part; the longest whole first.
+    """The ways to split an identifier: whole, delimiter, part; the longest whole first.
 
-    At most 16 of them, so that a name full of delimiters costs no more than that.
+    There are at most 16, so that the cost of a name full of delimiters is bounded.
 
     >>> splits("hdl:1839/A#z@1", "#@")
     [('hdl:1839/A#z', '@', '1'), ('hdl:1839/A', '#', 'z@1')]

@@ -1,20 +1,20 @@
-r"""Regular expressions in time proportional to the text, whatever the expression. Pure.
+r"""Regular expressions that match in time proportional to the text. Pure.
 
-Templates come with regular expressions that strangers write, over texts that strangers send. An
-engine that goes back and tries again can be made to run for years by `(a+)+b`; this one cannot.
+Strangers write the regular expressions in templates, and strangers send the texts. With `(a+)+b`
+they can make a backtracking engine run for years, but not this one.
 
-How it works: an expression is compiled to a small program for a machine that follows all ways to
-match at once, character by character, and never looks at a character twice (Thompson 1968, with
-groups as Pike has them). So matching takes at most (length of program) × (length of text) steps,
-and both have limits. The price is what no such machine can do: no references back, no looking
-ahead or behind. They are refused when the expression is read.
+How it works: an expression is compiled to a small program for a machine that follows all possible
+matches at once, character by character, and reads each character once (Thompson 1968, with groups
+after Pike). So a match takes at most (length of program) × (length of text) steps, and both have
+limits. Such a machine cannot do back-references, look-ahead or look-behind; expressions with them
+are refused when they are read.
 
 >>> Expression.read(r"box\((\d+),(\d+)\)").match("box(3,14)")
 ('box(3,14)', '3', '14')
 >>> Expression.read("(a+)+b").match("a" * 400) is None
 True
 
-The expression must match the whole text, as Java's `matches` has it, whose syntax the templates of
+The expression must match the complete text, as in Java's `matches`, whose syntax the templates of
 the Handle System use: literals, `.`, classes, `\d \w \s`, groups, `|`, `* + ? {m,n}` and their
 reluctant forms.
 
@@ -33,9 +33,9 @@ import msgspec
 from perdure.errors.locations import MalformedExpression
 
 LONGEST_EXPRESSION = 400
-"""Characters."""
+"""The most characters of an expression."""
 LONGEST_TEXT = 500
-"""Characters; a longer text matches nothing."""
+"""The most characters of a text; a longer one does not match."""
 MOST_INSTRUCTIONS = 250
 MOST_STEPS = LONGEST_TEXT * MOST_INSTRUCTIONS
 _MOST_WRITTEN = 4 * MOST_INSTRUCTIONS
@@ -50,7 +50,7 @@ Test = Callable[[str], bool]
 
 
 class _Step(msgspec.Struct):
-    """One instruction: a test of a character, a fork, or the end or begin of a group."""
+    """One instruction: a test of a character, a fork, or the beginning or end of a group."""
 
     test: Test | None = None
     fork: tuple[int, ...] = ()
@@ -66,12 +66,12 @@ class Expression(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises InvalidRequest for what is no expression, or has more than is followed here."""
+        """Compile an expression. Raises InvalidRequest if it is malformed or not supported."""
         program, groups = _compiled(text)
         return cls(text, program, groups)
 
     def match(self, text: str) -> tuple[str, ...] | None:
-        """The whole match and its groups (empty where one took no part), or None."""
+        """The complete match and its groups (empty for an unused group), or None."""
         if len(text) > LONGEST_TEXT:
             return None
         marks: tuple[int, ...] = (-1,) * (2 * self._groups)
@@ -96,7 +96,7 @@ class Expression(msgspec.Struct, frozen=True):
     def _follow(
         self, begun: list[tuple[int, tuple[int, ...]]], at: int
     ) -> list[tuple[int, tuple[int, ...]]]:
-        """The tests that can be reached without a character, the preferred ones first."""
+        """The tests that are reachable without reading a character, the preferred ones first."""
         reached: list[tuple[int, tuple[int, ...]]] = []
         seen = set()
         waiting = begun[::-1]
@@ -122,13 +122,13 @@ class Expression(msgspec.Struct, frozen=True):
 # reading
 # -------
 
-# The tree of an expression: texts and tuples, from which a program is written down twice where
-# `{m,n}` repeats it.
+# The tree of an expression: texts and tuples. If `{m,n}` repeats a node, its instructions are
+# written more than once.
 _Node = tuple[object, ...]
 
 
 class _Reader:
-    """Reads an expression from the left; `at` is where it is."""
+    """Reads an expression from the left; `at` is its position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -177,7 +177,7 @@ class _Reader:
         reluctant = self.peek() == "?"
         self.at += reluctant
         if self.peek() and self.peek() in "*+?{":
-            raise self.fault("nothing to repeat; possessive repetition is not followed here")
+            raise self.fault("nothing to repeat; possessive repetition is not supported")
         return ("times", node, low, high, reluctant)
 
     def one(self) -> _Node:
@@ -205,7 +205,7 @@ class _Reader:
         number = None
         if self.peek() == "?":
             if self.text[self.at : self.at + 2] != "?:":
-                raise self.fault("only groups (…) and (?:…) are followed here")
+                raise self.fault("only groups (…) and (?:…) are supported")
             self.at += 2
         else:
             number = self.groups
@@ -227,11 +227,11 @@ class _Reader:
             return ("test", _in(re.escape(_ESCAPES[sign])))
         if not sign or sign.isalnum():
             self.at -= 1
-            raise self.fault("this escape is not followed here")
+            raise self.fault("this escape is not supported")
         return ("test", _in(re.escape(sign)))
 
     def members(self) -> _Node:
-        """A class: handed to `re`, one character at a time, when nothing in it is unknown."""
+        """Read a class, which `re` tests later, one character at a time. Refuse unknown syntax."""
         negated = self.peek() == "^"
         self.at += negated
         found = ""
@@ -244,7 +244,7 @@ class _Reader:
                 if sign in _CLASSES:
                     found += _CLASSES[sign]
                 elif not sign or (sign.isalnum() and sign not in _ESCAPES):
-                    raise self.fault("this escape is not followed here")
+                    raise self.fault("this escape is not supported")
                 else:
                     found += re.escape(_ESCAPES.get(sign, sign))
             elif sign == "-":
@@ -259,7 +259,7 @@ class _Reader:
         try:
             return ("test", _in(found, negated=negated))
         except re.error:
-            raise self.fault("this is no class of characters") from None
+            raise self.fault("this is not a class of characters") from None
 
 
 _RULE = "docs/reference/templates.md"
@@ -270,7 +270,7 @@ def _any(character: str) -> bool:
 
 
 def _in(members: str, *, negated: bool = False) -> Test:
-    """Whether a character is one of these; one character gives nothing to go back over."""
+    """Make a test for a class; `re` cannot backtrack over a single character."""
     pattern = re.compile(f"[{'^' if negated else ''}{members}]", re.ASCII)
     return lambda character: pattern.match(character) is not None
 
@@ -282,7 +282,7 @@ def _compiled(text: str) -> tuple[tuple[_Step, ...], int]:
         raise reader.fault(f"it has more than {LONGEST_EXPRESSION} characters")
     tree = reader.alternatives()
     if reader.at < len(text):
-        raise reader.fault("')' has no beginning")
+        raise reader.fault("')' has no matching '('")
     program: list[_Step] = []
     _write(tree, program, reader)
     return tuple(program), reader.groups
@@ -290,12 +290,12 @@ def _compiled(text: str) -> tuple[tuple[_Step, ...], int]:
 
 def _write(node: _Node, program: list[_Step], reader: _Reader) -> None:
     """Appends the instructions of a node."""
-    reader.written += 1  # what is empty can be repeated without end, too
+    reader.written += 1  # an empty node, too, can be repeated without end
     if len(program) > MOST_INSTRUCTIONS or reader.written > _MOST_WRITTEN:
-        raise reader.fault(f"it takes more than {MOST_INSTRUCTIONS} instructions")
+        raise reader.fault(f"it needs more than {MOST_INSTRUCTIONS} instructions")
     match node:
         case ("test", test):
-            program.append(_Step(test=test))  # type: ignore[arg-type]  # a node's own shape
+            program.append(_Step(test=test))  # type: ignore[arg-type]  # the shape of a node
         case ("and", *parts):
             for part in parts:
                 _write(part, program, reader)  # type: ignore[arg-type]
@@ -336,7 +336,7 @@ def _write_rest(
     *,
     reluctant: bool,
 ) -> None:
-    """What may follow the repetitions that must be there."""
+    """Append the instructions of the optional repetitions."""
     if high is None:
         fork = _Step()
         start = len(program)

@@ -75,7 +75,7 @@ async def answer(
     Raises NotFound, NotAcceptable if the attached record does not exist, InvalidRequest if the
     format, the style or the language is unknown.
     """
-    resolved.citable  # noqa: B018  (raises NotFound)
+    resolved.require_citable()
     if question.metadata is not None:
         name = question.metadata or _types().get(_best(request.accept) or "") or "datacite"
         return await _metadata(service, request, resolved, name)

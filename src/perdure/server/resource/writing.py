@@ -118,7 +118,7 @@ def existing(service: Service, identifier: Identifier) -> Record | None:
     if not resolved.is_registered:
         raise NotFound(identifier=str(identifier))
     try:
-        resolved.step  # noqa: B018  (raises NoSuchVersion)
+        resolved.require_step()
     except NoSuchVersion as error:
         if error.version != max(error.versions, default=0) + 1:
             raise

@@ -1,13 +1,13 @@
-"""The writer's side of segments: append records, make them durable, take back what was not.
+"""The writer's side of segments: append records, make them durable, undo the uncommitted ones.
 
-How it works: records of a batch collect in memory, are written with one call (of a large batch, one
-for every 8 MiB) and flushed with one `fdatasync`. The disk begins with what is written at once, so
-that the flush finds little left to wait for. Content that came as a file becomes a segment of
-its own: its head is written into the room kept in front, the file is flushed and renamed into
-place. There is one appender per registry, in the process that holds the write lock.
+How it works: the records of a batch collect in memory. One call writes them (one for every 8 MiB of
+a large batch) and one `fdatasync` flushes them. The disk starts with written data at once, so the
+flush has little left to wait for. Content that arrived as a file becomes a segment of its own:
+the appender writes the head into the space reserved at its start, flushes the file and renames it
+into place. A registry has one appender, in the process that holds the write lock.
 
 What must stay true: `end` grows only through `committed`, which the registrar calls after its
-transaction is durable; `rewind` takes back everything else; a flush that failed is never repeated.
+transaction is durable; `rewind` undoes everything else; a flush that failed is never repeated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MOST_BUFFERED = 8 * 1024 * 1024
 
 
 class FlushFailed(OSError):
-    """A flush to the disk failed: what was written before it may be lost, and nobody can tell."""
+    """A flush to the disk failed; the data written before it may be lost without a trace."""
 
 
 class _Adopted(NamedTuple):
-    """A spooled file that became a segment: where it was, and how long."""
+    """A spooled file that became a segment, with its earlier path and length."""
 
     source: Path
     end: int
@@ -41,7 +41,7 @@ class _Adopted(NamedTuple):
 class Appender:
     """Appends to the open segment `number`, whose committed length is `end`.
 
-    Raises Corrupt where the file is shorter than the registry remembers.
+    Raises Corrupt if the file is shorter than the registry says.
     """
 
     def __init__(self, root: Path, *, number: int, end: int, next_number: int) -> None:
@@ -73,7 +73,10 @@ class Appender:
             self._set_aside(path, end, size)
 
     def _set_aside(self, path: Path, end: int, size: int) -> None:
-        """What an interrupted batch left behind is kept for a look, but never served."""
+        """Move the bytes of an interrupted batch to `aside`, where you can inspect them.
+
+        They are never served.
+        """
         aside = self._root / "aside"
         aside.mkdir(exist_ok=True)
         with (aside / f"{path.stem}-{end}-{size}.tail").open("wb") as file:
@@ -87,9 +90,9 @@ class Appender:
         os.fsync(self._fd)
 
     def start_segment(self) -> int:
-        """Closes the open segment and opens a new one; gives its number.
+        """Close the open segment, open a new one, and return its number.
 
-        Raises OSError, and then the open segment is still the one that it was.
+        If it raises OSError, the earlier segment is still open.
         """
         number = self._take_number()
         path = segment_path(self._root, number)
@@ -106,18 +109,18 @@ class Appender:
         return number
 
     def retire(self) -> None:
-        """Closes the open segment; the next record needs another. Between batches only."""
+        """Close the open segment; the next record needs another. Between batches only."""
         self.close()
         self.number = self.end = self._written = self._position = 0
 
     def record_id(self) -> str:
-        """For the head of the next record."""
+        """A new id for the head of a record."""
         return next(self._ids)
 
     def append(self, head: bytes, data: bytes) -> tuple[int, int]:
-        """Queues a record; gives the segment and the offset of its first content byte.
+        """Queue a record, and return the segment and the offset of its first content byte.
 
-        Raises OSError where a large batch cannot be written.
+        Raises OSError if a large batch cannot be written.
         """
         offset = self._position + len(head)
         self._buffer += (head, data, warc.TRAILER)
@@ -127,7 +130,7 @@ class Appender:
         return self.number, offset
 
     def adopt(self, block: warc.Block, source: Path) -> tuple[int, int]:
-        """Makes a spooled file a segment of its own, durable at once. Raises OSError."""
+        """Turn a spooled file into a segment of its own, durable at once. Raises OSError."""
         number = self._take_number()
         target = segment_path(self._root, number)
         fd = os.open(source, os.O_RDWR | os.O_CLOEXEC)
@@ -145,17 +148,17 @@ class Appender:
         return number, HEAD_ROOM
 
     def send(self) -> None:
-        """Has the disk begin with all queued records, and does not wait for it.
+        """Start writing all queued records to the disk, without waiting for it.
 
-        Raises OSError where they cannot be written (then `rewind` and go on).
+        Raises OSError if they cannot be written (then `rewind` and go on).
         """
         if self._buffer:
             self._write()
 
     def flush(self) -> None:
-        """Makes all queued records durable.
+        """Make all queued records durable.
 
-        Raises OSError where they cannot be written, FlushFailed where they may be lost (then stop).
+        Raises OSError if they cannot be written, FlushFailed if they may be lost (then stop).
         """
         self.send()
         if self._position > self.end:
@@ -167,23 +170,25 @@ class Appender:
         self._buffer.clear()
         _write_all(self._fd, data, self._written)
         # Linux begins to write dirty pages that are not needed, and drops only clean ones
-        # (mm/fadvise.c). What goes wrong meanwhile is told by the flush.
+        # (mm/fadvise.c). If this write fails, the flush reports it.
         os.posix_fadvise(self._fd, self._written, len(data), os.POSIX_FADV_DONTNEED)
         self._written += len(data)
 
     def lengths(self) -> list[tuple[int, int]]:
-        """Number and new length of every segment that this batch adds to."""
+        """Number and new length of every segment that grows in this batch."""
         grown = [(number, one.end + len(warc.TRAILER)) for number, one in self._adopted.items()]
         return [*grown, (self.number, self._position)] if self._position > self.end else grown
 
     def committed(self) -> None:
-        """The registry remembers the new end: it holds."""
+        """Accept the new end, which the registry has committed."""
         self.end = self._position
         self._adopted.clear()
 
     def rewind(self) -> None:
-        """Forgets what was queued or written since the last commit; spooled files are again what
-        and where they were."""
+        """Undo everything queued or written since the last commit.
+
+        Spooled files get back their content and their place.
+        """
         self._buffer.clear()
         self._written = self._position = self.end
         for number, one in self._adopted.items():

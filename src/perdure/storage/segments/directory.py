@@ -1,12 +1,12 @@
-"""Where the bytes lie: a directory of numbered WARC segments, read by offset.
+"""The stored bytes: a directory of numbered WARC segments, which are read by offset.
 
 How it works: `segments/000001.warc` is open or freshly sealed; a sealed segment moves into an OCFL
 object below `archive/` (see `perdure.storage.segments.ocfl`) at a path that its number determines.
-A reader keeps a bounded number of files open and finds a segment that moved meanwhile at its new
-place.
+A reader keeps a bounded number of files open. If a segment moves meanwhile, the reader finds it at
+its new path.
 
-What must stay true: a number names the same bytes for ever; a read that meets the end of the file
-raises Corrupt and never returns fewer bytes than asked.
+What must stay true: a number always names the same bytes; a read that meets the end of the file
+raises Corrupt and never returns fewer bytes than requested.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 from perdure.errors import Corrupt
 from perdure.storage.segments import ocfl
 
-CHUNK = 256 * 1024  # bytes; the size at which pread was measured to keep up with sendfile
+CHUNK = 256 * 1024  # bytes; measured: at this size, pread keeps up with sendfile
 _MOST_OPEN = 128
 
 
 def segment_path(root: Path, number: int) -> Path:
-    """Where an open or freshly sealed segment lies."""
+    """The path of an open or freshly sealed segment."""
     return root / "segments" / f"{number:06d}.warc"
 
 
 def numbers(root: Path) -> list[int]:
-    """The numbers of all segments, wherever they lie, in order."""
+    """The numbers of all segments, sealed or not, in order."""
     loose = (int(path.stem) for path in (root / "segments").glob("[0-9]*.warc"))
     return sorted({*loose, *ocfl.numbers(root)})
 
@@ -45,14 +45,14 @@ class Segments:
         self._lock = threading.Lock()
 
     def path(self, number: int) -> Path:
-        """The file of a segment. Raises Corrupt where there is none."""
+        """The file of a segment. Raises Corrupt if it does not exist."""
         for path in self._paths(number):
             if path.exists():
                 return path
         raise _missing(number)
 
     def file(self, number: int) -> _File:
-        """The open file of a segment; hold it while reading, so that it is not closed."""
+        """The open file of a segment. Keep a reference while you read, so that it stays open."""
         with self._lock:
             held = self._open.get(number)
             if held is None:
@@ -64,7 +64,7 @@ class Segments:
             return held
 
     def _opened(self, number: int) -> _File:
-        # One after the other: it may be sealed between a look at a path and its opening.
+        # Try to open each path: the segment may move between a test of the path and its opening.
         for path in self._paths(number):
             with contextlib.suppress(FileNotFoundError):
                 return _File(path)
@@ -74,11 +74,11 @@ class Segments:
         return segment_path(self._root, number), ocfl.content_path(self._root, number)
 
     def read(self, number: int, offset: int, length: int) -> bytes:
-        """Exactly `length` bytes from `offset`. Raises Corrupt where the file is shorter."""
+        """Exactly `length` bytes from `offset`. Raises Corrupt if the file is shorter."""
         return b"".join(self.chunks(number, offset, length))
 
     def chunks(self, number: int, offset: int, length: int) -> Iterator[bytes]:
-        """The same in pieces of at most 256 KiB, so that memory stays flat."""
+        """The same bytes in chunks of at most 256 KiB, so that memory use stays constant."""
         file = self.file(number)
         end = offset + length
         while offset < end:
@@ -99,7 +99,7 @@ class Segments:
 
 
 class _File:
-    """An open file that closes itself when the last reader lets go of it."""
+    """An open file that closes itself when the last reader drops it."""
 
     def __init__(self, path: Path) -> None:
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

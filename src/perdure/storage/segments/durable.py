@@ -1,7 +1,7 @@
-"""Files that survive a power cut: written beside their place, flushed, renamed, directory flushed.
+"""Files that survive a power cut: write a temporary file, flush it, rename it, flush the directory.
 
-What must stay true: a reader sees the old file or the whole new one; when a function here returns,
-a power cut cannot undo what it did.
+What must stay true: a reader sees the old file or the complete new one; after a function here has
+returned, a power cut cannot undo its work.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def write_durably(path: Path, text: bytes) -> None:
-    """Writes a small file so that it is either absent or whole."""
+    """Write a small file so that it is either absent or complete."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     with beside.open("wb") as file:
         file.write(text)
@@ -21,7 +21,7 @@ def write_durably(path: Path, text: bytes) -> None:
 
 
 def replace_durably(source: Path, target: Path) -> None:
-    """Renames and flushes the directory that now holds the name."""
+    """Rename a file, and flush the directory that now has the name."""
     source.replace(target)
     sync_directory(target.parent)
 

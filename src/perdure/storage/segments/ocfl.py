@@ -2,10 +2,10 @@
 
 How it works: a segment that receives no more records becomes the one file of the one version of an
 object `urn:perdure:segment:000001` in the storage root `archive/`, laid out by the registered
-extension 0003 (hash and id n-tuple, SHA-256). The object is built beside its place, made durable
-and renamed into it; only then is the loose file removed.
+extension 0003 (hash and id n-tuple, SHA-256). The object is built in another directory, made
+durable and renamed into place; only then is the loose file removed.
 
-What must stay true: at each moment, also after a crash, the segment is readable under at least one
+What must stay true: at every moment, even after a crash, the segment is readable under at least one
 of its two paths.
 """
 
@@ -48,13 +48,13 @@ def content_path(root: Path, number: int) -> Path:
 
 
 def numbers(root: Path) -> list[int]:
-    """The numbers of all segments that are objects already."""
+    """The numbers of all segments that are already objects."""
     found = (root / "archive").glob("*/*/*/*/v1/content/[0-9]*.warc")
     return sorted(int(path.stem) for path in found)
 
 
 def make_storage_root(root: Path) -> None:
-    """Declares `archive/` an OCFL storage root. Does nothing where it is one already."""
+    """Declare `archive/` an OCFL storage root, unless it is one already."""
     base = root / "archive"
     if (base / "0=ocfl_1.1").exists():
         return
@@ -73,7 +73,7 @@ def make_storage_root(root: Path) -> None:
 
 
 def seal(root: Path, number: int, loose: Path, *, at: str) -> None:
-    """Makes an object of a segment file. Safe to repeat after a crash at any point."""
+    """Turn a segment file into an object. Safe to repeat after a crash at any point."""
     place = object_path(root, number)
     if not place.exists():
         building = root / "incoming" / f"seal-{number:06d}"
@@ -98,7 +98,7 @@ def seal(root: Path, number: int, loose: Path, *, at: str) -> None:
 
 
 def promised_digest(root: Path, number: int) -> str:
-    """The SHA-512 that the object's inventory gives for the segment file."""
+    """The SHA-512 of the segment file according to the object's inventory."""
     inventory = json.loads((object_path(root, number) / "inventory.json").read_bytes())
     return str(next(iter(inventory["manifest"])))
 

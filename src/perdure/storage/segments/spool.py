@@ -1,11 +1,11 @@
-"""Bytes on their way in: hashed as they stream, in memory while few, in a file when many.
+"""Incoming bytes: hashed as they stream, and kept in memory or, if they are many, in a file.
 
-How it works: up to 8 MiB stay in memory and will be appended to the open segment. More go to a file
-in `incoming/`, 16 KiB behind its start, so that the finished file needs only its WARC head written
-in front to be a segment of its own.
+How it works: up to 8 MiB stay in memory, to be appended to the open segment later. Longer content
+goes to a file in `incoming/`, 16 KiB after its start. The finished file then needs only a WARC head
+at its start to be a segment of its own.
 
-What must stay true: memory is bounded whatever the length; a spool that is not finished leaves no
-file behind; what is promised (length, digests) is checked before anything is handed on.
+What must stay true: memory is bounded for any length; an unfinished spool leaves no file behind;
+promised lengths and digests are checked before the content is handed on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONGEST_PAUSE = 24 * 3600  # seconds
 
 
 class Spool:
-    """Collects one upload. Use as a context manager; without `finish` nothing remains."""
+    """Collects one upload. Use it as a context manager; without `finish` nothing remains."""
 
     def __init__(self, incoming: Path, *, limit: int | None = None) -> None:
         self._incoming = incoming
@@ -60,7 +60,7 @@ class Spool:
             self._path.unlink(missing_ok=True)
 
     def write(self, piece: bytes) -> None:
-        """Raises TooLarge beyond the limit, StorageFailed where the disk is full."""
+        """Add bytes. Raises TooLarge beyond the limit, StorageFailed if the disk is full."""
         self.length += len(piece)
         if self._limit is not None and self.length > self._limit:
             raise TooLarge(what="the upload", limit=self._limit)
@@ -79,18 +79,21 @@ class Spool:
 
     @property
     def head(self) -> bytes:
-        """The first 64 KiB at least, or all there is, for the detection of type and charset."""
+        """At least the first 64 KiB, or all bytes, for the detection of type and charset."""
         if self._fd >= 0:
             return os.pread(self._fd, 64 * 1024, HEAD_ROOM)
         return b"".join(self._pieces)[: 64 * 1024]
 
     def expect_length(self, expected: int) -> None:
-        """Raises Incomplete where another number of bytes arrived."""
+        """Raise Incomplete if a different number of bytes arrived."""
         if expected != self.length:
             raise Incomplete(expected=expected, received=self.length)
 
     def expect_digest(self, algorithm: str, promised: bytes) -> None:
-        """Raises DigestMismatch. `algorithm` is `sha-256` or `sha-512` (RFC 9530)."""
+        """Raise DigestMismatch if the bytes have another digest.
+
+        `algorithm` is `sha-256` or `sha-512` (RFC 9530).
+        """
         found = {"sha-512": self._sha512, "sha-256": self._sha256}[algorithm].digest()
         if found != promised:
             raise DigestMismatch(algorithm=algorithm, promised=promised.hex(), found=found.hex())
@@ -125,7 +128,7 @@ class Spool:
     def _open(self) -> None:
         self._path = self._incoming / f"{os.getpid()}-{uuid.uuid4().hex}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._fd = os.open(self._path, flags, 0o644)  # as other segments, which it may become
+        self._fd = os.open(self._path, flags, 0o644)  # as segments have; it may become one
         os.lseek(self._fd, HEAD_ROOM, os.SEEK_SET)
         for piece in self._pieces:
             _write_all(self._fd, piece)
@@ -133,9 +136,9 @@ class Spool:
 
 
 def clear_away(incoming: Path) -> None:
-    """Removes what was begun and not touched for a day: whoever wrote it is gone."""
+    """Remove files that were not touched for a day: the process that wrote them is gone."""
     for path in incoming.glob("*"):
-        with contextlib.suppress(FileNotFoundError):  # somebody else has just removed it
+        with contextlib.suppress(FileNotFoundError):  # another process has just removed it
             if path.is_file() and path.stat().st_mtime < time.time() - _LONGEST_PAUSE:
                 path.unlink()
 
@@ -148,7 +151,7 @@ def content(
     charset: str | None = None,
     language: str | None = None,
 ) -> Content:
-    """Content from bytes that are in memory anyway (at most 8 MiB)."""
+    """Content from bytes that are already in memory (at most 8 MiB). Raises TooLarge."""
     if len(data) > IN_MEMORY:
         raise TooLarge(what="content in memory", limit=IN_MEMORY)
     return Content(

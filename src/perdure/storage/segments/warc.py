@@ -1,13 +1,13 @@
-"""The WARC records that segments consist of: written here, and read back for a rebuild.
+"""The WARC records of segments: this module writes them, and reads them for a rebuild.
 
 How it works: content is a `resource` record of WARC/1.1 (ISO 28500:2017), uncompressed, so that a
 byte range of a document is a byte range of a file. `WARC-Target-URI` is the identifier with format
-and version; the named fields that begin with `Perdure-` carry what a rebuild cannot know from it.
-A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry made
-anew from its segments does not serve again what was withdrawn.
+and version; the named fields that begin with `Perdure-` hold what a rebuild cannot know from it.
+A withdrawal is a `metadata` record whose block is the tombstone as JSON, so that a registry rebuilt
+from its segments does not serve withdrawn content again.
 
 What must stay true: any WARC reader can read a segment without our code; a reader stops at the
-first record that is not whole, and never invents one.
+first incomplete record, and never invents one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOMBSTONE = "application/vnd.perdure.tombstone+json"
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """What a record says about its block; digests as they are kept in the registry."""
+    """The description of a block in the head of its record; digests as in the registry."""
 
     uri: str
     at: str
@@ -42,11 +42,11 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Heads = Callable[[str, str, int, str, str], bytes]
-"""From the id of a record, its URI, length, SHA-512 and BLAKE3 to its head."""
+"""Makes the head of a record from its id, URI, length, SHA-512 and BLAKE3."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """A record met in a segment, and where its block lies."""
+    """A record in a segment, with the place of its block."""
 
     type: str
     block: Block
@@ -55,10 +55,10 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_ids() -> Iterator[str]:
-    """Names for records, no two of them alike: UUIDs of version 8 (RFC 9562 section 5.8).
+    """Unique names for records: UUIDs of version 8 (RFC 9562 section 5.8).
 
-    Most of each is random and drawn once, the last 48 bits count. So a record costs no random
-    numbers, and lets no other thread go first, as asking the system for them would.
+    Most of each name is random and drawn once; the last 48 bits are a counter. So a record needs no
+    random numbers of its own. To ask the system for them would also let another thread run first.
     """
     drawn = str(uuid.uuid4())
     fixed = f"<urn:uuid:{drawn[:14]}8{drawn[15:24]}"
@@ -66,9 +66,9 @@ def record_ids() -> Iterator[str]:
 
 
 def heads(block: Block, *, type: str = "resource") -> Heads:
-    """Makes the heads of records that say the same as this one but for what `Heads` is given.
+    """Return a function that makes heads like this one with other arguments of `Heads`.
 
-    The caller has made sure that no field holds a line break: identifiers and media types are
+    The caller makes sure that no field contains a line break: identifiers and media types are
     values of our own grammars.
     """
     version = f"\r\nPerdure-Version: {block.version}" if block.version else ""
@@ -79,7 +79,7 @@ def heads(block: Block, *, type: str = "resource") -> Heads:
     typed = f"\r\nContent-Type: {block.media_type}\r\nContent-Length: "
     known = version + format
     end = f"{language}\r\n\r\n"
-    # Section 4 of the specification: field values may be UTF-8, as the names of some schemes are.
+    # Section 4 of the specification allows UTF-8 in field values; the names of some schemes use it.
     return lambda id, uri, length, sha512, blake3: (
         f"{before}{id}{dated}{uri}\r\nWARC-Block-Digest: sha512:{sha512}"
         f"{typed}{length}{known}{blake3}{end}"
@@ -87,9 +87,9 @@ def heads(block: Block, *, type: str = "resource") -> Heads:
 
 
 def head(block: Block, *, id: str, type: str = "resource", size: int | None = None) -> bytes:
-    """The head of a record, blank line included, padded to `size` bytes if given.
+    """The head of a record with its blank line, padded to `size` bytes if `size` is given.
 
-    `id` is one of `record_ids`. Raises ValueError where the head is longer than `size`.
+    `id` is one of `record_ids`. Raises ValueError if the head is longer than `size`.
     """
     text = heads(block, type=type)(id, block.uri, block.length, block.sha512, block.blake3)
     if size is None:
@@ -102,9 +102,9 @@ def head(block: Block, *, id: str, type: str = "resource", size: int | None = No
 
 
 def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
-    """The records of a segment in order. Blocks are skipped, not read.
+    """The records of a segment, in order. Blocks are skipped, not read.
 
-    Raises Corrupt at the first record that is not whole, with its offset.
+    Raises Corrupt at the first incomplete record, with its offset.
     """
     size = os.fstat(file.fileno()).st_size
     offset = start
@@ -113,19 +113,19 @@ def read(file: BinaryIO, *, where: str, start: int = 0) -> Iterator[Found]:
         text = file.read(LONGEST_HEAD)
         length = text.find(TRAILER)
         if not text.startswith(VERSION) or length < 0:
-            raise _broken(where, offset, "no WARC/1.1 head")
+            raise _broken(where, offset, "not a WARC/1.1 head")
         fields = _fields(text[len(VERSION) : length])
         begin = offset + length + len(TRAILER)
         try:
             type, block = fields["warc-type"], _block(fields)
         except (KeyError, ValueError) as error:
-            raise _broken(where, offset, f"head without {error}") from error
+            raise _broken(where, offset, f"a head without {error}") from error
         end = begin + block.length + len(TRAILER)
         if end > size:
             raise _broken(where, offset, f"{end - size} bytes missing")
         file.seek(end - len(TRAILER))
         if file.read(len(TRAILER)) != TRAILER:
-            raise _broken(where, offset, "no end of record")
+            raise _broken(where, offset, "a record without an end")
         yield Found(type=type, block=block, offset=begin, end=end)
         offset = end
 
@@ -157,5 +157,5 @@ def _block(fields: dict[str, str]) -> Block:
 
 def _broken(where: str, offset: int, what: str) -> Corrupt:
     return Corrupt(
-        identifier=where, where=f"offset {offset}", promised="a whole record", found=what
+        identifier=where, where=f"offset {offset}", promised="a complete record", found=what
     )

@@ -1,14 +1,14 @@
-"""Numbered changes in the registry file: how a row of them lies there, reading and adding them.
+"""Numbered changes in the registry file: the form of a row, and how to read and add rows.
 
 How it works: a change has a position, counted from 1 over all epochs, and one row. The table
-`epochs` says at which position each epoch starts. A row holds what its neighbours do not say: the
-key without the beginning that it shares with the key of the change before, no time if that is the
-same, acts and actors as numbers of the table `words`, the digest and the salt. Every 32nd row and
-the first of each epoch are written in full, with the chain before them, so that reading starts
-there. Records and history carry the position of the change that wrote them.
+`epochs` says at which position each epoch starts. A row holds only the differences from the row
+before: the key without the beginning that both keys share, the time if it differs, the act and the
+actor as numbers in the table `words`, the digest and the salt. Every 32nd row and the first of each
+epoch are written in full, with the chain before them, so that reading can start there. Records and
+history have the position of the change that wrote them.
 
-What must stay true: rows are only added; the one thing that can be taken from a row is its salt,
-which is its end. A position is never used twice.
+What must stay true: rows are only added; only the salt, which is at the end of a row, can be
+removed from it. A position is never used twice.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ Ask = Callable[[str, tuple[str | int | None, ...]], list[Any]]
 
 
 class Row(NamedTuple):
-    """A change as it lies in the file. Numbers of words stand for act and actor."""
+    """A change as it is stored. Act and actor are numbers of words."""
 
     act: int
     actor: int
@@ -106,7 +106,7 @@ def _varint(value: int) -> bytes:
 
 
 def _text(text: str, before: str) -> bytes:
-    """A text without the beginning that it shares with another one."""
+    """Pack a text without the beginning that it shares with another text."""
     shared = len(before) - 1  # most often it is a number, and one of the numbers just after
     for _ in range(4):
         if shared > 0 and text.startswith(before[:shared]):
@@ -125,7 +125,7 @@ def _text(text: str, before: str) -> bytes:
 
 
 def _time(at: str) -> tuple[int, bytes]:
-    """A time, and whether it is written in the short form."""
+    """A time as bytes, with the flag of the short form if it is used."""
     if _TIME.fullmatch(at):
         digits = f"{at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{at[17:19]}"
         return _SHORT_TIME, int(digits).to_bytes(_TIME_BYTES)
@@ -134,8 +134,10 @@ def _time(at: str) -> tuple[int, bytes]:
 
 
 def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
-    """A row as bytes. `before`: time and first key of the row before it; `chain`: that before it,
-    for a row that is written in full."""
+    """A row as bytes. `before` is the time and the first key of the row before it.
+
+    `chain` is the chain before it, if the row is written in full.
+    """
     at, first = before if chain is None else ("", "")
     flags, time, rest = _SAME_TIME, b"", b""
     if chain is not None or row.at != at:
@@ -159,7 +161,7 @@ def pack_row(row: Row, before: tuple[str, str], chain: bytes | None) -> bytes:
 
 
 class _Reading:
-    """Takes a row apart, piece by piece. Raises IndexError or ValueError at its end."""
+    """Reads a row piece by piece. Raises IndexError or ValueError if the row is too short."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -200,9 +202,9 @@ class _Reading:
 
 
 def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[Row, bytes | None]:
-    """The row, and the chain before it if it was written in full.
+    """The row, and the chain before it if the row was written in full.
 
-    Raises ValueError or IndexError if the bytes are no row.
+    Raises ValueError or IndexError if the bytes are not a row.
     """
     reading = _Reading(data)
     flags = reading.take(1)[0]
@@ -228,7 +230,7 @@ def unpack_row(data: bytes, before: tuple[str, str]) -> tuple[Row, bytes | None]
 
 
 class Epochs:
-    """Which epoch a position belongs to."""
+    """Maps positions to epochs."""
 
     def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
         self.epochs: list[Epoch] = []
@@ -252,8 +254,10 @@ class Epochs:
         raise _corrupt(Mark(0, position), "an epoch", "no epoch begins before it")
 
     def position(self, mark: Mark, end: int) -> int | None:
-        """The position of a mark, if there is such a change among positions up to `end`. Number 0
-        is the place before an epoch, and 0.0 always the place before the first change."""
+        """The position of a mark, or None if no change up to the position `end` has it.
+
+        Number 0 is the place before an epoch; 0.0 is always the place before the first change.
+        """
         if mark.number == 0 and (mark.epoch == RECONSTRUCTED or not self.epochs):
             return 0
         ends = [*(start - 1 for start in self._starts[1:]), end]
@@ -265,14 +269,14 @@ class Epochs:
 
 
 def read_changes(ask: Ask, words: Callable[[int], str], after: int, limit: int) -> Iterator[Change]:
-    """The changes behind a position, in order.
+    """The changes after a position, in order.
 
-    Raises Corrupt, with the mark of a change in `identifier`, if a row is damaged or missing, or
-    the chain before it is not the one that was written down there.
+    Raises Corrupt, with the mark of a change in `identifier`, if a row is damaged or missing, or if
+    the chain before it is not the one stored with it.
     """
     start = after // _FULL_EVERY * _FULL_EVERY + 1
     rows = ask(_ROWS, (start, after + limit - start + 1))
-    epochs = Epochs.load(ask)  # behind the rows: an epoch is there as soon as its first row is
+    epochs = Epochs.load(ask)  # after the rows: an epoch exists as soon as its first row does
     before, numbering, is_begun = ("", ""), Numbering(), False
     for expected, (position, data) in enumerate(rows, start):
         mark = epochs.mark(position)
@@ -309,7 +313,7 @@ class Words:
         self._texts: dict[int, str] = {}
 
     def __call__(self, number: int) -> str:
-        """Raises KeyError if there is no such word."""
+        """The word with this number. Raises KeyError if there is no such word."""
         if number not in self._texts:
             self._texts = dict(self._ask("SELECT number, text FROM words", ()))
         return self._texts[number]
@@ -320,7 +324,7 @@ class Words:
 
 
 class ChangeLog:
-    """Adds changes. Belongs to the one writer, and works in its batches."""
+    """Adds changes. The only writer owns it, and calls it in its batches."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -331,7 +335,7 @@ class ChangeLog:
         self.load()
 
     def load(self) -> None:
-        """Finds out where the sequence stands, now or after a batch that came to nothing."""
+        """Load the end of the sequence, at the start or after a batch that was undone."""
         self._rows.clear()
         texts = self._ask("SELECT text, number FROM words", ())
         self._words: dict[str, int] = dict(texts)
@@ -348,7 +352,7 @@ class ChangeLog:
 
     @property
     def head(self) -> Head | None:
-        """The last change, one that is not durable yet included."""
+        """The last change, whether or not it is durable yet."""
         if not self.position:
             return None
         numbering = self._numbering
@@ -363,7 +367,7 @@ class ChangeLog:
             return number
 
     def begin_epoch(self, epoch: Epoch, at: str, actor: str) -> None:
-        """Numbers begin again at 1. Raises apsw.Error."""
+        """Begin a new epoch; numbers start again at 1. Raises apsw.Error."""
         previous = epoch.previous
         named = (None, None, None)
         if previous:
@@ -385,19 +389,19 @@ class ChangeLog:
         return self._salts.pop()
 
     def note(self, deed: Deed, lines: Sequence[Line], revision: int = 1) -> int:
-        """One more change, that wrote these lines. Gives its position."""
+        """Add a change that wrote these lines, and return its position."""
         salt = self._salt()
         scope = Scope(lines[0][0], lines[-1][0], len(lines), revision)
         return self.extend(deed, scope, digest_lines(salt, deed.actor, lines), salt)
 
     def note_alike(self, deed: Deed, keys: Sequence[str], line: str) -> int:
-        """The same for records that have the same line."""
+        """Do the same for records that all have the same line."""
         salt = self._salt()
         scope = Scope(keys[0], keys[-1], len(keys), 1)
         return self.extend(deed, scope, digest_alike(salt, deed.actor, keys, line), salt)
 
     def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes) -> int:
-        """One more change, whose digest is known. Gives its position."""
+        """Add a change whose digest is known, and return its position."""
         chain = self._numbering.chain if self.position % _FULL_EVERY == 0 else None
         self._numbering.step(deed, scope, digest)
         return self._append(deed, scope, (digest, salt), chain)
@@ -412,9 +416,9 @@ class ChangeLog:
         return self.position
 
     def write(self) -> None:
-        """Inserts the rows of this batch. Raises apsw.Error."""
+        """Insert the rows of this batch. Raises apsw.Error."""
         if self._rows:
-            if len(self._rows) == 1:  # as with each batch that one command or one run makes
+            if len(self._rows) == 1:  # the usual batch, of one command or one run
                 self._connection.execute(_WRITE, self._rows[0])
             else:
                 self._connection.executemany(_WRITE, self._rows)

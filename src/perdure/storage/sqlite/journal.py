@@ -1,12 +1,12 @@
 """Writing an embedded registry: one SQLite file in WAL mode, one writer.
 
-How it works: between `begin` and `commit`, records, their references and the changes that they
-belong to collect in one transaction. Large batches go in 32 rows with one statement. References of
-a bulk load are staged and merged all at once.
+How it works: between `begin` and `commit`, one transaction collects records, their references and
+their changes. One statement inserts up to 32 rows of a large batch. References of a bulk load are
+staged and merged all at once.
 
 What must stay true: `synchronous=FULL`, so that a committed transaction survives a power cut;
-nothing in `records` or `history` is ever deleted; every record lies there with the position of the
-change that wrote it.
+nothing in `records` or `history` is ever deleted; every record has the position of the change that
+wrote it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from perdure.storage.sqlite.opening import open_file, storage_errors
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.references import Merging
 
-_WAL_PAGES = 2048  # 8 MiB: a log that is overwritten is flushed faster than one that grows
+_WAL_PAGES = 2048  # 8 MiB: to flush an overwritten log is faster than to flush a growing one
 _TOGETHER = 32
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _MISTAKES = (apsw.ConstraintError, apsw.MismatchError, apsw.SQLError, apsw.TooBigError)
@@ -45,12 +45,12 @@ _ADD_RUN = [
     _ADD + ",".join(f"(?{at},?{at + 1},?1)" for at in range(2, 2 * count + 2, 2))
     for count in range(_TOGETHER + 1)
 ]
-"""Statements for so many rows: position, then key and record of each."""
+"""For each number of rows, its statement: bind the position, then key and record of each row."""
 _ADD_ALIKE = [
     _ADD + ",".join(f"(?{at},?1,?2)" for at in range(3, count + 3))
     for count in range(_TOGETHER + 1)
 ]
-"""The same for one record: that, position, then the keys."""
+"""The same for rows with one record: bind the record, the position, then the keys."""
 
 
 def _show_token(token: Token) -> str:
@@ -60,7 +60,7 @@ def _show_token(token: Token) -> str:
 
 
 def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | int, str]]) -> None:
-    """Inserts pairs, 32 with one call: other threads run at the end of each."""
+    """Insert pairs, 32 with one call, because other threads run after each call."""
     waiting = list(rows)
     whole = len(waiting) - len(waiting) % _TOGETHER
     for at in range(0, whole, _TOGETHER):
@@ -70,7 +70,7 @@ def _insert(connection: apsw.Connection, into: str, rows: Iterable[tuple[str | i
 
 
 def _in_our_terms(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The same method, raising Full, Busy or Failed for what SQLite refuses."""
+    """Decorate a method so that it raises Full, Busy or Failed if SQLite refuses its statement."""
 
     @wraps(method)
     def call(*arguments: _P.args, **named: _P.kwargs) -> _R:
@@ -84,7 +84,7 @@ def _in_our_terms(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def translate(error: apsw.Error, connection: apsw.Connection) -> Exception:
-    """What an error of SQLite means for the batch; the error itself if it was a mistake of ours."""
+    """Translate an error of SQLite; return the error itself if the mistake is ours."""
     if isinstance(error, _MISTAKES):
         return error
     text = str(error)
@@ -101,14 +101,14 @@ def translate(error: apsw.Error, connection: apsw.Connection) -> Exception:
 class SqliteJournal(SqliteRecords):
     """Writes a registry. There is one per registry, guarded by the write lock.
 
-    Its one connection is used from one thread at a time: by whoever holds the batch.
+    It has one connection, which only the thread that runs the batch uses.
     """
 
     def _connect(self) -> apsw.Connection:
         with storage_errors("the registry", self._path):
             connection = open_file(str(self._path), apsw.SQLITE_OPEN_READWRITE)
             connection.execute(
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup comes without a log
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"  # a backup has no log yet
                 "PRAGMA cache_size=-65536; PRAGMA wal_autocheckpoint=0"
             )
             opening.migrate(connection)
@@ -124,7 +124,7 @@ class SqliteJournal(SqliteRecords):
         self._only.set_wal_hook(self._note_wal)
 
     def number_changes(self, at: str) -> None:
-        """Begins the first epoch of a new registry, and numbers what an older release wrote."""
+        """Begin the first epoch of a new registry, or number the changes of an older release."""
         with storage_errors("the registry", self._path):
             reconstruct.number_changes(self._only, self._changes, at)
 
@@ -134,12 +134,12 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def _all(self, statement: str, bindings: tuple[str | int | None, ...] = ()) -> list[Any]:
-        """Raises JournalError: an error that ends a transaction ends the whole batch."""
+        """Query the registry. Raises JournalError, since any error may have ended the batch."""
         return self._only.execute(statement, bindings).fetchall()
 
     @_in_our_terms
     def begin_epoch(self, reason: str, at: str, actor: str) -> None:
-        """Numbers begin again at 1. Runs in the caller's transaction."""
+        """Begin a new epoch; numbers start again at 1. Runs in the caller's transaction."""
         head = self._changes.head
         number = head.epoch + 1 if head else 1
         epoch = Epoch(epoch=number, reason=reason, previous=head)
@@ -150,11 +150,11 @@ class SqliteJournal(SqliteRecords):
         self._only.execute("BEGIN IMMEDIATE")
 
     def prefetch(self, keys: Iterable[str]) -> None:
-        """Means nothing: records are read from memory or from a disk of this machine."""
+        """Do nothing: records are read from memory or from a local disk."""
 
     @_in_our_terms
     def commit(self, *, after: Callable[[], None] | None = None) -> None:
-        """Durable when it returns, and not before `after` has made durable what it builds on."""
+        """Make the batch durable. Call `after` first, which makes its bytes durable."""
         self._merging.step()
         self._changes.write()
         if after is not None:
@@ -171,15 +171,17 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def add(self, rows: Sequence[Line], deed: Deed) -> None:
-        """New records, each with a change of its own: key and stored form."""
+        """Add new records, given as key and stored form, each with its own change."""
         note = self._changes.note
         placed = [(key, text, note(deed, ((key, text),))) for key, text in rows]
         self._only.executemany(_ADD_ALONE, placed)
 
     @_in_our_terms
     def add_run(self, rows: Sequence[Line], deed: Deed) -> None:
-        """New records that make one change together, in the order of their keys. No other record
-        lies between the first and the last of them."""
+        """Add new records, in the order of their keys, as one change.
+
+        The registry has no other record between the first and the last of them.
+        """
         position = self._changes.note(deed, rows)
         execute = self._only.execute
         for at in range(0, len(rows), _TOGETHER):
@@ -188,7 +190,7 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def add_alike(self, keys: Sequence[str], text: str, deed: Deed) -> None:
-        """The same for records that have the same stored form."""
+        """Do the same as `add_run` for records that all have the stored form `text`."""
         position = self._changes.note_alike(deed, keys, text)
         execute = self._only.execute
         for at in range(0, len(keys), _TOGETHER):
@@ -197,9 +199,9 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def revise(self, key: str, text: str, revision: int, deed: Deed) -> None:
-        """A changed record in its stored form; the revision before it goes to the history."""
+        """Store a changed record, and move the revision before it to the history."""
         position = self._changes.note(deed, ((key, text),), revision)
-        self._only.execute(  # as it stands there: the trigger looks for the very same text
+        self._only.execute(  # copied in SQL: the trigger compares the exact text
             "INSERT INTO history SELECT key, ?, record, position FROM records WHERE key=?",
             (revision - 1, key),
         )
@@ -216,13 +218,16 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def stage(self, rows: Iterable[tuple[int, str]]) -> None:
-        """References of a bulk load, to be merged when it is over."""
+        """Stage references of a bulk load, which are merged at its end."""
         self._only.executemany("INSERT INTO staged_refers VALUES(?,?)", rows)
 
     @_in_our_terms
     def merge_staged(self) -> None:
-        """Runs in the caller's transaction. The way over a temporary table frees the pages of the
-        stage before they are needed, so that the file does not keep them empty."""
+        """Merge all staged references. Runs in the caller's transaction.
+
+        The temporary table lets the pages of the stage be reused, so that the file keeps no empty
+        pages.
+        """
         if self._only.execute("SELECT 1 FROM staged_refers LIMIT 1").get is None:
             return
         self._only.execute(
@@ -234,9 +239,9 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def last_serial(self, day: str) -> int:
-        """The highest serial number under the key of a day; 0 where there is none yet.
+        """The highest serial number under the key of a day, or 0 if the day has none yet.
 
-        Numbers from 10^18 on are names like any other: nothing is counted from them.
+        Numbers from 10^18 on are ordinary names and do not count.
         """
         low, high = counted("1"), counted(str(SERIALS_END))
         row = self._only.execute(
@@ -247,7 +252,7 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def growing_segment(self) -> tuple[int, int, str] | None:
-        """Number, committed length and opening time of the last segment that is appended to."""
+        """Number, committed length and opening time of the last segment that still grows."""
         row = self._only.execute(
             "SELECT number, length, opened FROM segments WHERE grows ORDER BY number DESC LIMIT 1"
         ).fetchone()
@@ -255,7 +260,7 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def save_segment(self, number: int, length: int, opened: str, *, grows: bool) -> None:
-        """Remembers what is committed of a segment, and whether more can be appended to it."""
+        """Store the committed length of a segment, and whether it still grows."""
         self._only.execute(
             "INSERT INTO segments VALUES(?,?,?,?) "
             "ON CONFLICT(number) DO UPDATE SET length=excluded.length",
@@ -264,7 +269,7 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def save_token(self, token: Token, before: Token | None, deed: Deed) -> None:
-        """Adds or replaces a token, and adds to the history of tokens, without their digests."""
+        """Add or replace a token, and note the change, without digests, in the token history."""
         text = msgspec.json.encode(token).decode()
         self._only.execute(
             "INSERT INTO tokens VALUES(?,?,?) "
@@ -282,7 +287,7 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def answered(self, actor: str, once: str) -> tuple[str, str] | None:
-        """Fingerprint and receipt of the request answered under this idempotency key."""
+        """Fingerprint and receipt of the request that was answered under this idempotency key."""
         row = self._only.execute(
             "SELECT request, receipt FROM answered WHERE actor=? AND once=?", (actor, once)
         ).fetchone()
@@ -304,6 +309,6 @@ class SqliteJournal(SqliteRecords):
 
     @_in_our_terms
     def tidy(self) -> None:
-        """Keeps the write-ahead log short: moves it into the file, as far as readers allow."""
+        """Keep the write-ahead log short: move it into the file, as far as readers allow."""
         if self._wal_pages > _WAL_PAGES:
             self._only.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -1,12 +1,12 @@
-"""The file of an embedded registry: its tables, its format number, how it is opened.
+"""The file of an embedded registry: its tables, its format number, and how to open it.
 
 How it works: `user_version` in the head of the file is the number of its format. Readers open every
-format from the first on, and change nothing. The writer takes the steps from the format that it
-finds to the newest, each in one transaction, and an older program refuses what it does not know.
-A new file is made by the same steps, so that it differs in nothing from one that came a long way.
+format since the first, and change nothing. The writer migrates the file step by step to the newest
+format, each step in one transaction. An older program refuses a format that it does not know.
+A new file is made by the same steps, so it does not differ from a file that was migrated.
 
-What must stay true: steps are only added, and none is changed after a release; a step that was
-interrupted is taken again from its beginning.
+What must stay true: steps are only added, and none is changed after a release; an interrupted step
+is repeated from its beginning.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ CREATE TABLE answered (
 ) WITHOUT ROWID;
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-# What came later than the first registries of format 1, and took nothing from its releases:
-# what was done with tokens, and a lock on all that is only ever added to.
+# Later additions to format 1, which its first releases ignore: the history of tokens, and triggers
+# that guard the tables to which rows are only added.
 _ADDED = """
 CREATE TABLE IF NOT EXISTS token_changes (
   number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, actor TEXT NOT NULL,
@@ -70,18 +70,18 @@ CREATE TRIGGER IF NOT EXISTS token_changes_hold BEFORE UPDATE ON token_changes
 
 
 def _complete_first(connection: apsw.Connection) -> None:
-    """What releases that wrote format 1 added when they opened a file of an earlier one."""
+    """Add to a file of format 1 the tables that its later releases added."""
     connection.execute(references.SCHEMA + _ADDED).fetchall()
     references.take_over(connection)
 
 
 def _number_changes(connection: apsw.Connection) -> None:
-    """Format 2: changes are numbered. `perdure.storage.sqlite.reconstruct` does the rest."""
+    """Migrate to format 2: changes are numbered. `perdure.storage.sqlite.reconstruct` goes on."""
     connection.execute(changelog.SCHEMA).fetchall()
 
 
 _STEPS = {2: _number_changes}
-"""From the number of a format to what makes it of the one before."""
+"""For the number of each format, the function that migrates a file from the format before."""
 NEWEST_FORMAT = max(_STEPS)
 
 UNUSABLE = (
@@ -92,12 +92,14 @@ UNUSABLE = (
     apsw.NotADBError,
 )
 
-_REBUILD = "with no server running, 'perdure rebuild' makes the file anew from the segments"
+_REBUILD = "stop the server, then rebuild the file from the segments with 'perdure rebuild'"
 
 
 def unusable(what: str, error: Exception, file: Path | None = None) -> Unavailable:
-    """The error in our terms; a file that is damaged or, where it is named, missing must be made
-    anew."""
+    """Translate an error of SQLite. If the file is damaged or missing, it says how to rebuild it.
+
+    A missing file is noticed only if `file` is given.
+    """
     if isinstance(error, apsw.CantOpenError) and file is not None and not os.path.lexists(file):
         return FileUnusable(file=what, fault=f"{FILE} is missing", mend=_REBUILD)
     damaged = isinstance(error, (apsw.CorruptError, apsw.NotADBError))
@@ -106,7 +108,7 @@ def unusable(what: str, error: Exception, file: Path | None = None) -> Unavailab
 
 @contextmanager
 def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
-    """Says in our terms that the disk is full or failing, or the file is not a registry."""
+    """Raise StorageFailed if the disk is full or failing, Unavailable if the file is unusable."""
     try:
         yield
     except (OSError, apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
@@ -116,7 +118,7 @@ def storage_errors(what: str, file: Path | None = None) -> Iterator[None]:
 
 
 def create(root: Path) -> None:
-    """Makes an empty registry. Raises StorageFailed; harmless if there is one already."""
+    """Create an empty registry, unless there is one already. Raises StorageFailed."""
     with storage_errors("the registry"):
         connection = apsw.Connection(str(root / FILE))
         try:
@@ -132,7 +134,7 @@ def create(root: Path) -> None:
 
 
 def migrate(connection: apsw.Connection) -> None:
-    """Takes the steps that are left to the newest format. Raises apsw.Error."""
+    """Migrate the file to the newest format. Raises apsw.Error."""
     found: int = connection.execute("PRAGMA user_version").get
     if found == FIRST_FORMAT:
         _complete_first(connection)
@@ -143,7 +145,7 @@ def migrate(connection: apsw.Connection) -> None:
 
 
 def open_file(name: str, flags: int) -> apsw.Connection:
-    """A connection to a registry of a format that is known. Raises Unavailable if it is not."""
+    """Open a connection to a registry. Raises Unavailable if its format is not known."""
     connection = apsw.Connection(name, flags=flags)
     try:
         connection.set_busy_timeout(5000)

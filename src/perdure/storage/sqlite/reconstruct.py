@@ -1,14 +1,14 @@
-"""Numbers for what was written before changes were numbered: epoch 0.
+"""Epoch 0: numbers for changes that were made before changes had numbers.
 
-How it works: first all records, their history and the history of tokens are read in the order of
-keys, and what each revision makes of a change is written down in `reconstructing`. Neighbours that
-say the same time and actor and were never changed are one change, as those of a batch would be.
-Then the changes are numbered in the order of time, key and revision, and moved. Each of these goes
-in many small transactions that remember how far they are, so that a process that was killed is
-followed by one that goes on there. At the end epoch 1 begins.
+How it works: the first pass reads all records, their history and the history of tokens in the order
+of keys, and writes a change for each revision to `reconstructing`. Neighbours with the same time
+and actor that never changed become one change, like the records of a batch. The second pass numbers
+the changes in the order of time, key and revision, and moves them. Both passes consist of many
+small transactions that store their progress. If the process is killed, the next one goes on there.
+At the end epoch 1 begins.
 
-What must stay true: nothing is written to a registry before all of this is done; a record that
-cannot be read is numbered all the same, by its text.
+What must stay true: no new change is written to the registry before all of this is done; a record
+that cannot be read still gets a number, by its text.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from perdure.model.records import LOCAL
 from perdure.storage.sqlite.changelog import ChangeLog
 
 ACT = "reconstructed"
-"""The act of a change that nobody saw."""
-_SOME = 4096  # records or changes of a transaction
+"""The act of a change that was not recorded when it was made."""
+_SOME = 4096  # records or changes in a transaction
 _STAGE = """
 CREATE TABLE IF NOT EXISTS reconstructing (
   at TEXT NOT NULL, first TEXT NOT NULL, revision INTEGER NOT NULL, last TEXT NOT NULL,
@@ -55,14 +55,14 @@ Staged = tuple[str, str, int, str, int, str, str, bytes, bytes]
 
 
 def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None:
-    """Brings the sequence of changes to where new ones can follow. Raises apsw.Error."""
+    """Number all earlier changes, so that new ones can follow. Raises apsw.Error."""
     newest = connection.execute("SELECT max(epoch) FROM epochs").get
     if newest:
         return
     if newest is None and _is_empty(connection):
         _begin_first(connection, log, at)
         return
-    _log.info("the changes of this registry are numbered once; this can take a while")
+    _log.info("numbering the changes of this registry; this happens once and can take a while")
     with connection:
         connection.execute(_STAGE)
     _stage_all(connection)
@@ -79,7 +79,7 @@ def number_changes(connection: apsw.Connection, log: ChangeLog, at: str) -> None
 
 
 def _begin_first(connection: apsw.Connection, log: ChangeLog, at: str) -> None:
-    """Begins the first epoch, unless somebody else who made this registry did so just now."""
+    """Begin the first epoch, unless another process that made this registry has just done so."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if connection.execute("SELECT 1 FROM epochs").get is None:
@@ -98,12 +98,12 @@ def _is_empty(connection: apsw.Connection) -> bool:
     return connection.execute(both).get is None
 
 
-# What there is
-# -------------
+# Staging
+# -------
 
 
 def _stage_all(connection: apsw.Connection) -> None:
-    """Writes down all changes there were, as far as that was not done before."""
+    """Stage all changes that are not staged yet."""
     read = connection.execute(_READ).get
     if read == _ALL_READ:
         return
@@ -130,7 +130,7 @@ def _stage(connection: apsw.Connection, staged: list[Staged]) -> None:
 
 
 def _changes_of(connection: apsw.Connection, rows: list[Line]) -> Iterator[Staged]:
-    """The changes of some records and of their history."""
+    """The changes that wrote some records and their history."""
     if not rows:
         return
     history: dict[str, list[tuple[int, str]]] = {}
@@ -183,12 +183,12 @@ def _staged(lines: list[Line], at: str, actor: str, revision: int, act: str = AC
     return at, lines[0][0], revision, lines[-1][0], len(lines), act, actor, digest, salt
 
 
-# Numbers
-# -------
+# Numbering
+# ---------
 
 
 def _number_some(connection: apsw.Connection, log: ChangeLog) -> bool:
-    """Numbers the next changes; whether there were any."""
+    """Number the next staged changes. Return False if there were none."""
     with connection:
         rows: list[tuple[Any, ...]] = connection.execute(
             "SELECT * FROM reconstructing ORDER BY at, first, revision LIMIT ?", (_SOME,)

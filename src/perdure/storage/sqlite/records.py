@@ -3,9 +3,9 @@
 How it works: `records` holds the current revision of each record under its key, in the form that
 `perdure.model.stored` gives it, so that a listing is a range of the primary key; superseded
 revisions move to `history`. `refers` leads from a location, a digest or an alias back to the
-records that name it: eight bytes of hash and the key, checked against the record when read, so that
-an entry may be stale but is never missing; `perdure.storage.sqlite.references` says how new ones
-get there, and `perdure.storage.sqlite.changelog` how changes are numbered.
+records that name it. An entry is eight bytes of hash and the key, and is checked against the record
+when it is read: an entry may be stale, but none is missing. `perdure.storage.sqlite.references`
+says how new entries get there, and `perdure.storage.sqlite.changelog` how changes are numbered.
 
 What must stay true: opening a registry to read it changes nothing in it.
 """
@@ -59,7 +59,7 @@ _decode_token = msgspec.json.Decoder(Token).decode
 
 
 def decode_record(key: str, text: str) -> Record:
-    """A record. Raises Corrupt where what lies there is none: it was not written by us."""
+    """Decode a record. Raises Corrupt if the text is not a record, so was not written by us."""
     try:
         return stored.decode(text)
     except (msgspec.DecodeError, TypeError, ValueError) as error:
@@ -69,7 +69,10 @@ def decode_record(key: str, text: str) -> Record:
 
 
 class SqliteRecords:
-    """Reads a registry: the port `perdure.storage.ports.Records`. A connection for each thread."""
+    """Reads a registry, as the port `perdure.storage.ports.Records`.
+
+    Each thread has its own connection.
+    """
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -99,7 +102,7 @@ class SqliteRecords:
             log = self._path.with_name(f"{FILE}-wal")
             if os.access(self._path.parent, os.W_OK) or log.exists():
                 raise
-        # A copy that nobody can write to: there is no log to read and none can be made.
+        # A copy without write access: there is no log to read, and none can be created.
         name = f"file:{quote(str(self._path))}?immutable=1"
         return open_file(name, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
@@ -118,14 +121,14 @@ class SqliteRecords:
         return found
 
     def lookup(self) -> Lookup:
-        """A way to `raw` for the one thread that will use it most."""
+        """A fast `raw` for the one thread that looks up most records."""
         connection = self._connect()
         self._connections.append(connection)
         return Lookup(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """One state of the registry for all that this thread reads inside."""
+        """Keep one state of the registry for everything that this thread reads in the context."""
         execute = self.connection.execute
         execute("BEGIN")
         try:
@@ -173,18 +176,18 @@ class SqliteRecords:
         ]
 
     def token_history(self, name: str) -> list[tuple[str, str, str | None, str]]:
-        """When, by whom, before and after, of each change of a token; as JSON, the oldest first."""
+        """Time, actor, and the token before and after as JSON, the oldest change first."""
         return self._all(
             "SELECT at, actor, before, after FROM token_changes WHERE name=? ORDER BY number",
             (name,),
         )
 
     def count(self) -> int:
-        """How many identifiers there are. Costs a pass over the index."""
+        """The number of identifiers. Reads the complete index."""
         return int(self._all("SELECT count(*) FROM records")[0][0])
 
     def count_revisions(self) -> int:
-        """The number of revisions of all records. Costs a pass over the indexes."""
+        """The number of revisions of all records. Reads the complete indexes."""
         both = "SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM history)"
         return int(self._all(both)[0][0])
 
@@ -199,18 +202,18 @@ class SqliteRecords:
         return self._all(statement, bindings)
 
     def _is_numbered(self) -> bool:
-        """Whether a writer was here that numbers changes."""
+        """Return True if a writer that numbers changes has opened the registry."""
         return bool(self._all("SELECT 1 FROM sqlite_master WHERE name='epochs'"))
 
     def _last_position(self) -> int:
         return int(self._all("SELECT coalesce(max(position), 0) FROM changes")[0][0])
 
     def epochs(self) -> list[Epoch]:
-        """All epochs, the oldest first. Empty for a registry whose changes have no numbers yet."""
+        """All epochs, the oldest first. Empty if the changes of the registry have no numbers."""
         return Epochs.load(self._ask).epochs if self._is_numbered() else []
 
     def head(self) -> Head | None:
-        """The last change. None for a registry whose changes have no numbers yet.
+        """The last change, or None if the changes of the registry have no numbers yet.
 
         Raises Corrupt if the last changes cannot be read.
         """
@@ -219,10 +222,10 @@ class SqliteRecords:
         return found[0].head if found else None
 
     def changes(self, since: Mark | None = None, *, limit: int) -> list[Change]:
-        """At most so many changes, in order, behind a mark or from the very first on.
+        """At most `limit` changes in order, after the mark `since` or from the first one.
 
-        Raises Conflict if there is no change with this mark, Corrupt if a row cannot be read or is
-        not the one that the chain was made with.
+        Raises Conflict if no change has this mark, Corrupt if a row cannot be read or does not fit
+        the chain.
         """
         if not self._is_numbered():
             return []
@@ -232,16 +235,16 @@ class SqliteRecords:
             after = Epochs.load(self._ask).position(since, last)
         if after is None:
             head = self.head()
-            known = f"the last change here is {head.mark}" if head else "there are none"
+            known = f"the last change here is {head.mark}" if head else "there are no changes yet"
             raise Conflict(
                 identifier=f"change {since}", reason=f"it is not known: {known}", current=None
             )
         return list(read_changes(self._ask, self._words, after, limit))
 
     def lines_of(self, change: Change) -> list[Line]:
-        """The keys and lines that a change wrote, in the order of the keys, as they are stored.
+        """The keys and stored lines that a change wrote, in the order of the keys.
 
-        Shorter than the change says if some of them were lost.
+        There are fewer than the change says if some of them were lost.
         """
         if change.act == BEGIN:
             return [("", one.line) for one in self.epochs() if one.epoch == change.epoch]
@@ -282,8 +285,8 @@ class SqliteRecords:
 class Lookup:
     """Looks up records on a connection of its own. For one thread.
 
-    Look-ups between `hold` and `release` see one state of the registry, that of the first of them,
-    and cost half; a state that is held for long keeps the log of the registry from being reused.
+    Look-ups between `hold` and `release` see one state of the registry, that of the first look-up,
+    and cost half as much. While a state is held, the log of the registry cannot be reused.
     """
 
     def __init__(self, connection: apsw.Connection) -> None:

@@ -1,15 +1,15 @@
-"""Which records name a location, a digest or an alias: found by the hash of it.
+"""Index of references: it finds the records that name a location, a digest or an alias by its hash.
 
-How it works: hashes come in no order, so that each new one would change another page of a large
-tree. New references are therefore written down as they come, those of a batch in one row
-(`recent_references`). When there are many they are merged into the tree (`refers`) in the order of
-their hashes: a slice of all hashes with each batch, so that no batch waits for all of them. The
-writer remembers what it wrote down until then. A reader remembers the recent ones as far as it has
-read them, looks at those that came since, and then at the tree.
+How it works: hashes come in no order, so each new one would change a different page of a large
+tree. The writer therefore logs new references as they come, those of a batch in one row
+(`recent_references`). When there are many, it merges them into the tree (`refers`) in the order of
+their hashes. With each batch it merges one slice of all hashes, so that no batch waits for all of
+them. Until then, the writer keeps the logged references in memory. A reader keeps the recent ones
+that it has read, reads the newer ones on each look-up, and then searches the tree.
 
-What must stay true: what is merged between two looks is seen twice, not never: recent ones are
-looked at before the tree, and taken away only when all slices are in it. Writer and readers hold no
-more than what is not merged yet.
+What must stay true: a reference that is merged during a look-up is seen twice rather than missed.
+So the look-up reads the recent ones before the tree, and they are deleted only when all slices are
+in the tree. Writer and readers keep only unmerged references in memory.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import msgspec
 from perdure.storage.reference_hashes import reference_hash
 
 MOST_RECENT = 32_768
-"""References that make a merge begin. The more there are, the less often each page of the tree is
-written; who remembers them needs ten megabytes."""
+"""The number of references at which a merge begins. The larger it is, the less often each page of
+the tree is written; a process that keeps this many in memory needs ten megabytes."""
 _SLICES = 64
-_TOO_MANY = 4  # times as many: those of a rebuild come thousands at a time, and nobody waits
+_TOO_MANY = 4  # times as many: a rebuild adds thousands at a time, and no caller waits for it
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS recent_references (
   number INTEGER PRIMARY KEY, count INTEGER NOT NULL, rows BLOB NOT NULL
@@ -59,7 +59,7 @@ def _slices() -> list[list[Row]]:
 
 
 def take_over(connection: apsw.Connection) -> None:
-    """Merges what was written down before those of a batch were one row. Raises apsw.Error."""
+    """Merge the references that an older release logged in single rows. Raises apsw.Error."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name='recent_refers'").get is None:
         return
     with connection:
@@ -70,7 +70,7 @@ def take_over(connection: apsw.Connection) -> None:
 
 
 class Merging:
-    """Moves recent references to the tree. Belongs to the one writer, and works in its batches.
+    """Moves recent references to the tree. The only writer owns it, and calls it in its batches.
 
     `insert` adds rows to the tree.
     """
@@ -80,23 +80,26 @@ class Merging:
     ) -> None:
         self._connection = connection
         self._insert = insert
-        self._unread: int = connection.execute(_COUNT).get  # written down by those before us
-        self._recent = _slices()  # written down since, and durable
-        self._count = 0  # of them
-        self._batch: list[Row] = []  # written down in this batch
-        self._writes = 0  # of them, each a row of the table
-        self._slices: list[list[Row]] = []  # what is being merged, the next slice at the end
+        self._unread: int = connection.execute(_COUNT).get  # logged by earlier writers
+        self._recent = _slices()  # logged since, and durable
+        self._count = 0  # number of references in `_recent`
+        self._batch: list[Row] = []  # logged in this batch
+        self._writes = 0  # rows of the table that this batch wrote
+        self._slices: list[list[Row]] = []  # slices being merged, the next one at the end
         self._last = 0  # number of the last write that is in them
-        self._merged = 0  # slices, in this batch; all that there is: `_ALL`
+        self._merged = 0  # slices merged in this batch, or `_ALL`
 
     def write_down(self, rows: Sequence[Row]) -> None:
-        """Makes references findable that are not in the tree yet. Raises apsw.Error."""
+        """Log new references, so that they can be found before they are merged.
+
+        Raises apsw.Error.
+        """
         self._connection.execute(_WRITE, (len(rows), _encode(rows)))
         self._batch += rows
         self._writes += 1
 
     def step(self) -> None:
-        """Merges a slice, where there is one to merge. Raises apsw.Error."""
+        """Merge a slice, if there is one to merge. Raises apsw.Error."""
         waiting = self._unread + self._count
         if waiting + len(self._batch) >= _TOO_MANY * MOST_RECENT:
             self._merge_all()
@@ -119,17 +122,17 @@ class Merging:
         self._connection.execute(_MERGED)
 
     def _written(self) -> Iterator[list[Row]]:
-        """All that is written down, in the order in which it was."""
+        """All logged references, in the order in which they were logged."""
         for _, rows in self._connection.execute(_RECENT, (0,)):
             yield _decode(rows)
 
     def _number(self) -> int:
-        """Of the last write."""
+        """The number of the last write."""
         found: int = self._connection.execute(_LAST).get
         return found
 
     def _begin(self) -> None:
-        """What is durable by now is to be merged."""
+        """Begin to merge the references that are durable by now."""
         self._last = self._number() - self._writes
         if self._unread:
             for rows in self._written():
@@ -144,7 +147,7 @@ class Merging:
             self._recent[(row[0] + _HALF) * _SLICES >> 64].append(row)
 
     def committed(self) -> None:
-        """The batch holds."""
+        """Accept the references of the batch, which is durable."""
         if self._merged == _ALL:
             self._unread, self._recent, self._count, self._slices = 0, _slices(), 0, []
         else:
@@ -154,12 +157,12 @@ class Merging:
         self._batch, self._writes, self._merged = [], 0, 0
 
     def undone(self) -> None:
-        """The batch does not hold, nor do any references that it brought."""
+        """Drop the references of the batch, which was undone."""
         self._batch, self._writes, self._merged = [], 0, 0
 
 
 class References:
-    """What a process remembers of the recent references. Safe to use from several threads."""
+    """The recent references that a reader keeps in memory. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -168,7 +171,7 @@ class References:
         self._keys: dict[int, list[str]] = {}
 
     def keys(self, reference: str, ask: Ask) -> list[str]:
-        """Keys of the records that may have a reference, in order. `ask` queries the registry."""
+        """Keys of records that may have this reference, in order. `ask` queries the registry."""
         hash = reference_hash(reference)
         found = set(self._recent(hash, ask))
         found.update(key for (key,) in ask("SELECT key FROM refers WHERE hash=?", (hash,)))
@@ -179,12 +182,12 @@ class References:
             try:
                 self._catch_up(ask)
             except apsw.SQLError as error:
-                if "no such table" not in str(error):  # no writer of this release was here yet
+                if "no such table" not in str(error):  # no writer of this release has opened it yet
                     raise
             return self._keys.get(hash, [])
 
     def _catch_up(self, ask: Ask) -> None:
-        """Reads what came since it was last read, or all where some was merged meanwhile."""
+        """Read the references logged since the last look, or all of them after a merge."""
         merges = next((value for (value,) in ask(_MERGES, ())), None)
         if merges != self._merges:
             self._merges, self._last, self._keys = merges, 0, {}

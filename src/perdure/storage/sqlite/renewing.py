@@ -1,11 +1,11 @@
-"""A registry file that is made anew, and what the old one still tells.
+"""Rebuild of a registry file, with everything that can still be read from the old one.
 
-How it works: records come from the segments first and then from the old file. Changes, histories,
-tokens and idempotency keys are taken over as they are. A record whose line no change of the old
-file wrote is marked until the end, when a new epoch begins in which each of these is a change.
+How it works: records come first from the segments and then from the old file. Changes, histories,
+tokens and idempotency keys are copied unchanged. If no change of the old file wrote the line of a
+record, the record is marked. At the end, a new epoch begins with a change for each marked record.
 
-What must stay true: nothing that can be read is passed over in silence, and nothing is guessed; a
-record that is as it was keeps the position of its change.
+What must stay true: no readable content is left out silently, and nothing is guessed; an unchanged
+record keeps the position of its change.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ _COPIED = {
     "epochs": "epoch, start, reason, previous_epoch, previous_number, previous_chain",
     "changes": "position, row",
 }
-"""Tables that are taken over as they are, and their columns."""
+"""Tables that are copied unchanged, and their columns."""
 _LATER = ("words", "epochs", "changes")
-"""Tables that the first format has not."""
+"""Tables that the first format does not have."""
 _ABSENT = "no such table: token_changes"
-"""Of a file that was last written before there was one."""
+"""The error for a file of a release that did not have this table yet."""
 _PUT = "INSERT OR REPLACE INTO records VALUES(?,?,?)"
 Saved = tuple[str, str, int | None]
-"""Key, stored form, and position of its change."""
+"""The key and the stored form of a record, and the position of its change."""
 
 
 class Salvage:
-    """An old registry file. Use as a context manager; `problems` tells what could not be read.
+    """An old registry file. Use it as a context manager.
 
-    Raises Unavailable if another process has it open.
+    `problems` describes what could not be read. Raises Unavailable if another process has it open.
     """
 
     def __init__(self, root: Path) -> None:
@@ -58,10 +58,10 @@ class Salvage:
         self._connection: apsw.Connection | None = None
         self._has_positions = False
         self.is_unnumbered = False
-        """Whether it is known that its changes never had numbers."""
+        """True if its changes certainly never had numbers."""
         path = root / FILE
         if not path.exists():
-            self.problems.append("there is none")
+            self.problems.append("it does not exist")
             return
         try:
             self._connection = _alone(path)
@@ -72,7 +72,7 @@ class Salvage:
                 not self._has_positions or self._connection.execute(numbered).get is None
             )
         except (apsw.BusyError, apsw.LockedError) as error:
-            user = "another process has it open; stop the server first"
+            user = "it is open in another process; stop the server first"
             raise InUse(used="the registry", user=user) from error
         except apsw.Error as error:
             self.problems.append(str(error))
@@ -99,7 +99,7 @@ class Salvage:
             )
 
     def copy_into(self, journal: SqliteJournal) -> None:
-        """Copies what is taken over as it is. Runs in the caller's transaction."""
+        """Copy the tables that are taken over unchanged. Runs in the caller's transaction."""
         for table, columns in _COPIED.items():
             if table not in _LATER or not self.is_unnumbered:
                 marks = ",".join("?" * (columns.count(",") + 1))
@@ -120,7 +120,7 @@ class Salvage:
 
 
 def _alone(path: Path) -> apsw.Connection:
-    """A connection that has the file for itself, with what was in its log moved into it."""
+    """Open a connection with exclusive access to the file, and move its log into it."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -138,12 +138,15 @@ class RenewedJournal(SqliteJournal):
     _is_unnumbered = False
 
     def put(self, key: str, record: Record) -> None:
-        """A record as the segments tell it, whatever was there."""
+        """Store a record read from the segments, in place of any other."""
         self._put(key, record, _OF_NO_CHANGE)
 
     def keep(self, key: str, record: Record, position: int | None, past: Record | None) -> None:
-        """A record that the old file has. With `past`, which goes to the history, it says more
-        than that: a new revision."""
+        """Store a record that the old file has.
+
+        If `past` is given, `record` is a new revision with more in it, and `past` goes to the
+        history.
+        """
         if position is not None and position > self._changes.position:
             position = _OF_NO_CHANGE  # its change was lost
         if past is not None:
@@ -159,17 +162,17 @@ class RenewedJournal(SqliteJournal):
         self._only.execute(_PUT, (key, stored.encode(record).decode(), position))
 
     def take_over(self, old: Salvage) -> None:
-        """Takes over what lies beside the records. Runs in the caller's transaction."""
+        """Take over everything but the records. Runs in the caller's transaction."""
         old.copy_into(self)
         self._changes.load()
         self._is_unnumbered = old.is_unnumbered
 
     def note_renewed(self, at: str, actor: str) -> None:
-        """Begins a new epoch, whose changes are the records that no earlier change wrote.
+        """Begin a new epoch, with a change for each record that no earlier change wrote.
 
-        If the old changes cannot be read, nobody knows which epochs there were: the new one is
-        called by the minutes since 1970. A registry whose changes never had numbers gets them as
-        if a writer had opened it.
+        If the old changes cannot be read, the earlier epochs are not known. The number of the new
+        one is then the minutes since 1970. If the changes of the registry never had numbers, they
+        are numbered as if a writer had opened it.
         """
         is_numbered = not self._is_unnumbered
         if is_numbered:

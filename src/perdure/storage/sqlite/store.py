@@ -1,4 +1,4 @@
-"""The embedded store: what a registry is kept with unless its settings say otherwise."""
+"""The embedded store, which keeps a registry unless its settings name another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOGS = ("-wal", "-shm")
 
 
 class SqliteStore:
-    """One SQLite file in the directory of the registry."""
+    """Keeps a registry in one SQLite file in its directory."""
 
     def create(self, root: Path) -> None:
         opening.create(root)
