@@ -53,7 +53,7 @@ def part(
     from perdure.reading.extraction import Extraction
 
     if here().as_json and output == "-":
-        raise click.UsageError("--json describes what was written: --output is needed")
+        raise click.UsageError("with --json, stdout describes the output: give --output")
     source = _source(file, media_type, charset)
     extraction = Extraction()
     try:

@@ -61,7 +61,7 @@ def get(
     from perdure.policy.unfolding import join_part
 
     if here().as_json and output == "-":
-        raise click.UsageError("--json describes what was written: --output is needed")
+        raise click.UsageError("with --json, stdout describes the output: give --output")
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     found: Delivery
     if resolver is not None:

@@ -59,7 +59,10 @@ def init(
         "handle_prefixes": settings.handle_prefixes,
     }
     names = ", ".join(name for names in owned.values() for name in names)
-    here().answer({"registry": str(root)} | owned, f"{root} mints for {names or 'no series yet'}")
+    text = f"{root} mints for {names}"
+    if not names:
+        text = f"{root} has no series yet; add one with 'perdure init --series NAME'"
+    here().answer({"registry": str(root)} | owned, text)
 
 
 @click.command(cls=Command)

@@ -1,8 +1,8 @@
 """Soft 404s: pages that say "not found" with status 200. Pure.
 
 How it works: the server is asked for an invented address beside the one in question. If it answers
-that with 200, too, and with nearly the same words, then it gives the page in question for anything,
-with or without redirects. Similarity is measured on the sets of three consecutive words (Broder,
+that with 200, too, and with nearly the same words, then it gives this page for any address, with or
+without redirects. Similarity is measured on the sets of three consecutive words (Broder,
 "On the resemblance and containment of documents", 1997), without any markup.
 
 What must stay true: `_LONGEST` bounds the work; two empty pages are alike.
