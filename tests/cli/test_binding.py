@@ -128,7 +128,7 @@ def test_a_withdrawal_that_somebody_else_must_ask_for_too(shell: Shell, letter: 
     name = shell.lines("mint", "--series", SERIES, str(letter))[0]
     for _ in range(2):
         told = shell.run("withdraw", name, "--reason", "an error", "--by", "anna").stderr
-        assert told == "perdure: proposed: it is done when somebody else asks for the same\n"
+        assert told == "perdure: proposed: it takes effect when a second person asks for the same\n"
         shell.run("get", name)
     assert shell.run("withdraw", name, "--reason", "an error", "--by", "bert").stderr == ""
     assert "anna, bert" in shell.run("get", name, code=16).stderr

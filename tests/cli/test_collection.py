@@ -81,7 +81,7 @@ def test_add_makes_the_next_version(shell: Shell, minted: str) -> None:
     shell.error("collection", "add", second, "-", "--expect", "1", stdin=CLOSED, code=41)
     result = shell.run("collection", "add", second, "-", stdin=PWID)
     assert result.stdout.strip() == second
-    assert "0 members added, 1 were there already" in result.stderr
+    assert "0 members added, 1 were members already" in result.stderr
 
 
 @pytest.mark.parametrize("form", ["json", "text", "csv", "turtle"])

@@ -215,7 +215,7 @@ def test_a_corrupt_page_is_told_and_not_taken_for_nothing(desk: Desk) -> None:
 def test_a_registry_that_is_missing_or_none_is_to_be_rebuilt(
     root: Path, records: type[SqliteRecords]
 ) -> None:
-    """docs/how-to/back-up.md: "`perdure rebuild` makes it anew"."""
+    """docs/how-to/back-up.md: "It makes a new registry file"."""
     file = root / opening.FILE
     file.write_bytes(b"no database at all, but long enough for a header" * 100)
     with pytest.raises(Unavailable, match="from the segments with 'perdure rebuild'"):

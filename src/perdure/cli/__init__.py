@@ -1,12 +1,12 @@
 """The command line: every function of perdure, for people and for scripts.
 
-How it works: `perdure` is one group of commands; each module here holds those of one theme and is
-imported to list them, which costs nothing because what a command needs it imports when it runs.
-Options that every command has (`--json`, `-C`) are added in `perdure.cli.command`. Writes go
-through the write door, so they work beside a running server.
+How it works: `perdure` is one group of commands. Each module here holds the commands of one theme.
+All modules are imported to list the commands; this costs little, because a command imports what it
+needs only when it runs. `perdure.cli.command` adds the options that every command has (`--json`,
+`-C`). Writes go through the write door, so they work beside a running server.
 
 What must stay true: stdout carries data and nothing else; an error is one line on stderr and the
-exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help` starts in a blink.
+exit code that `perdure.cli.exits` gives it, never a traceback; `perdure --help` starts at once.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ _SECTIONS = (
 
 
 class Perdure(Group):
-    """The group, and what becomes of what its commands raise."""
+    """The top group of commands. It turns errors of commands into messages and exit codes."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return list(self.commands)  # as written above, not by the alphabet
+        return list(self.commands)  # in the order above, not alphabetical
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader, `head` say, has had enough
+        except BrokenPipeError:  # the reader, such as `head`, has stopped reading
             _stop_writing()
             raise click.exceptions.Exit(exits.BROKEN_PIPE) from None
         return result
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Runs a command line and exits."""
+        """Run a command line and exit."""
         words = extra.get("args", args[0] if args else None)
         as_json = "--json" in (sys.argv[1:] if words is None else words)
         try:
@@ -95,7 +95,7 @@ class Perdure(Group):
 
 
 def _stop_writing() -> None:
-    """Sends what is still in the buffer of stdout nowhere, so that the interpreter ends quietly."""
+    """Discard the rest of stdout's buffer, so that the interpreter exits quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -9,7 +9,7 @@ from perdure.cli.command import Command, here
 
 @click.command(cls=Command)
 def version() -> None:
-    """Tell the version of perdure and of what it stands on."""
+    """Print the version of perdure and of the packages that it uses."""
     import platform
     from importlib.metadata import version as installed
 

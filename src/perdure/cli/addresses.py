@@ -1,4 +1,4 @@
-"""Identifiers as addresses that can be followed, and back: `urlify` and `deurlify`."""
+"""Convert identifiers to addresses that you can follow, and back: `urlify` and `deurlify`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("identifiers", nargs=-1, required=True, type=options.IDENTIFIER)
-@click.option("--url", metavar="URL", help="Address of the resolver; else base_url.")
+@click.option("--url", metavar="URL", help="Address of the resolver. Default: base_url.")
 @click.option("--public", is_flag=True, help="Use the public resolver of the scheme.")
 def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -> None:
     """Write each IDENTIFIER as an address that a browser can follow.
 
-    That of our resolver where the registry says where it is (base_url), else that of the scheme's
-    public one, if it has one. Needs no registry.
+    The address is at this resolver if the setting base_url is set, otherwise at the public resolver
+    of the scheme, if it has one. Works without a registry.
 
     \b
     perdure urlify doi:10.1000/182 ark:12345/x6
@@ -38,12 +38,12 @@ def urlify(identifiers: tuple[Identifier, ...], url: str | None, public: bool) -
 
 @click.command(cls=Command)
 @click.argument("addresses", nargs=-1, required=True, metavar="URL...")
-@click.option("--url", metavar="URL", help="Address of the resolver, besides base_url.")
+@click.option("--url", metavar="URL", help="Address of a resolver, in addition to base_url.")
 def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
     """Write the identifier that each URL is the address of.
 
-    Known are this resolver and doi.org, hdl.handle.net, n2t.net, arks.org, identifiers.org,
-    nbn-resolving.org and urn.fi. Needs no registry.
+    Understands addresses at this resolver and at doi.org, hdl.handle.net, n2t.net, arks.org,
+    identifiers.org, nbn-resolving.org and urn.fi. Works without a registry.
 
     \b
     perdure deurlify https://dx.doi.org/10.1000/182
@@ -58,7 +58,7 @@ def deurlify(addresses: tuple[str, ...], url: str | None) -> None:
 
 
 def _base_url() -> str:
-    """What the settings of the registry say, where there is one."""
+    """Return the `base_url` of the registry or, without a registry, of the environment."""
     import os
 
     from perdure import settings

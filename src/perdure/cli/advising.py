@@ -1,7 +1,8 @@
-"""What `mint` looks up in order to give advice: the same bytes, bytes within others, names.
+"""Look-ups for the advice that `mint` gives: the same bytes, bytes within others, names.
 
-What must stay true: looking costs little, whatever is held: one look-up for each file and address,
-and at most `_MOST_SEARCHED` bytes of what was minted in the same series on the same day.
+What must stay true: the look-ups are cheap, however much the registry holds. They cost one query
+for each file and address, and search at most `_MOST_SEARCHED` bytes of documents that were minted
+in the same series on the same day.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def look(
     locations: Sequence[str] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> tuple[Advice, ...]:
-    """The advice on a mint that is about to be made."""
+    """Return the advice on a mint that is about to happen."""
     same = [str(one) for held in contents for one in registry.listings.same_bytes(held.sha512)]
     slices: list[Slice] = []
     if not same:

@@ -1,7 +1,7 @@
 """Archive files: `archive add`, `list`, `find`, `check`, `export-cdxj`.
 
-What must stay true: what is wrong in a file is told with its offset, and does not keep the rest of
-it from being indexed; the exit code says that something was.
+What must stay true: a flaw in a file is reported with its offset, and the rest of the file is
+indexed all the same; the exit code says that there was a flaw.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def archive() -> None:
 )
 @click.option(
     "--move/--in-place",
-    help="Take the files into the registry directory; else they must stay where they lie.",
+    help="Move the files into the registry directory. Otherwise they must not be moved.",
 )
 def add(paths: tuple[Path, ...], *, move: bool) -> None:
-    """Index archive files, or all of them in a directory.
+    """Index archive files, or all archive files in a directory.
 
-    A file that was added before is read again only if it has changed. What is wrong with a file is
-    reported with its offset; the rest of it is indexed. Ends with 1 where anything was wrong.
+    A file that was added before is read again only if it has changed. Flaws in a file are reported
+    with their offsets, and the rest of the file is indexed. Exits with 1 if there were any.
     """
     from perdure.archives.library import archive_files
 
@@ -94,12 +94,12 @@ def _tell_flaws(name: str, flaws: tuple[Flaw, ...] | list[Flaw], count: int) -> 
     for flaw in flaws[:_SHOWN]:
         here().note(f"{name} at {flaw.offset}: {flaw.what}")
     if count > _SHOWN:
-        here().note(f"{name}: {count - _SHOWN} more flaws; --json tells the first thousand")
+        here().note(f"{name}: {count - _SHOWN} more flaws; --json shows the first thousand")
 
 
 @archive.command("list", cls=Command)
 def list_() -> None:
-    """List the archive files: name, records, captures, flaws, where it lies."""
+    """List the archive files: name, records, captures, flaws and path of each."""
     with here().registry() as registry:
         for file in registry.archive.registered():
             here().answer(
@@ -111,19 +111,19 @@ def list_() -> None:
 @archive.command(cls=Command)
 @click.argument("url")
 @click.option("--at", metavar="TIME", help="2016-01-22T11:20:29Z, or less precise, or 14 digits.")
-@click.option("--nearest", is_flag=True, help="Give the nearest capture where none is exact.")
+@click.option("--nearest", is_flag=True, help="Print the nearest capture if none is exact.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
     default=1000,
     metavar="NUMBER",
-    help="At most so many captures, if --at is not given; 1000 if not given.",
+    help="At most this many captures, without --at. Default: 1000.",
 )
 def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
-    """Find the captures of URL, or the one at a time.
+    """Find the captures of URL, or the one at a given time.
 
-    With --at, a capture is given only where URL and time are those that were recorded, or with
-    --nearest; otherwise the command ends with 10 and says on stderr what there is.
+    With --at, a capture is printed only if its URL and time are exactly those, or with --nearest.
+    Otherwise the command exits with 10 and lists the closest captures on stderr.
     """
     with here().registry() as registry:
         if at is None:
@@ -137,7 +137,7 @@ def find(url: str, at: str | None, *, nearest: bool, limit: int) -> None:
 def check(names: tuple[str, ...]) -> None:
     """Read all archive files again, or those called NAME, and compare the digests of all records.
 
-    What is not as it should be is printed, one line each. Ends with 1 where there is any.
+    Prints one line for each problem. Exits with 1 if there are any.
     """
     from perdure.errors import NotFound
 
@@ -173,17 +173,17 @@ def check(names: tuple[str, ...]) -> None:
 @archive.command("export-cdxj", cls=Command)
 @options.add_output()
 @click.option(
-    "--all", "every", is_flag=True, help="Requests and other records about captures, too."
+    "--all", "every", is_flag=True, help="Include requests and other records about captures."
 )
 def export_cdxj(output: str, *, every: bool) -> None:
-    """Write the index as sorted CDXJ, as pywb and other programs read it."""
+    """Write the index as sorted CDXJ, which pywb and other programs read."""
     from itertools import groupby
 
     from perdure.archives.index import cdxj, ranges
     from perdure.cli.output import output_file
 
     def is_wanted(one: Capture) -> bool:
-        """What `cdxj-indexer` takes: nothing that only says how something was captured."""
+        """Apply the choice of `cdxj-indexer`, which skips records about how captures were made."""
         about = one.kind in ("request", "continuation")
         return every or not (about or one.media_type == "application/warc-fields")
 
@@ -193,7 +193,7 @@ def export_cdxj(output: str, *, every: bool) -> None:
         with progress("captures", total=captures.count(), unit="captures") as bar:
             everything = ranges.walk(captures, ranges.Stretch("", "\U0010ffff"))
             for _, second in groupby(everything, key=ranges.place):
-                # of one URL and second, in the order of their lines, as `sort` has it
+                # lines of one URL and second are in the order of `sort`
                 lines = sorted(cdxj.write(one) for one in second if is_wanted(one))
                 into.writelines(lines)
                 written += len(lines)
@@ -221,7 +221,7 @@ def _find_one(captures: Captures, url: str, at: str, *, nearest: bool) -> None:
     try:
         second(at)
     except ValueError:
-        raise click.BadParameter(f"{at[:40]!r} is no time", param_hint="--at") from None
+        raise click.BadParameter(f"{at[:40]!r} is not a time", param_hint="--at") from None
     date = whole_second(at) if at.isdigit() and len(at) == 14 else at
     first, last = verdict.span(date)
     wanted = verdict.Asked(uri=url, first=first, last=last, date=date)
@@ -244,7 +244,7 @@ def _fields(capture: Capture) -> dict[str, object]:
 
 
 def _tell_capture(capture: Capture, **more: object) -> None:
-    """`more`: how it relates to what was asked for."""
+    """Print a capture; `more` says how it relates to the query."""
     verdict = [str(value) for value in more.values()]
     text = (capture.date, capture.kind, str(capture.status or "-"), capture.media_type or "-")
     place = f"{capture.file}@{capture.offset}"
@@ -256,5 +256,5 @@ def _absent(text: str, *, offered: list[dict[str, object]] | None = None) -> Non
 
     here().fail({"code": NotFound.code, "message": text, "offered": offered or []}, text)
     for one in offered or []:
-        here().note(f"there is {one['date']} {one['uri']}")
+        here().note(f"the archive has {one['date']} {one['uri']}")
     click.get_current_context().exit(exits.CODES[NotFound])

@@ -1,11 +1,11 @@
 """PWIDs for `get` and `resolve`: the same verdicts on the command line as over HTTP.
 
-How it works: a PWID that was registered is an identifier like others. All others are judged by
-`perdure.archives.pwid.answering`: those of our own archive by its captures, those of another one by
-what is known of that archive.
+How it works: a PWID that was registered is an identifier like any other.
+`perdure.archives.pwid.answering` judges all others: PWIDs of our own archive by its captures, those
+of another archive by what is known about that archive.
 
-What must stay true: what is not exact is given only where `--nearest` was; the verdict is always
-told, on stderr where stdout has the bytes.
+What must stay true: a capture that is not exact is returned only with `--nearest`; the verdict is
+always printed, on stderr if stdout carries the bytes.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _LONGEST_DOCUMENT = 16 << 20  # bytes; a page of a thousand resources has one
 def delivery(
     registry: Registry, pwid: Pwid, *, nearest: bool, follow: bool
 ) -> tuple[Delivery, Judgement]:
-    """The bytes that a PWID leads to, or where they may be; with the verdict.
+    """Return the bytes that a PWID leads to, or the address where they may be, and the verdict.
 
-    Raises what `perdure.archives.pwid.answering` raises, InvalidRequest for what is more than one
-    thing.
+    Raises what `perdure.archives.pwid.answering` raises, and InvalidRequest if the PWID covers more
+    than one resource.
     """
     if not answering.is_ours(registry.settings, pwid):
         found = answering.elsewhere(registry.web_archives, registry.settings, pwid)
@@ -60,10 +60,10 @@ def delivery(
 
 
 def delivery_from(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> Delivery:
-    """The same from a resolver, which tells what a page consists of and where its own bytes are.
+    """Do the same through a resolver, which lists the parts of a page and the URL of its bytes.
 
-    Raises what the resolver says, Unavailable where it does not answer, InvalidRequest for what is
-    more than one thing.
+    Raises the error that the resolver reports, Unavailable if it does not answer, InvalidRequest if
+    the PWID covers more than one resource.
     """
     found = from_resolver(resolver, pwid, (), follow=follow, nearest=nearest)
     if not isinstance(found, Bytes) or found.is_archived or not found.verdict:
@@ -77,7 +77,7 @@ def delivery_from(resolver: str, pwid: Pwid, *, nearest: bool, follow: bool) -> 
 
 
 def sentence(field: str) -> str:
-    """The verdict for people, from the header field in which a resolver says it.
+    """Turn the header field with a resolver's verdict into words.
 
     >>> sentence("nearest;delta=-2"), sentence("exact;fits=2"), sentence("of another kind")
     ('nearest -00:00:02', 'exact', 'of another kind')
@@ -96,7 +96,7 @@ class _Where(msgspec.Struct):
 
 
 class _Document(msgspec.Struct):
-    """What a resolver says about a PWID, as far as it matters here."""
+    """The answer of a resolver about a PWID; only the members that are needed here."""
 
     capture: _Where | None = None
 
@@ -106,7 +106,9 @@ def _told(found: Bytes) -> _Document:
     for piece in found.pieces:
         data += piece
         if len(data) > _LONGEST_DOCUMENT:
-            raise OverBudget(what=f"what {found.where} says", limit=f"{_LONGEST_DOCUMENT} bytes")
+            raise OverBudget(
+                what=f"the answer from {found.where}", limit=f"{_LONGEST_DOCUMENT} bytes"
+            )
     try:
         return msgspec.json.decode(data, type=_Document)
     except msgspec.MsgspecError as error:
@@ -123,7 +125,7 @@ def _payload(registry: Registry, capture: Capture) -> Iterator[bytes]:
 
 
 def resolution(registry: Registry, pwid: Pwid, *, nearest: bool) -> tuple[dict[str, Any], str]:
-    """The verdict and what it is about: for machines, and as lines for people."""
+    """Return the verdict and its subject, as JSON for programs and as lines for people."""
     if not answering.is_ours(registry.settings, pwid):
         archives = registry.web_archives
         found = answering.elsewhere(archives, registry.settings, pwid)
@@ -164,6 +166,6 @@ def _members(registry: Registry, pwid: Pwid) -> Iterator[pages.Member]:
 
 
 def _line(sentence: str, fields: dict[str, Any]) -> str:
-    """A capture in one line; nothing in it can be taken for a control character."""
+    """Describe a capture in one line, with control characters escaped."""
     uri = fields["uri"].encode("unicode_escape").decode("ascii")
     return f"{sentence}\t{fields['date']}\t{uri}"

@@ -1,4 +1,4 @@
-"""Where a thing can be had and what else it is called: `bind`, `break`, `alias`, `withdraw`."""
+"""Locations and aliases: `bind`, `break`, `alias`, `withdraw`."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--register", is_flag=True, help="Take an identifier that is not known yet.")
+@click.option("--register", is_flag=True, help="Accept an identifier that is not known yet.")
 @click.option(
     "--digest",
     type=options.DIGEST,
     help="Promise that the content never changes: sha512:HEX or sha-512=:BASE64:.",
 )
 @click.option(
-    "--digest-of", type=options.FILE, metavar="FILE", help="The same, with the digest of a file."
+    "--digest-of", type=options.FILE, metavar="FILE", help="The same, with the digest of FILE."
 )
-@options.add_version("Version that lies there.")
-@click.option("--format", metavar="TOKEN", help="Format that lies there.")
-@click.option("--language", metavar="TAG", help="Language of what lies there.")
+@options.add_version("Version at that location.")
+@click.option("--format", metavar="TOKEN", help="Format at that location.")
+@click.option("--language", metavar="TAG", help="Language of the content there.")
 @click.option("--region", metavar="WORD", help="Part of the world that it serves, such as eu.")
-@click.option("--role", metavar="WORD", help="What the location is, such as mirror.")
+@click.option("--role", metavar="WORD", help="Role of the location, such as mirror.")
 @click.option(
     "--weight",
     type=click.IntRange(min=0),
     metavar="NUMBER",
-    help="Higher comes first; 1 if not given.",
+    help="Locations with a higher weight come first. Default: 1.",
 )
 @click.option(
-    "--size", type=click.IntRange(min=0), metavar="BYTES", help="What lies there has this size."
+    "--size", type=click.IntRange(min=0), metavar="BYTES", help="Size of the content there."
 )
 @click.option("--valid-from", metavar="DAY", help="First day on which readers are sent there.")
-@click.option("--valid-until", metavar="DAY", help="Last day on which they are.")
+@click.option("--valid-until", metavar="DAY", help="Last day on which readers are sent there.")
 @options.expect
 def bind(
     identifier: Identifier,
@@ -54,10 +54,10 @@ def bind(
     expect: int | None,
     **where: Any,
 ) -> None:
-    """Say that what IDENTIFIER names can be had at each URL.
+    """Bind IDENTIFIER to each URL: a reader can find what it names there.
 
-    A URL that is bound already takes what is said now. Version and format are those of IDENTIFIER
-    where it names them and they are not given.
+    If a URL is bound already, these options replace the earlier ones. Version and format default to
+    those that IDENTIFIER names, if it names any.
     """
     from perdure.errors import NotFound
     from perdure.model.commands import Bind
@@ -74,7 +74,7 @@ def bind(
         try:
             receipt = registry.door.execute(command)
         except NotFound:
-            here().note("--register takes in what was issued elsewhere")
+            here().note("use --register for an identifier that was issued elsewhere")
             raise
     answer(receipt)
 
@@ -97,7 +97,7 @@ def _sha512(file: str) -> str:
     "file",
     type=options.FILE,
     metavar="FILE",
-    help="The original content, to be kept here instead.",
+    help="The original content, to be kept in this registry instead.",
 )
 @options.expect
 @options.about_files
@@ -108,10 +108,10 @@ def break_(
     expect: int | None,
     **about: Unpack[About],
 ) -> None:
-    """Take back that what IDENTIFIER names can be had at URL.
+    """Remove the binding of IDENTIFIER to URL.
 
-    Where the content was promised not to change, it must be held here or be given now: what was
-    promised once can be had for ever (PDI section 3.6.2).
+    If the content was promised never to change, this registry must hold it, or you must give it
+    now: content that was promised once stays available forever (PDI section 3.6.2).
     """
     from perdure.model.commands import Break
 
@@ -128,7 +128,7 @@ def break_(
 
 
 def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str | None:
-    """The format that lies at a location, by what the record says."""
+    """Return the format that the record gives for a location."""
     from perdure.policy import binding, rules
 
     record = rules.known(identifier, registry.listings.record(identifier))
@@ -140,7 +140,7 @@ def _bound_format(registry: Registry, identifier: Identifier, url: str) -> str |
 @click.argument("other", type=options.IDENTIFIER)
 @options.expect
 def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None:
-    """Say that IDENTIFIER and OTHER name the same resource."""
+    """Record that IDENTIFIER and OTHER name the same resource."""
     from perdure.model.commands import Alias
 
     with here().registry() as registry:
@@ -155,10 +155,10 @@ def alias(identifier: Identifier, other: Identifier, expect: int | None) -> None
     "--reason",
     required=True,
     metavar="TEXT",
-    help="Shown to everybody who asks for it from now on.",
+    help="Shown from now on to everyone who asks for it.",
 )
 @options.add_actor("Who withdraws it")
-@options.add_version("Withdraw this version only.")
+@options.add_version("Withdraw only this version.")
 @options.expect
 def withdraw(
     identifier: Identifier,
@@ -167,11 +167,11 @@ def withdraw(
     version: int | None,
     expect: int | None,
 ) -> None:
-    """Serve the bytes of IDENTIFIER no more, for ever.
+    """Stop serving the bytes of IDENTIFIER, forever.
 
-    The name stays, with a tombstone that gives the reason. Where IDENTIFIER names a version, only
-    that is withdrawn. Where withdrawal_persons is 2, this proposes it, or carries out what somebody
-    else (--by) has proposed.
+    The name stays, with a tombstone that gives the reason. If IDENTIFIER names a version, only that
+    version is withdrawn. If the setting withdrawal_persons is 2, this command proposes the
+    withdrawal, or carries out what another person (--by) has proposed.
     """
     from perdure.model.commands import Withdraw
     from perdure.model.records import LOCAL

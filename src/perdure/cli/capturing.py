@@ -1,4 +1,4 @@
-"""`archive capture`: a page with all that belongs to it, into a WARC file of one's own archive."""
+"""`archive capture`: save a page and all that belongs to it in a WARC file of our own archive."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ _SHOWN = 20
 @click.command(cls=Command)
 @click.argument("url")
 @click.option(
-    "--archive", metavar="ID", help="Id of one's own archive; else the setting archive_id."
+    "--archive", metavar="ID", help="Id of your own archive. Default: the setting archive_id."
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the WARC there, instead of adding it to the registry's archive files.",
+    help="Write the WARC file there instead of adding it to the archive files of the registry.",
 )
 @click.option(
     "--requests",
     type=click.IntRange(min=1),
     metavar="N",
     default=1000,
-    help="At most so many requests; 1000 if not given.",
+    help="At most this many requests. Default: 1000.",
 )
 @click.option(
     "--seconds",
     type=click.IntRange(min=1),
     metavar="N",
     default=900,
-    help="At most so many seconds; 900 if not given.",
+    help="At most this many seconds. Default: 900.",
 )
 def capture(
     url: str, archive: str | None, output: Path | None, requests: int, seconds: int
 ) -> None:
     """Fetch the page at URL with its images, styles, scripts and frames, and print its PWID.
 
-    Everything is recorded in a WARC file as it came over the wire. Only servers on the public
-    internet are asked, and those of the setting private_networks. What belongs to the page and
-    could not be had is told on stderr.
+    Everything is recorded in a WARC file exactly as it came over the wire. The command contacts
+    only servers on the public internet and in the networks of the setting private_networks. It
+    lists on stderr which resources of the page are missing.
     """
     import asyncio
 
@@ -60,7 +60,7 @@ def capture(
     with here().registry() as registry:
         own = archive or registry.settings.archive_id
         if not own:
-            raise click.UsageError("--archive or the setting archive_id is needed")
+            raise click.UsageError("give --archive, or set archive_id")
         limits = Limits(body=32 << 20, seconds=min(60.0, seconds))
         fetcher = capturing.fetcher(registry.settings, limits)
         bounds = capturing.Bounds(requests=requests, seconds=seconds)
@@ -100,7 +100,7 @@ def _tell(captured: Captured, name: str) -> None:
     for missing in captured.missing[:_SHOWN]:
         here().note(f"missing {missing.uri[:200]}: {missing.reason}")
     if len(captured.missing) > _SHOWN:
-        here().note(f"{len(captured.missing) - _SHOWN} more are missing; --json tells all")
+        here().note(f"{len(captured.missing) - _SHOWN} more are missing; --json lists all")
     here().note(
         f"status {captured.status}, {captured.exchanges} exchanges, {captured.wire} bytes in {name}"
     )

@@ -20,11 +20,11 @@ _SECONDS = 0.2  # between two looks for new changes
 
 
 @click.command(cls=Command)
-@click.option("--since", metavar="N", help="Only changes behind this one: 1042, or 3.1042.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--since", metavar="N", help="Only changes after this one: 1042, or 3.1042.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="At most this many.")
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
 def changes(since: str | None, limit: int | None, follow: bool) -> None:
-    """List what was done to the registry, in order, each change with its number.
+    """List the changes of the registry in order, each with its number.
 
     With --json, each line is a public row of docs/reference/changes.md.
     """
@@ -54,7 +54,7 @@ def _epochs(registry: Registry, change: Change) -> list[Epoch]:
 
 
 def _told(row: dict[str, Any], change: Change) -> str:
-    """A row for people."""
+    """Describe a row for people."""
     if not change.is_public:
         return f"{change.at} {change.act}"
     what = row.get("name") or row.get("reason", "")
@@ -66,9 +66,9 @@ def _told(row: dict[str, Any], change: Change) -> str:
 
 @click.command(cls=Command)
 def head() -> None:
-    """Print the last change as one line of JSON, to be saved where the registry cannot reach.
+    """Print the last change as one line of JSON, to keep out of reach of the registry.
 
-    'perdure verify --against FILE' tells later whether the past was rewritten since.
+    Later, 'perdure verify --against FILE' reports whether the past was rewritten since.
     """
     import msgspec
 
@@ -82,9 +82,9 @@ def head() -> None:
 
 
 @click.command(cls=Command)
-@click.option("--rebuild", is_flag=True, help="Count everything anew.")
+@click.option("--rebuild", is_flag=True, help="Count everything again.")
 def counts(rebuild: bool) -> None:
-    """Tell how many names were made, and how many changes, in each series on each day."""
+    """Count the new names and the changes in each series on each day."""
     from perdure.cli.progress import progress
 
     with here().registry() as registry, progress("changes", total=None, unit="changes") as bar:

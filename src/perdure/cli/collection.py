@@ -1,7 +1,7 @@
 """Collections: `collection make`, `add`, `commit`, `list`, `check`, `diff`, `extract`.
 
-What must stay true: a member that is not what the collection names is told and ends the command
-with 1; it never ends the run. What runs long can be stopped and taken up again.
+What must stay true: a member that is not what the collection names is reported, and the command
+ends with 1, but the run goes on. A long run can be stopped and resumed.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ _form = click.option(
     "--form",
     type=click.Choice(_FORMS),
     metavar="FORM",
-    help="Form of FILE: json, text, csv or turtle; else it is told from the content.",
+    help="Form of FILE: json, text, csv or turtle. Default: detected from the content.",
 )
 _no_manifest = click.option(
     "--no-manifest",
     is_flag=True,
-    help="Do not give members that are held here their digest, length and type.",
+    help="Do not add digest, length and type to members that this registry holds.",
 )
 _report = click.option(
     "--report",
     "form",
     type=click.Choice(_REPORTS),
     metavar="FORM",
-    help="text, json or html; if not given text, and with --json json.",
+    help="text, json or html. Default: text, or json with --json.",
 )
 _output = options.add_output()
 _state = click.option(
     "--state",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep there what was done, and go on with it when called again.",
+    help="Save progress there; the same command with the same FILE resumes the run.",
 )
 
 
 _ask = click.option(
     "--ask",
     is_flag=True,
-    help="Ask other archives for PWIDs that are theirs, and read there what is exact.",
+    help="Ask other archives about their PWIDs, and read exact captures there.",
 )
 
 
@@ -72,10 +72,10 @@ def collection() -> None:
 @collection.command(cls=Command)
 @click.argument("file", type=options.FILE)
 @click.option("--series", type=options.SERIES, help="Document series to mint in.")
-@click.option("--title", metavar="TEXT", help="Else that of FILE.")
+@click.option("--title", metavar="TEXT", help="Title. Default: the title in FILE.")
 @click.option("--creator", multiple=True, metavar="NAME", help="Who made it; may be repeated.")
 @click.option("--purpose", metavar="TEXT", help="What it is for.")
-@click.option("--date", metavar="DATE", help="Such as 2026-11-21; else that of FILE, or today.")
+@click.option("--date", metavar="DATE", help="Such as 2026-11-21. Default: that in FILE, or today.")
 @_form
 @_no_manifest
 @_state
@@ -94,8 +94,9 @@ def make(
 ) -> None:
     """Mint a collection of the identifiers in FILE (- for stdin), and print its identifier.
 
-    FILE has an identifier on each line, or more in JSON, CSV or Turtle; the address of a capture at
-    a web archive counts as its PWID. Members keep the order of FILE: `#member=1` is the first.
+    FILE has one identifier on each line, or more detail in JSON, CSV or Turtle. The address of a
+    capture at a web archive counts as its PWID. Members keep the order of FILE: `#member=1` is the
+    first.
     """
     import msgspec
 
@@ -132,8 +133,8 @@ def add(
 ) -> None:
     """Add the identifiers in FILE (- for stdin) to a collection, as its next version.
 
-    They come behind those that are there; what is there already is left as it is. Refused where
-    somebody else has changed the collection meanwhile.
+    They come after the members that the collection has; members that it has already stay as they
+    are. The command fails if someone else has changed the collection meanwhile.
     """
     from perdure.upkeep.collection import making
 
@@ -145,7 +146,7 @@ def add(
         receipt = making.commit(registry, seen, grown, expect)
     _done(state)
     answer(receipt)
-    here().note(f"{count} members added, {len(more.members) - count} were there already")
+    here().note(f"{count} members added, {len(more.members) - count} were members already")
 
 
 @collection.command(cls=Command)
@@ -165,10 +166,10 @@ def commit(
 ) -> None:
     """Make FILE (- for stdin) the next version of a collection.
 
-    FILE is all of it, as `collection list --form` writes it, edited: members may go, come and
-    change places, so that `#member=7` may be another one than before; earlier versions stay as they
-    are. What FILE does not say of title, creators, purpose and date remains. Refused where somebody
-    else has changed the collection meanwhile.
+    FILE is the complete collection, as `collection list --form` writes it, edited. You may add,
+    remove and reorder members, so `#member=7` may be another member than before; earlier versions
+    stay as they are. Title, creators, purpose and date stay if FILE does not give them. The command
+    fails if someone else has changed the collection meanwhile.
     """
     from perdure.upkeep.collection import making
 
@@ -187,7 +188,7 @@ def commit(
     "--form",
     type=click.Choice(_FORMS),
     metavar="FORM",
-    help="Write the whole collection as json, text, csv or turtle.",
+    help="Write the complete collection as json, text, csv or turtle.",
 )
 @_output
 def list_(identifier: Identifier, form: str | None, output: str) -> None:
@@ -219,12 +220,12 @@ def list_(identifier: Identifier, form: str | None, output: str) -> None:
 def check(
     identifier: Identifier, form: str | None, output: str, state: Path | None, ask: bool
 ) -> None:
-    """Look at every member of a collection, and report what became of it.
+    """Check every member of a collection, and report the state of each.
 
-    What is held here is read, and parts are cut; PWIDs are looked up in the web archive kept here,
-    and else in the registry of archives. Nothing is fetched, unless other archives are to be asked.
-    Ends with 1 where a member is not what the collection names. A report in JSON can be compared
-    later, with `collection diff`.
+    Members that this registry holds are read, and parts are cut. PWIDs are looked up in the web
+    archive of this registry, then in the registry of archives. The command fetches nothing unless
+    you tell it to --ask other archives. Exits with 1 if a member is not what the collection names.
+    You can compare a report in JSON with a later one: see `collection diff`.
     """
     from perdure.upkeep.collection import making
 
@@ -245,10 +246,10 @@ def check(
 @_state
 @_ask
 def diff(old: str, new: str, form: str | None, output: str, state: Path | None, ask: bool) -> None:
-    """Tell what changed from OLD to NEW: two versions of a collection, or two checks.
+    """Report what changed from OLD to NEW: two versions of a collection, or two checks.
 
-    Each is an identifier or a report that `collection check --report json` wrote. Where OLD is a
-    report and NEW an identifier, the collection is checked now. Ends with 1 where anything changed.
+    Each is an identifier, or a report that `collection check --report json` wrote. If OLD is a
+    report and NEW an identifier, the collection is checked now. Exits with 1 if anything changed.
     """
     from perdure.upkeep.collection import drift, making
 
@@ -256,7 +257,7 @@ def diff(old: str, new: str, form: str | None, output: str, state: Path | None, 
         before, after = _either(registry, old), _either(registry, new)
         if isinstance(before, making.Held):
             if not isinstance(after, making.Held):
-                raise click.UsageError("a version can be compared with another version only")
+                raise click.UsageError("a version can only be compared with another version")
             found = drift.of_versions(
                 before.collection,
                 after.collection,
@@ -286,17 +287,18 @@ def diff(old: str, new: str, form: str | None, output: str, state: Path | None, 
 def extract(identifier: Identifier, output: Path) -> None:
     """Write the members of a collection that are kept here to a WARC file or a WACZ package.
 
-    Records are copied as they are, with requests, metadata and the originals of revisits; pages
-    come with what they consist of. What is held becomes `resource` records. A run that was stopped
-    or killed goes on where it was when the same command is given again. Ends with 1 where a member,
-    or a piece of one, is not kept here or is damaged; that is told on stderr, the rest is written.
+    Records are copied unchanged, with their requests and metadata and the originals of revisits;
+    pages come with all their resources. Documents that this registry holds become `resource`
+    records. If a run was stopped or killed, the same command resumes it. Exits with 1 if a member
+    or a resource of one is not kept here or is damaged; these are listed on stderr, and the rest is
+    written.
     """
     from perdure.upkeep.collection import making, packaging
     from perdure.writing.registrar import timestamp
 
     is_package = output.name.endswith(".wacz")
     if not is_package and not output.name.endswith(".warc.gz"):
-        raise click.BadParameter("a name in .warc.gz or .wacz is needed", param_hint="--output")
+        raise click.BadParameter("use a name in .warc.gz or .wacz", param_hint="--output")
     partial = output.with_name(f"{output.name}.partial")
     with here().registry() as registry:
         seen = making.held(registry, identifier)
@@ -376,7 +378,7 @@ def _completed(
 
 
 def _done(state: Path | None) -> None:
-    """What a run has led to is safe: nobody has to take it up again."""
+    """Remove the state file: the result is safe, so no run has to resume."""
     if state is not None:
         state.unlink(missing_ok=True)
 
@@ -396,7 +398,7 @@ def _checked(registry: Registry, seen: Held, state: Path | None, *, ask: bool = 
 
 
 def _either(registry: Registry, text: str) -> Held | Report:
-    """A report, where that is a file, else the collection of an identifier."""
+    """Read a report if there is such a file, otherwise the collection of an identifier."""
     from perdure.ids import parse
     from perdure.upkeep.collection import making, reports
 

@@ -1,4 +1,4 @@
-"""Files on the command line, as the contents of a command."""
+"""Files on the command line that become the contents of a command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class About(TypedDict):
-    """The options of `perdure.cli.options.about_files`."""
+    """The options that `perdure.cli.options.about_files` adds."""
 
     format: tuple[str, ...]
     media_type: tuple[str, ...]
@@ -30,13 +30,13 @@ class About(TypedDict):
 def deposited(
     registry: Registry, files: Sequence[str], about: About
 ) -> Iterator[tuple[Content, ...]]:
-    """The contents of files, `-` being stdin; those that wait in files go when they were refused.
+    """Take in the contents of files (`-` is stdin). Spooled files are removed if they are refused.
 
-    The first --type belongs to the first file, and so on; a single --language belongs to all.
+    The first --type belongs to the first file, and so on; a single --language belongs to all files.
     """
     from perdure.upkeep.transfer.contents import take_in
 
-    if not files:  # then the options are about a name without bytes
+    if not files:  # then the options describe a name without bytes
         yield ()
         return
     taken: list[Content] = []
@@ -48,7 +48,7 @@ def deposited(
         yield tuple(taken)
     finally:
         for content in taken:
-            if content.spooled:  # what was committed does not lie there any more
+            if content.spooled:  # committed content is no longer in this directory
                 (registry.root / "incoming" / content.spooled).unlink(missing_ok=True)
 
 
@@ -75,7 +75,7 @@ def _said(files: Sequence[str], about: About) -> list[Said]:
 
 @contextmanager
 def opened(file: str) -> Iterator[BinaryIO]:
-    """A file, or stdin where it is `-`."""
+    """Open a file for reading, or stdin if the name is `-`."""
     if file == "-":
         yield sys.stdin.buffer
     else:

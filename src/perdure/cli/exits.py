@@ -1,12 +1,12 @@
-"""Exit codes: one table of them, and how errors are told.
+"""Exit codes in one table, and the printing of errors.
 
-How it works: each class of `perdure.errors` has a code of its own; tens group them by what the
-caller can do: 3 mend the text or the settings, 10 look elsewhere, 20 try again, 30 get the right
-to, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A class of a plug-in
-takes the code of the nearest class above it.
+How it works: each class of `perdure.errors` has a code of its own. The tens group them by what the
+caller can do: 3 correct the text or the settings, 10 look elsewhere, 20 try again, 30 get the right
+to do it, 40 resolve the conflict, 50 distrust the bytes, 60 ask another web archive. A class of a
+plug-in has the code of its nearest base class.
 
 What must stay true: a code, once published, keeps its meaning (docs/reference/cli.md lists them);
-an error is told in one line; only who names no command at all is shown those that there are.
+an error is one line; only `perdure` or a group without a command prints the list of commands.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perdure import errors
 from perdure.errors import PerdureError, quote
 
 FINDINGS = 1
-"""The command did its work and found something wrong: bad lines, corrupt bytes, duplicates."""
+"""The command did its work and found problems: bad lines, corrupt bytes, duplicates."""
 USAGE = 2
 SYSTEM = 6
 GONE = 16
@@ -31,15 +31,15 @@ BROKEN_PIPE = 141
 
 OTHERS = {
     0: "done",
-    FINDINGS: "done, and something was found: bad lines, damaged bytes, a damaged deployment",
-    USAGE: "the command line cannot be understood",
+    FINDINGS: "done, and problems were found: bad lines, damaged bytes, a damaged deployment",
+    USAGE: "the command line is not valid",
     SYSTEM: "the operating system refused (a file cannot be read or written)",
-    GONE: "`get`: it was withdrawn, or its last location broken; stderr says when and why",
-    ELSEWHERE: "`get`: it lies elsewhere; `--follow` goes there",
+    GONE: "`get`: it was withdrawn, or its last location was broken; stderr says when and why",
+    ELSEWHERE: "`get`: the bytes are at another location; `--follow` fetches them",
     INTERRUPTED: "interrupted with Ctrl-C",
-    BROKEN_PIPE: "the reader of stdout went away",
+    BROKEN_PIPE: "the reader of stdout closed it",
 }
-"""What codes mean that no error has."""
+"""Meanings of the codes that belong to no error."""
 
 CODES: dict[type[PerdureError], int] = {
     PerdureError: 70,
@@ -81,7 +81,7 @@ def code_of(error: PerdureError) -> int:
 
 
 def report(error: PerdureError, *, as_json: bool) -> None:
-    """One line on stderr: the sentence, or code and fields as JSON."""
+    """Print one line on stderr: the sentence, or code and fields as JSON."""
     _tell(str(error), error.as_dict() | {"message": str(error)}, as_json=as_json)
 
 

@@ -1,11 +1,11 @@
-"""Where the bytes of `get` come from: the registry, a resolver, or a location; checked on the way.
+"""Sources of the bytes for `get`: the registry, a resolver, or a location. All bytes are checked.
 
-How it works: each source gives a `Delivery`: bytes still to be read, with the digests that they
-must have, or the news that there are none. `write` copies them piece by piece, hashing, and ends
-with an error where they are not what was promised; a file takes its name only after that.
+How it works: each source returns a `Delivery`: bytes still to be read, with the digests that they
+must have, or the reason why there are no bytes. `write` copies the bytes piece by piece, hashes
+them, and raises an error if they are not the promised ones; a file gets its name only after that.
 
-What must stay true: bytes that are not those promised never look like success; a redirect is
-followed only where the caller said so.
+What must stay true: wrong bytes never look like success; a redirect is followed only if the caller
+asked for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LONGEST_PROBLEM = 64 * 1024  # bytes
 
 
 class Bytes(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes to be read, and what they must be."""
+    """Bytes to be read, and the digests and length that they must have."""
 
     identifier: str
     pieces: Iterator[bytes]
@@ -69,17 +69,17 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
     length: int | None = None
     where: str = "this registry"
     promises: bool = True
-    """Whether a digest could have been promised; that of a part is computed from what is sent."""
+    """Whether a digest could have been promised; that of a part is computed from these bytes."""
     verdict: str = ""
-    """Of what a web archive holds: how far it is what was asked for (`Perdure-Verdict`)."""
+    """For bytes of a web archive: how well they match the request (`Perdure-Verdict`)."""
     is_archived: bool = False
-    """Whether these are bytes of a web archive (`Memento-Datetime`), and no document about them."""
+    """Whether these are bytes of a web archive (`Memento-Datetime`), not a document about it."""
     selector: Selector | None = None
-    """Of a part that was cut here."""
+    """The selector of a part that was cut here."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
-    """It lies at a location."""
+    """The bytes are at a location."""
 
     identifier: str
     uri: str
@@ -90,7 +90,7 @@ class Elsewhere(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Withdrawn(msgspec.Struct, frozen=True, kw_only=True):
-    """It is served no more."""
+    """The bytes were withdrawn."""
 
     identifier: str
     tombstone: dict[str, Any]
@@ -119,7 +119,7 @@ def query(
     region: str | None = None,
     part: str | None = None,
 ) -> Query:
-    """What to ask, the formats and languages in order of preference; as a server asks it today."""
+    """Build the query that a server would ask today; formats and languages are best first."""
     health = Health(registry.root)
     health.refresh()
     return Query(
@@ -136,14 +136,14 @@ def query(
 
 
 def _ranked(ranges: tuple[str, ...]) -> tuple[Preference, ...]:
-    """Each a little less welcome than the one before, and none not at all."""
+    """Rank each range slightly below the one before; none falls to zero."""
     return tuple(Preference(one, 1 - place / 1000) for place, one in enumerate(ranges[:999]))
 
 
 def from_registry(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
-    """The bytes that a name resolves to, or those of a part.
+    """Return the bytes that a name resolves to, or those of a part.
 
-    Raises what `Resolved.step` raises, Unavailable for a name to which nothing is bound, and what
+    Raises what `Resolved.step` raises, Unavailable if the name is bound to nothing, and what
     `perdure.reading.extraction` raises.
     """
     if resolved.inside is not None:
@@ -189,7 +189,7 @@ def _part(registry: Registry, resolved: Resolved, *, follow: bool) -> Delivery:
             )
         case Choices(fetches=fetches):
             raise VersionNotSaid(identifier=str(resolved.whole), versions=tuple(_names(fetches)))
-    raise PartNotSupported(media_type="what is not held here", selector=resolved.part or "")
+    raise PartNotSupported(media_type="a resource held elsewhere", selector=resolved.part or "")
 
 
 def _names(fetches: tuple[Fetch, ...]) -> list[str]:
@@ -201,7 +201,7 @@ def _names(fetches: tuple[Fetch, ...]) -> list[str]:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Hands a redirect back instead of following it."""
+    """A handler that returns a redirect instead of following it."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -216,7 +216,7 @@ def from_resolver(
     part: str | None = None,
     nearest: bool = False,
 ) -> Delivery:
-    """Raises the error that the resolver answers with, and Unavailable where it does not answer."""
+    """Fetch from a resolver. Raises the error that it reports, Unavailable without an answer."""
     name = str(identifier)
     if part is None:
         part = identifier.part  # the f-component of a URN, which clients do not send
@@ -239,7 +239,7 @@ def from_resolver(
 
 
 def from_location(name: str, uri: str, sha512: str | None) -> Bytes:
-    """The bytes at a location, which may have promised a digest. Raises Unavailable."""
+    """Return the bytes at a location, with the digest that was promised. Raises Unavailable."""
     with _speaking(uri):
         response = urllib.request.urlopen(_request(uri, {}), timeout=_TIMEOUT)  # noqa: S310 - see _request
     found = _received(name, response, uri)
@@ -254,7 +254,7 @@ def _request(url: str, headers: dict[str, str]) -> urllib.request.Request:
 
 @contextlib.contextmanager
 def _speaking(where: str) -> Iterator[None]:
-    """Says in our terms that a server cannot be reached or does not answer."""
+    """Translate the failures of a server into errors of the package."""
     try:
         yield
     except urllib.error.HTTPError as error:
@@ -287,7 +287,7 @@ def _pieces(response: Any, url: str) -> Iterator[bytes]:
 
 
 def _digests(field: str | None) -> dict[str, str]:
-    """A digest field (RFC 9530 section 3) in hexadecimal; empty where it cannot be read."""
+    """Read a digest field (RFC 9530 section 3) as hexadecimal; empty if it is not valid."""
     try:
         found: Any = http_sf.parse((field or "").encode("ascii"), tltype="dictionary")
     except ValueError:
@@ -298,7 +298,7 @@ def _digests(field: str | None) -> dict[str, str]:
 def _other_answer(
     resolver: str, name: str, answer: urllib.error.HTTPError, *, follow: bool
 ) -> Delivery:
-    """What an answer without the bytes means. Raises the error that it tells of."""
+    """Interpret an answer without the bytes. Raises the error that it reports."""
     location = answer.headers["Location"]
     if answer.code in (301, 302, 303, 307, 308) and location:
         return (
@@ -326,7 +326,7 @@ def _other_answer(
 
 
 def difference(found: Bytes, file: BinaryIO) -> int | None:
-    """The first byte in which a file is not what was found; None where there is none."""
+    """Return the first byte at which a file differs from the delivery, or None if none does."""
     at = 0
     for piece in found.pieces:
         other = file.read(len(piece))
@@ -338,17 +338,17 @@ def difference(found: Bytes, file: BinaryIO) -> int | None:
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What was copied."""
+    """Length and digest of the bytes that were copied."""
 
     length: int
     sha512: str
 
 
 def write(found: Bytes, file: BinaryIO) -> Written:
-    """Copies the bytes and checks them.
+    """Copy the bytes and check them.
 
-    Raises Unavailable where they break off; where they are not those promised, Corrupt for our own
-    and DigestMismatch for those of others.
+    Raises Unavailable if they break off, Corrupt if bytes of this registry are not those that it
+    promised, and DigestMismatch if bytes from elsewhere are not those that were promised.
     """
     sha512, sha256 = hashlib.sha512(), hashlib.sha256()
     length = 0

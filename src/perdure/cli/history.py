@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
 def history(identifier: Identifier) -> None:
-    """Tell what was done to IDENTIFIER: each revision, when, by whom, before and after.
+    """Show the history of IDENTIFIER: each revision, when, by whom, before and after.
 
-    Nothing of it can be taken back; the registry itself refuses to change its history.
+    No entry can be removed: the registry itself refuses to change its history.
     """
     from perdure.cli import fetching
     from perdure.policy.revisions import changes
@@ -33,14 +33,14 @@ def history(identifier: Identifier) -> None:
             after = _shown(record)
             changed = changes(before, after)
             about = {"revision": record.revision, "at": record.at, "by": record.by}
-            lines = [f"{record.revision} {record.at} by {record.by or 'nobody known'}"]
+            lines = [f"{record.revision} {record.at} by {record.by or 'an unknown actor'}"]
             lines += [f"  {line}" for line in _lines(changed)]
             here().answer({**about, "changes": changed}, "\n".join(lines))
             before = after
 
 
 def _shown(record: Record) -> dict[str, Any]:
-    """A record as its owner may see it: all of it but secrets, which he knows."""
+    """Return a record as its owner may see it: everything but its secrets."""
     import msgspec
 
     from perdure.policy.handles.values import is_secret

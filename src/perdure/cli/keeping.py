@@ -1,4 +1,4 @@
-"""Keeping what was promised: `verify`, `rebuild`, `backup`."""
+"""Checking and preserving a registry: `verify`, `rebuild`, `backup`."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     "--against",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A head that 'perdure head' printed: tells whether the past was rewritten since.",
+    help="A head that 'perdure head' printed: report whether the past was rewritten since.",
 )
 def verify(pattern: Identifier | None, against: Path | None) -> None:
-    """Read all bytes held here again, or those of PATTERN, and compare their digests.
+    """Read all bytes of the registry again, or those of PATTERN, and compare their digests.
 
     Without PATTERN, also check all numbered changes, and that each record is as its change left it.
-    What is not as it was promised is printed, one line each. Ends with 1 if there is any.
+    Prints one line for each problem. Exits with 1 if there are any.
     """
     with here().registry() as registry:
         _verify(registry, pattern, None if against is None else _head(against))
 
 
 def _head(file: Path) -> Head:
-    """A head that was saved. Raises InvalidRequest."""
+    """Read a saved head. Raises InvalidRequest."""
     import msgspec
 
     from perdure.errors.changes import MalformedHead
@@ -76,12 +76,12 @@ def _verify(registry: Registry, pattern: Identifier | None, against: Head | None
 
 
 def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str, Any], str]:
-    """Checks numbered changes and tells each problem; what to say of all of them."""
+    """Check numbered changes and report each problem. Returns the totals for the final summary."""
     from perdure.upkeep.changes.walking import check_changes
 
     head = registry.head()
     if head is None and against is None:
-        return {"changes": None}, "its changes have no numbers yet; the next write gives them"
+        return {"changes": None}, "changes have no numbers yet; the next write gives them numbers"
     count = lost = bad = 0
     with progress("changes", total=None, unit="changes") as bar:
         for found in check_changes(registry.records, against=against):
@@ -102,11 +102,11 @@ def _verify_changes(registry: Registry, against: Head | None) -> tuple[dict[str,
 
 @click.command(cls=Command)
 def rebuild() -> None:
-    """Make the registry file anew from the segments, when it is damaged or lost.
+    """Rebuild the registry file from the segments, if it is damaged or lost.
 
-    What no segment tells (locations, metadata, history, tokens) is taken over from the old file,
-    as far as that can be read; the old file is kept in aside/. Nothing may serve or write
-    meanwhile. Ends with 1 where something could not be read.
+    The segments do not contain locations, metadata, history and tokens: these come from the old
+    file, as far as it can be read. The old file is kept in aside/. Stop every server and writer
+    first. Exits with 1 if something could not be read.
     """
     from perdure import settings
     from perdure.registry import load_store
@@ -126,7 +126,7 @@ def rebuild() -> None:
                 here().fail({"problem": step.problem}, step.problem)
     here().summary(
         done | {"problems": problems},
-        f"{done['segments']} segments read, {done['records']} records of the old file taken over",
+        f"{done['segments']} segments read, {done['records']} records taken from the old file",
     )
     if problems:
         click.get_current_context().exit(exits.FINDINGS)
@@ -137,14 +137,14 @@ def rebuild() -> None:
 @click.option(
     "--link",
     is_flag=True,
-    help="Hard links of complete segments, on the same disk, instead of copies.",
+    help="Make hard links to complete segments, on the same disk, instead of copies.",
 )
 @click.option("--check", is_flag=True, help="Verify the copy, as 'perdure -C TARGET verify' does.")
 def backup(target: Path, link: bool, check: bool) -> None:
     """Copy the registry to TARGET while it is in use.
 
-    Into an earlier backup only what is new is copied. The copy is a registry directory itself: to
-    restore, serve it or copy it back (docs/how-to/back-up.md).
+    If TARGET is an earlier backup, only new data is copied. The copy is itself a registry
+    directory: to restore it, serve it or copy it back (docs/how-to/back-up.md).
     """
     from perdure.registry import Registry
     from perdure.upkeep.transfer.backup import back_up

@@ -1,4 +1,4 @@
-"""Locations, kept alive: `check-links` asks whether they are, `relocate` moves many at once."""
+"""Locations: `check-links` finds broken ones, `relocate` moves many at once."""
 
 from __future__ import annotations
 
@@ -21,27 +21,31 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(("text", "json", "html")),
     default="text",
-    help="Form of the report on stdout; text if not given.",
+    help="Form of the report on stdout. Default: text.",
 )
-@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@click.option("--resume", is_flag=True, help="Resume a run that was interrupted.")
 @click.option(
     "--every",
     "hours",
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="HOURS",
-    help="Leave out what was checked within so many hours.",
+    help="Skip locations that were checked within the last HOURS.",
 )
-@click.option("--all", "well", is_flag=True, help="Report locations, too, where all is well.")
+@click.option("--all", "well", is_flag=True, help="Also report locations without a problem.")
 @click.option(
-    "--workers", type=click.IntRange(1, 1000), default=64, metavar="N", help="Requests at once; 64."
+    "--workers",
+    type=click.IntRange(1, 1000),
+    default=64,
+    metavar="N",
+    help="Requests at once. Default: 64.",
 )
 @click.option(
     "--per-host",
     type=click.IntRange(1, 100),
     default=2,
     metavar="N",
-    help="Requests to one host at once; 2.",
+    help="Requests at once to one host. Default: 2.",
 )
 def check_links(
     pattern: Within | None,
@@ -52,11 +56,11 @@ def check_links(
     workers: int,
     per_host: int,
 ) -> None:
-    """Ask whether every location is still there, and still what was bound.
+    """Check whether every location still exists and still has the content that was bound.
 
-    PATTERN is an identifier, a pattern of PDIs, or how identifiers of another scheme begin
-    (hdl:1839/*); without it, all are checked. Redirects skip from then on what was found lost. Ends
-    with 1 where something was found. A run that is interrupted keeps what it found.
+    PATTERN is an identifier, a pattern of PDIs, or the beginning of identifiers of another scheme
+    (hdl:1839/*); without it, all locations are checked. From then on, redirects skip the locations
+    that were found lost. Exits with 1 if there are problems. An interrupted run keeps its findings.
 
     \b
     perdure check-links pdi://oma.eop.gov.us/2026/
@@ -91,7 +95,7 @@ def check_links(
     "--pattern",
     type=options.WITHIN,
     metavar="PATTERN",
-    help="Identifiers that match a pattern of PDIs, or begin so: hdl:1839/*.",
+    help="Identifiers that match a pattern of PDIs, or begin with this: hdl:1839/*.",
 )
 @click.option(
     "--from",
@@ -100,19 +104,19 @@ def check_links(
     multiple=True,
     metavar="PREFIX",
     help="Beginning of the locations to move, such as https://old.example/; or //old.example for "
-    "a host, whatever the scheme. May be repeated, with as many --to.",
+    "a host under any URL scheme. May be repeated, with as many --to.",
 )
 @click.option(
-    "--to", "after", required=True, multiple=True, metavar="PREFIX", help="What takes its place."
+    "--to", "after", required=True, multiple=True, metavar="PREFIX", help="Replacement of --from."
 )
-@click.option("--apply", is_flag=True, help="Do it; without this it is only shown.")
+@click.option("--apply", is_flag=True, help="Make the change; without this it is only shown.")
 @options.add_actor("Who moves them")
 @click.option(
     "--show",
     type=click.IntRange(min=0),
     default=20,
     metavar="N",
-    help="Locations that are shown at most; 20 if not given.",
+    help="Locations to show at most. Default: 20.",
 )
 def relocate(
     within: str | None,
@@ -123,11 +127,11 @@ def relocate(
     by: str | None,
     show: int,
 ) -> None:
-    """Move all locations that begin with a prefix, or lie at a host, to another.
+    """Move all locations that begin with a prefix, or are at a host, to another.
 
-    Shows what would change; with --apply it is done as one change: all of it or, where one of the
-    locations cannot be, none. Every record keeps the old location in its history. Without --series
-    and --pattern all identifiers are meant.
+    Shows what would change. With --apply, everything is moved in one change; if one of the new
+    locations is not valid, nothing is. Every record keeps the old location in its history. Without
+    --series and --pattern, the command applies to all identifiers.
 
     \b
     perdure relocate --series oma.eop.gov.us --from https://old.example/ --to https://new.example/a/
@@ -139,7 +143,7 @@ def relocate(
     from perdure.upkeep.linkcheck import relocating
 
     if len(before) != len(after):
-        raise click.UsageError("as many --to as --from are needed")
+        raise click.UsageError("give as many --to as --from")
     if within and pattern:
         raise click.UsageError("--series and --pattern exclude each other")
     scope = pdi.parse(f"pdi://{within}/") if within else pattern

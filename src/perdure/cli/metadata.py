@@ -1,4 +1,4 @@
-"""What a thing is, for others: `cite` it, and `metadata` in the formats of others, out and in."""
+"""Descriptions of resources: `cite`, and `metadata` in other formats, in and out."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ if TYPE_CHECKING:
     from perdure.reading.resolve import Resolved
     from perdure.registry import Registry
 
-_part = click.option(
-    "--part", metavar="SPEC", help="A part of what has no parts in its own syntax."
-)
+_part = click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
 _style = click.option(
     "--style",
     default="apa",
     metavar="NAME",
-    help="apa (if not given), mla, iso690, iso690-numeric, bibtex, ris or csl.",
+    help="apa (default), mla, iso690, iso690-numeric, bibtex, ris or csl.",
 )
 _locale = click.option(
-    "--locale", default="en", metavar="TAG", help="Language of the citation; en if not given."
+    "--locale", default="en", metavar="TAG", help="Language of the citation. Default: en."
 )
 _url = click.option(
-    "--url", metavar="URL", help="The actionable form; else that of the resolver's base_url."
+    "--url", metavar="URL", help="Address in the citation. Default: that below base_url."
 )
 
 
@@ -48,7 +46,7 @@ _url = click.option(
 def cite(
     identifier: Identifier, style: str, locale: str, url: str | None, part: str | None
 ) -> None:
-    """Write IDENTIFIER as a reference list has it, with its actionable form.
+    """Write IDENTIFIER as an entry of a reference list, with its actionable form.
 
     \b
     perdure cite pdi://oma.eop.gov.us/2026/11/21/1
@@ -78,7 +76,7 @@ def _described(registry: Registry, resolved: Resolved, url: str | None) -> Descr
 
 
 def _resolve(registry: Registry, identifier: Identifier, part: str | None = None) -> Resolved:
-    """What an identifier resolves to, if it can be described. Raises NotFound."""
+    """Resolve an identifier that can be described. Raises NotFound."""
     from perdure.cli import fetching
 
     resolved = registry.reading.resolve(fetching.query(registry, identifier, part=part))
@@ -87,7 +85,7 @@ def _resolve(registry: Registry, identifier: Identifier, part: str | None = None
 
 
 def _actionable(registry: Registry, identifier: Identifier, part: str | None) -> str:
-    """The address at our resolver or, where it has none yet, at the public one of the scheme."""
+    """Return the address at our resolver or, without `base_url`, the public one of the scheme."""
     from perdure.ids.urls import public_address
     from perdure.reading.targets import part_path, path_of
 
@@ -97,13 +95,13 @@ def _actionable(registry: Registry, identifier: Identifier, part: str | None) ->
     public = public_address(identifier)
     if public:
         return public + path.removeprefix(identifier.path)
-    here().note("no base_url is set, so the actionable form is that of a local resolver")
+    here().note("no base_url is set, so the URL is that of a resolver on this machine")
     return f"http://{registry.settings.host}:{registry.settings.port}/{path}"
 
 
 @click.group(cls=Group)
 def metadata() -> None:
-    """Metadata of identifiers in the formats of others: DataCite, Dublin Core, JSON-LD …"""
+    """Metadata of identifiers in other formats: DataCite, Dublin Core, JSON-LD …"""
 
 
 @metadata.command("get")
@@ -113,7 +111,7 @@ def metadata() -> None:
     "form",
     default="datacite",
     metavar="NAME",
-    help="datacite (if not given), dc, jsonld, turtle, csl, bibtex, ris, json, or an attached one.",
+    help="datacite (default), dc, jsonld, turtle, csl, bibtex, ris, json, or an attached one.",
 )
 @click.option(
     "-o",
@@ -121,12 +119,12 @@ def metadata() -> None:
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
     default="-",
-    help="Write there.",
+    help="Write to FILE instead of stdout.",
 )
 @_url
 @_part
 def get(identifier: Identifier, form: str, output: str, url: str | None, part: str | None) -> None:
-    """Write what is known about IDENTIFIER as a record of a format."""
+    """Write the metadata of IDENTIFIER as a record of a format."""
     from perdure import metadata as formats
 
     with here().registry() as registry:
@@ -154,16 +152,16 @@ def get(identifier: Identifier, form: str, output: str, url: str | None, part: s
 @metadata.command("set")
 @click.argument("identifier", type=options.IDENTIFIER)
 @click.argument("file", type=options.FILE)
-@click.option("--format", "form", metavar="NAME", help="Format of FILE; else it is told from it.")
-@click.option("--by", metavar="NAME", help="Who says so; local if not given.")
+@click.option("--format", "form", metavar="NAME", help="Format of FILE. Default: detected.")
+@click.option("--by", metavar="NAME", help="Who says so. Default: local.")
 @options.expect
 def set_(
     identifier: Identifier, file: str, form: str | None, by: str | None, expect: int | None
 ) -> None:
-    """Say what IDENTIFIER is: FILE is a record of DataCite, Dublin Core, JSON-LD or CSL-JSON.
+    """Set the metadata of IDENTIFIER: FILE is DataCite, Dublin Core, JSON-LD or CSL-JSON.
 
-    It takes the place of what was said before, which stays in the history. A CMDI record is
-    attached instead, and kept byte for byte. What is invalid is refused with line and reason.
+    The new metadata replaces the old, which stays in the history. A CMDI record is attached
+    instead, and kept byte for byte. An invalid record is refused with line and reason.
     """
     import msgspec
 
@@ -191,9 +189,9 @@ def set_(
 
 @metadata.command("validate")
 @click.argument("files", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
-@click.option("--format", "form", metavar="NAME", help="Format of the files; else it is told.")
+@click.option("--format", "form", metavar="NAME", help="Format of the files. Default: detected.")
 def validate(files: tuple[str, ...], form: str | None) -> None:
-    """Tell whether each FILE is a record that `metadata set` takes; needs no registry."""
+    """Report whether `metadata set` accepts each FILE; needs no registry."""
     from perdure import metadata as formats
     from perdure.cli import exits
     from perdure.errors import PerdureError
@@ -223,7 +221,7 @@ def validate(files: tuple[str, ...], form: str | None) -> None:
 
 @metadata.command("formats")
 def formats_() -> None:
-    """List the formats with their media types."""
+    """List the metadata formats with their media types."""
     from perdure import metadata as formats
 
     for one in formats.load_formats().values():
@@ -246,7 +244,7 @@ def formats_() -> None:
 
 
 def _read(file: str) -> bytes:
-    """A record; what is larger than any may be is not read to its end."""
+    """Read a record, but no more than one byte beyond the largest that is allowed."""
     from perdure.metadata import LARGEST
 
     with opened(file) as source:
@@ -259,11 +257,11 @@ def _read(file: str) -> bytes:
 @_locale
 @_url
 @click.option(
-    "--title", metavar="TEXT", help="Title of what is archived; else its own, or its address."
+    "--title", metavar="TEXT", help="Title. Default: that of the archived page, or its address."
 )
 @click.option("--author", multiple=True, metavar="NAME", help="Family, Given; may be repeated.")
 @click.option("--publisher", metavar="NAME", help="Who published it.")
-@click.option("--date", metavar="DATE", help="When it was published; else when it was archived.")
+@click.option("--date", metavar="DATE", help="Date of publication. Default: date of archiving.")
 def pwid_cite(
     identifier: Identifier,
     style: str,
@@ -276,8 +274,8 @@ def pwid_cite(
 ) -> None:
     """Write a reference to archived web material: the archive, the time, the PWID and its URL.
 
-    What is captured here says itself what it is called and who wrote it, unless you do. For what
-    others archived no registry is needed, and no archive is asked.
+    For a page that this registry captured, title and author come from the page itself unless you
+    give them. For pages of other archives, the command needs no registry and contacts no archive.
 
     \b
     perdure pwid cite pwid:archive.org:2016-01-22T11.20.29Z:page:http://www.dr.dk --style mla
@@ -291,7 +289,7 @@ def pwid_cite(
     from perdure.model.records import Record
 
     if not isinstance(identifier, Pwid):
-        raise click.UsageError(f"{str(identifier)[:80]} is no PWID; see 'perdure cite'")
+        raise click.UsageError(f"{str(identifier)[:80]} is not a PWID; see 'perdure cite'")
     about = checked(
         About(
             titles=(Text(value=title),) if title else (),
@@ -327,7 +325,7 @@ _NO_ADDRESS = "no address is known at which it can be followed: give --url, or s
 
 
 def _captured_here(identifier: Pwid) -> tuple[About, str]:
-    """What a capture of ours says about itself, and its address at our resolver if that has one."""
+    """Return the description of our own capture, and its address if our resolver has one."""
     from perdure import settings
     from perdure.archives.capture import titles
     from perdure.archives.pwid.answering import is_ours
@@ -350,7 +348,7 @@ def _captured_here(identifier: Pwid) -> tuple[About, str]:
 
 
 def _archive(archives: Archives, identifier: Pwid) -> tuple[str, str]:
-    """The name of the archive, and where it plays the PWID; empty where that is not known."""
+    """Return the name of the archive and its playback address; empty if it is not known."""
     known = archives.find(identifier.archive)
     name = known.name if known is not None else ""
     address = archives.playback(identifier) or archives.resolver(identifier) or ""

@@ -1,4 +1,4 @@
-"""Giving names and bytes: `mint` and `commit`."""
+"""New identifiers and versions: `mint` and `commit`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     help="Naming authority of the URN of 1993, such as IANA:42117.",
 )
 @click.option("--shoulder", type=options.SHOULDER, help="ARK shoulder, such as 99999/fk4.")
-@click.option(
-    "--uid", metavar="TEXT", help="Unique-id or opaque string, as plain text; else the next number."
-)
+@click.option("--uid", metavar="TEXT", help="Unique-id or opaque string. Default: the next number.")
 @click.option("--foreign", metavar="URI", help="Encapsulate this identifier of another scheme.")
-@click.option("--location", multiple=True, metavar="URL", help="Where the thing can be had.")
-@click.option("--title", metavar="TEXT", help="Kept as metadata, as is any --meta.")
+@click.option("--location", multiple=True, metavar="URL", help="Where the resource is available.")
+@click.option("--title", metavar="TEXT", help="Title, kept as metadata like every --meta.")
 @click.option("--meta", multiple=True, type=options.PAIR, help="Metadata; may be repeated.")
 @options.once
 @options.about_files
@@ -51,9 +49,9 @@ def mint(
 ) -> None:
     """Make a new identifier and print it.
 
-    Each FILE (- for stdin) becomes one format of version 1; without a file the name is reserved or,
-    with --location, bound. The first --type belongs to the first FILE, and so on. Where the
-    registry owns but one series, shoulder or authority, it need not be given.
+    Each FILE (- for stdin) becomes one format of version 1. Without a file the name is reserved or,
+    with --location, bound. The first --type belongs to the first FILE, and so on. If the registry
+    owns only one series, shoulder or authority, you need not name it.
     """
     from perdure.cli import advising
     from perdure.model.commands import Mint
@@ -98,12 +96,12 @@ def _authority(settings: Settings, *given: str | None) -> str:
 def _uri(foreign: str) -> str:
     scheme, colon, rest = foreign.partition(":")
     if not colon or not rest or not scheme.isascii() or not scheme[:1].isalpha():
-        raise click.BadParameter(f"{foreign[:60]!r} is no URI", param_hint="--foreign")
+        raise click.BadParameter(f"{foreign[:60]!r} is not a URI", param_hint="--foreign")
     return foreign
 
 
 def _reserved_format(files: tuple[str, ...], about: About) -> str:
-    """The format of a name without bytes."""
+    """Return the format of a name without bytes."""
     from perdure import formats
 
     if files or not (about["format"] or about["media_type"]):
@@ -128,12 +126,12 @@ def commit(
     once: str | None,
     **about: Unpack[About],
 ) -> None:
-    """Bind bytes to IDENTIFIER as its next version, and print its full name.
+    """Add bytes to IDENTIFIER as its next version, and print its full name.
 
-    All FILEs (- for stdin) are formats of that one version. Bytes that are the newest version
-    already change nothing; bytes once committed are never replaced. An IDENTIFIER with a version is
-    that of bytes whose successor is committed, or of what comes next; the format in it must be
-    that of a FILE.
+    All FILEs (- for stdin) are formats of that one version. If they are equal to the newest
+    version, nothing changes; committed bytes are never replaced. A version in IDENTIFIER must be
+    the newest one, which the new bytes follow, or the next one; a format in IDENTIFIER must be that
+    of a FILE.
     """
     from perdure.model.commands import Commit
 
@@ -148,7 +146,7 @@ def commit(
 
 
 def _meant(registry: Registry, identifier: Identifier, contents: tuple[Content, ...]) -> int | None:
-    """The version that an identifier says, as a PUT reads it; None for the next."""
+    """Return the version that an identifier names, as PUT reads it, or None for the next one."""
     from perdure.policy import naming, rules
 
     number, format = naming.wanted(identifier)

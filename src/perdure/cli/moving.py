@@ -1,4 +1,4 @@
-"""Moving in, moving out, and finding duplicates: `import`, `export`, `dedupe`."""
+"""Moving identifiers in and out, and finding duplicates: `import`, `export`, `dedupe`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _OUTPUT = click.Path(dir_okay=False, allow_dash=True)
 
 @click.command("import", cls=Command)
 @click.argument("file", type=options.FILE)
-@click.option("--atomic", is_flag=True, help="Import all lines or, where one is bad, none.")
-@click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines there, in JSON.")
-@click.option("--files", type=_FOLDER, help="Where the paths of lines lead; else beside FILE.")
+@click.option("--atomic", is_flag=True, help="If one line is bad, import nothing.")
+@click.option("--errors", type=_OUTPUT, metavar="FILE", help="Append bad lines to FILE, in JSON.")
+@click.option("--files", type=_FOLDER, help="Base of the paths in lines. Default: that of FILE.")
 def import_(file: str, atomic: bool, errors: str | None, files: Path | None) -> None:
-    """Take in the identifiers in FILE, as docs/reference/jsonl.md tells (- for stdin).
+    """Import the identifiers in FILE (- for stdin), in the format of docs/reference/jsonl.md.
 
-    A bad line is told with its number, and the rest goes on. Lines that were imported already
-    change nothing, so an import may be repeated; one that was interrupted goes on where it stopped.
-    Ends with 1 where a line was bad.
+    A bad line is reported with its number, and the import goes on. Lines that were imported before
+    change nothing, so you may repeat an import; an interrupted import resumes where it stopped.
+    Exits with 1 if a line was bad.
     """
     from perdure.upkeep.transfer.importing import import_lines
 
@@ -80,13 +80,13 @@ def _tell(fault: Fault, log: IO[Any] | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
-@click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Else stdout.")
-@click.option("--files", type=_FOLDER, help="Write bytes into files there, not into the lines.")
+@click.option("-o", "--output", type=_OUTPUT, default="-", metavar="FILE", help="Default: stdout.")
+@click.option("--files", type=_FOLDER, help="Write bytes to files there, not into the lines.")
 def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
-    """Write what the registry promises as JSON Lines: all of it, or what PATTERN matches.
+    """Write the registry as JSON Lines: all identifiers, or those that match PATTERN.
 
-    `import` of the output into an empty registry makes the same promises. With --files, give
-    `import` the same --files.
+    If you `import` the output into an empty registry, that registry makes the same promises. With
+    --files, give `import` the same --files.
     """
     from perdure.upkeep.transfer.exporting import export_lines
 
@@ -102,13 +102,13 @@ def export(pattern: Identifier | None, output: str, files: Path | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("file", default="-", type=options.FILE)
-@click.option("--duplicates", is_flag=True, help="Print the duplicates, and why they are.")
+@click.option("--duplicates", is_flag=True, help="Print the duplicates, and the reasons.")
 def dedupe(file: str, duplicates: bool) -> None:
-    """Read identifiers and URLs, one a line, and print each resource once (- for stdin).
+    """Read identifiers and URLs, one per line, and print each resource once (- for stdin).
 
-    Duplicates go to stderr: what is equal, equivalent, an alias, has the same bytes or the same
-    location as an earlier line, by what the registry knows. With --duplicates it is the other way
-    round, and with --json every line is answered.
+    Duplicates go to stderr: lines that equal an earlier one, are equivalent to it, are its alias,
+    or have the same bytes or location, as far as the registry knows. With --duplicates, duplicates
+    go to stdout and the others to stderr; with --json, every line has an answer.
     """
     from perdure.upkeep.dedupe import Known, Nothing, sieve
 

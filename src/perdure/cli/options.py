@@ -1,7 +1,7 @@
-"""Arguments and options that several commands take, read into values at once.
+"""Arguments and options that several commands take, parsed into values at once.
 
-How it works: a parameter type parses with the library, so that a malformed identifier on the
-command line is the same error, with the same code, as anywhere else.
+How it works: a parameter type parses with the library, so a malformed identifier on the command
+line is the same error, with the same code, as anywhere else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _Read(click.ParamType[_T], Generic[_T]):
-    """A value that a function of the library reads from text; its errors are told as they are."""
+    """A parameter that a function of the library parses; its errors are reported unchanged."""
 
     def __init__(self, name: str, read: Callable[[str], _T]) -> None:
         self.name = name
@@ -75,7 +75,7 @@ def _naming_authority(text: str) -> str:
 
 
 def _authority(text: str) -> str:
-    """A naming authority of the URN of 1993, or one of a scheme of another package."""
+    """Parse a naming authority of the URN of 1993, or one of a scheme of another package."""
     from perdure.ids import find_scheme
 
     scheme = find_scheme(text)
@@ -92,7 +92,7 @@ def _shoulder(text: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """The digits of `sha512:` with 128 hexadecimal digits, or of `sha-512=:…:` (RFC 9530)."""
+    """Return the hexadecimal digits of `sha512:…`, or of `sha-512=:…:` (RFC 9530)."""
     base = re.fullmatch("sha-512=:([A-Za-z0-9+/]{86}==):", text)
     found = base64.b64decode(base[1]).hex() if base else text.removeprefix("sha512:").lower()
     if not re.fullmatch("[0-9a-f]{128}", found):
@@ -109,7 +109,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 IDENTIFIER = _Read("identifier", _identifier)
 NAMED = _Read("identifier", _named)
-"""An identifier and, where its scheme has no way to say it, the part that stands behind a `#`."""
+"""An identifier and, if its scheme cannot name parts, a part after a `#`."""
 PATTERN = _Read("pattern", _pattern)
 WITHIN = _Read("pattern", _within)
 SERIES = _Read("series", _series)
@@ -134,40 +134,40 @@ once = click.option(
 )
 
 
-def add_output(help: str = "Instead of stdout.") -> Callable[[_F], _F]:
-    """The option that names the file to write; `-` is the standard output."""
+def add_output(help: str = "Write to FILE instead of stdout.") -> Callable[[_F], _F]:
+    """Add the option that names the output file; `-` is stdout."""
     return click.option("-o", "--output", default="-", metavar="FILE", help=help)
 
 
 def add_version(help: str) -> Callable[[_F], _F]:
-    """The option that names a version."""
+    """Add the option that names a version."""
     return click.option("--version", type=click.IntRange(min=1), metavar="NUMBER", help=help)
 
 
 def add_actor(help: str) -> Callable[[_F], _F]:
-    """The option that names the actor of a change; `local` if it is not given."""
-    return click.option("--by", metavar="NAME", help=f"{help}; local if not given.")
+    """Add the option that names the actor of a change, `local` by default."""
+    return click.option("--by", metavar="NAME", help=f"{help}. Default: local.")
 
 
 def about_files(command: _F) -> _F:
-    """Adds the options that say what files are; `perdure.cli.deposit.Said` takes them."""
+    """Add the options that describe files; `perdure.cli.deposit.Said` takes them."""
     for option in (
         click.option(
-            "--crlf", is_flag=True, help="Turn line ends of texts into CRLF before committing."
+            "--crlf", is_flag=True, help="Convert line ends of texts to CRLF before committing."
         ),
         click.option("--language", multiple=True, metavar="TAG", help="Language, such as en-GB."),
         click.option(
-            "--charset", multiple=True, metavar="NAME", help="Charset of a text; else detected."
+            "--charset", multiple=True, metavar="NAME", help="Charset of a text. Default: detected."
         ),
         click.option(
             "--type",
             "media_type",
             multiple=True,
             metavar="MEDIA/TYPE",
-            help="Media type; else it is detected from content and name.",
+            help="Media type. Default: detected from content and name.",
         ),
         click.option(
-            "--format", multiple=True, metavar="TOKEN", help="Format, where not that of the type."
+            "--format", multiple=True, metavar="TOKEN", help="Format. Default: that of the type."
         ),
     ):
         command = option(command)

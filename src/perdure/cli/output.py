@@ -1,7 +1,7 @@
-"""Where data goes: stdout, or a file that appears only when it is whole.
+"""Output of data: to stdout, or to a file that appears only when it is complete.
 
-What must stay true: what is no regular file (a device, a pipe) is written to and never replaced,
-whoever runs the command: root may rename a file over /dev/null.
+What must stay true: anything that is not a regular file (a device, a pipe) is written to and never
+replaced, because root may rename a file over /dev/null.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import BinaryIO
 
 @contextmanager
 def output_file(name: str) -> Iterator[BinaryIO]:
-    """stdout where `name` is `-`, else the file, which takes its name when all went well."""
+    """Open stdout if `name` is `-`, else a file that gets its name only when all went well."""
     if name == "-":
         yield sys.stdout.buffer
         return
-    target = Path(name).resolve()  # a link stays one
+    target = Path(name).resolve()  # a symbolic link stays one
     if target.exists() and not target.is_file():
         with target.open("wb") as file:
             yield file

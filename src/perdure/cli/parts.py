@@ -1,5 +1,5 @@
-"""Parts of documents: `part` cuts one out of a file, `parts` tells what there is, `verify-part`;
-`prepare` makes ready for those of what is held."""
+"""Parts of documents: `part` cuts one out, `parts` lists what a file offers, `verify-part` compares
+one, and `prepare` builds indexes for the documents of the registry."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perdure.policy.unfolding import Name
 
 _FILE = click.Path(exists=True, dir_okay=False)
-_type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Else it is detected.")
-_charset = click.option("--charset", metavar="NAME", help="Of text; else it is detected.")
+_type = click.option("--type", "media_type", metavar="MEDIA/TYPE", help="Default: detected.")
+_charset = click.option("--charset", metavar="NAME", help="Charset of a text. Default: detected.")
 
 
 @click.command(cls=Command)
@@ -32,9 +32,9 @@ _charset = click.option("--charset", metavar="NAME", help="Of text; else it is d
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
     default="-",
-    help="Write there; the file appears when it is whole.",
+    help="Write to FILE; it appears when it is complete.",
 )
-@click.option("--web", is_flag=True, help="Read SPEC as in a URL of the web, not as in a PDI.")
+@click.option("--web", is_flag=True, help="Read SPEC as in a web URL, not as in a PDI.")
 @_type
 @_charset
 def part(
@@ -46,14 +46,14 @@ def part(
     char=37,51                characters, as in a PDI; with --web by RFC 5147
     rect=(5,10),(25,30)       pixels of an image
     sec=23,57                 seconds of sound or video
-    xpointer(//table[2])      what is in no PDI is read by the rules of the media type
+    xpointer(//table[2])      other SPECs follow the rules of the media type
     """
     from perdure.extractors.port import body_chunks
     from perdure.parts import annotation
     from perdure.reading.extraction import Extraction
 
     if here().as_json and output == "-":
-        raise click.UsageError("--json describes what was written: --output is needed")
+        raise click.UsageError("with --json, stdout describes the output: give --output")
     source = _source(file, media_type, charset)
     extraction = Extraction()
     try:
@@ -87,7 +87,7 @@ def part(
 @_type
 @_charset
 def parts(file: str, media_type: str | None, charset: str | None) -> None:
-    """Tell what of FILE can be addressed: characters, tags, pixels, pages, seconds."""
+    """List what you can address in FILE: characters, tags, pixels, pages, seconds."""
     from perdure.reading.extraction import Extraction
 
     source = _source(file, media_type, charset)
@@ -116,19 +116,19 @@ def _line(one: Extent) -> str:
 @click.command("verify-part", cls=Command)
 @click.argument("named", metavar="IDENTIFIER", type=options.NAMED)
 @click.argument("file", type=_FILE)
-@click.option("--part", "spec", metavar="SPEC", help="Of an identifier that has no parts itself.")
+@click.option("--part", "spec", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
 def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) -> None:
-    """Tell whether FILE is exactly the part that IDENTIFIER names.
+    """Check whether FILE is exactly the part that IDENTIFIER names.
 
-    Ends with 1 where it is not.
+    Exits with 1 if it is not.
     """
     from perdure.cli import fetching
     from perdure.policy.unfolding import join_part
 
     identifier, spec = join_part(named.identifier, named.part if spec is None else spec)
     if spec is None and identifier.whole is identifier:
-        raise click.UsageError(f"{identifier} names no part: write one behind #, or give --part")
+        raise click.UsageError(f"{identifier} names no part: write one after #, or give --part")
     if resolver is not None:
         delivery = fetching.from_resolver(resolver, identifier, (), follow=False, part=spec)
         _compare(delivery, file)
@@ -141,11 +141,12 @@ def verify_part(named: Name, file: str, spec: str | None, resolver: str | None) 
 @click.command(cls=Command)
 @click.argument("pattern", required=False, type=options.PATTERN)
 def prepare(pattern: Identifier | None) -> None:
-    """Make ready for parts of all documents held here, or those of PATTERN.
+    """Build the indexes for parts of all documents in the registry, or those of PATTERN.
 
-    Indexes of texts, tags and tables, and copies in tiles of large images, are otherwise made when
-    a part is asked for, while somebody waits. They lie in indexes/, which can be deleted at any
-    time. What cannot be prepared is printed, one line each. Ends with 1 where there is any.
+    Texts, tags and tables need indexes, and large images need copies in tiles. Without this
+    command, they are built at the first request for a part, while a reader waits. They are kept in
+    indexes/, which you may delete at any time. Prints one line for each document that cannot be
+    prepared. Exits with 1 if there are any.
     """
     from perdure.errors import PerdureError
     from perdure.model.queries import Finding
@@ -197,7 +198,7 @@ def _compare(delivery: object, file: str) -> None:
 
 
 def _source(file: str, media_type: str | None, charset: str | None) -> Source:
-    """A file of one's own, with the type that is given or found."""
+    """Return a local file as a source, with the given or detected type."""
     from pathlib import Path
 
     from perdure.extractors.port import Source
@@ -216,7 +217,7 @@ def _source(file: str, media_type: str | None, charset: str | None) -> Source:
 
 
 def _selector(spec: str, source: Source, *, web: bool) -> Selector:
-    """What a text selects: as in a PDI where it can stand in one, else as its type has it."""
+    """Parse a part: as in a PDI if the text can be part of one, otherwise as its type defines."""
     from perdure import formats
     from perdure import parts as syntaxes
     from perdure.errors import MalformedPart
@@ -236,7 +237,7 @@ def _selector(spec: str, source: Source, *, web: bool) -> Selector:
         found = syntaxes.parse(text, source.essence)
     except MalformedPart:
         if is_ours:
-            return pdi.read(text)  # which says what is wrong with it
+            return pdi.read(text)  # this reports what is wrong with the text
         known = (one.mark.search(text) for one in syntaxes.syntaxes(source.essence))
         if selected is None or any(known):
             raise

@@ -1,4 +1,4 @@
-"""Progress bars: on stderr, and only where that is a terminal."""
+"""Progress bars: on stderr, and only if that is a terminal."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Protocol
 
 
 class Bar(Protocol):
-    """Something that is told how far the work has come."""
+    """A callable that reports how far the work has come."""
 
     def __call__(self, done: float, what: str | None = None) -> None:
-        """`done` of the total so far, and what is being done where that changes."""
+        """Report `done` of the total, and `what` is being done if that changes."""
 
 
 @contextmanager
 def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator[Bar]:
-    """A bar for `total` bytes or other units (None: nobody knows how many), or for a share of 1."""
+    """Show a bar for `total` bytes or other units (None if not known), or for a share of 1."""
     if not sys.stderr.isatty():
         yield _silent
         return
@@ -46,4 +46,4 @@ def progress(what: str, *, total: float | None, unit: str = "bytes") -> Iterator
 
 
 def _silent(done: float, what: str | None = None) -> None:
-    """Nobody is watching."""
+    """Show nothing: stderr is not a terminal."""

@@ -1,7 +1,7 @@
-"""PWIDs: `make` them, `check` them, `resolve-url` to where an archive plays them back, `archives`.
+"""PWIDs: `make`, `check`, `resolve-url` (to where an archive plays them back), `archives`.
 
-None of these asks an archive anything. They need no registry directory; where there is one, its
-settings name further archives and the id of one's own.
+None of these commands contacts an archive. They work without a registry directory; if there is one,
+its settings name further archives and the id of your own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "sna
 
 @click.group(cls=Group)
 def pwid() -> None:
-    """References to what web archives keep (PWID): make, check, resolve them."""
+    """References to material in web archives (PWID): make, check, resolve them."""
 
 
 @pwid.command(cls=Command)
@@ -42,23 +42,21 @@ def pwid() -> None:
     "--coverage",
     type=click.Choice(_COVERAGES),
     metavar="NAME",
-    help="part, page … of the eight; else page, of a record or an address of a file part.",
+    help="part, page … of the eight. Default: page; for a record or the address of a file, part.",
 )
 @click.option(
     "--dialect",
     metavar="NAME",
-    help="draft-00 to draft-04, urn-00 to urn-09, urn (the registered one); else canonical.",
+    help="draft-00 to draft-04, urn-00 to urn-09, urn (registered). Default: canonical.",
 )
 @click.option(
     "--warc",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Of a record in this archive file, which --offset or --record names.",
+    help="Use a record of this archive file, which --offset or --record names.",
 )
-@click.option(
-    "--offset", type=click.IntRange(min=0), metavar="BYTES", help="Where the record begins."
-)
-@click.option("--record", metavar="ID", help="Its WARC-Record-ID.")
+@click.option("--offset", type=click.IntRange(min=0), metavar="BYTES", help="Start of the record.")
+@click.option("--record", metavar="ID", help="WARC-Record-ID of the record.")
 def make(
     url: str | None,
     archive: str | None,
@@ -81,33 +79,33 @@ def make(
     collection = ""
     if warc is not None:
         if url or at or (offset is None) == (record is None):
-            raise click.UsageError("--warc needs --offset or --record, and no URL or --at")
+            raise click.UsageError("--warc needs --offset or --record, and takes no URL or --at")
         capture = _record(warc, offset, record)
         own = archive or settings.archive_id
         if not own:
-            raise click.UsageError("--archive or the setting archive_id is needed")
+            raise click.UsageError("give --archive, or set archive_id")
         found = made(own, capture.date, coverage or "part", capture.uri)
     elif url and (archive or at):
         if not at or not (archive or settings.archive_id):
-            raise click.UsageError("--archive and --at belong together")
+            raise click.UsageError("give --archive and --at together")
         found = made(archive or settings.archive_id, at, coverage or "page", url)
     elif url:
         found, collection = _from_playback(url, coverage)
     else:
-        raise click.UsageError("a URL or --warc is needed")
+        raise click.UsageError("give a URL or --warc")
     text = write(found, dialect) if dialect else str(found)
     if not dialect and not found.is_valid("draft-04"):  # a fraction of a second, or none
-        here().note("its time is read by perdure, and not what the grammar of draft-04 has")
+        here().note("perdure reads its time, but the grammar of draft-04 does not allow it")
     here().answer({"pwid": text, "collection": collection or None} | _fields(found), text)
 
 
 @pwid.command(cls=Command)
 @click.argument("texts", nargs=-1, required=True, metavar="TEXT…")
 def check(texts: tuple[str, ...]) -> None:
-    """Tell which grammars each TEXT satisfies, and what keeps it from the others.
+    """Report which grammars each TEXT satisfies, and why it does not satisfy the others.
 
-    Every dialect that was ever published is read; for - the lines of stdin are. Ends with 1 where
-    a TEXT is no PWID in any.
+    Understands every dialect that was ever published. A TEXT of - reads the lines of stdin. Exits
+    with 1 if a TEXT is not a PWID in any dialect.
     """
     from perdure.errors import MalformedIdentifier
     from perdure.ids.pwid import parse
@@ -119,7 +117,7 @@ def check(texts: tuple[str, ...]) -> None:
         except MalformedIdentifier as error:
             wrong += 1
             fields = error.as_dict() | {"pwid": None, "message": str(error)}
-            here().answer(fields, f"no PWID: {error}")
+            here().answer(fields, f"not a PWID: {error}")
         else:
             _tell_grammars(found)
     if wrong:
@@ -128,13 +126,13 @@ def check(texts: tuple[str, ...]) -> None:
 
 @pwid.command("resolve-url", cls=Command)
 @click.argument("identifier", metavar="PWID", type=options.IDENTIFIER)
-@click.option("--raw", is_flag=True, help="The address of the record as it was recorded.")
-@click.option("--local", is_flag=True, help="The address within the archive's own network.")
-@click.option("--collection", metavar="NAME", default="", help="Of an archive that is divided.")
+@click.option("--raw", is_flag=True, help="Print the address of the record as it was recorded.")
+@click.option("--local", is_flag=True, help="Print the address within the archive's own network.")
+@click.option("--collection", metavar="NAME", default="", help="Collection in the archive.")
 def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: str) -> None:
-    """Tell the address at which the archive of PWID plays it back. The archive is not asked.
+    """Print the address at which the archive of PWID plays it back, without contacting the archive.
 
-    With --json, also where its TimeGate, TimeMap, CDX server and own resolver of PWIDs are.
+    With --json, also prints its TimeGate, TimeMap, CDX server and own resolver of PWIDs.
     """
     from perdure.errors.captures import NotPwid
     from perdure.ids.pwid import Pwid
@@ -166,17 +164,17 @@ def resolve_url(identifier: Identifier, *, raw: bool, local: bool, collection: s
     "source",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Add what is new in MemGator's archives.json, in Turtle or TOML to archives_file.",
+    help="Add archives from MemGator's archives.json, Turtle or TOML to archives_file.",
 )
 @click.option(
     "--export",
     "form",
     type=click.Choice(("turtle", "toml")),
     metavar="FORM",
-    help="Write the registry for other programs: turtle or toml.",
+    help="Write the registry of archives for other programs: turtle or toml.",
 )
 def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> None:
-    """List the web archives that are known, or those called ID: id, access, status, name."""
+    """List all known web archives, or those called ID: id, access, status, name."""
     from perdure.archives.pwid import registries
     from perdure.errors import UnknownArchive
 
@@ -200,7 +198,7 @@ def archives(ids: tuple[str, ...], source: Path | None, form: str | None) -> Non
 
 
 def _settings() -> Settings:
-    """Those of the registry directory; where there is none, the defaults and the environment."""
+    """Load the settings of the registry; without one, the defaults and the environment."""
     import os
 
     from perdure import settings
@@ -212,14 +210,14 @@ def _settings() -> Settings:
 
 
 def known_archives() -> Archives:
-    """The archives that the package knows, and those of the operator."""
+    """Load the archives that the package knows, and those of the operator."""
     from perdure.archives.pwid.known import load
 
     return load(_settings(), here().root)
 
 
 def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
-    """The PWID that a playback address means, and the archive's collection in it."""
+    """Return the PWID of a playback address, and the archive's collection in it."""
     from perdure.archives.pwid.making import make as made
     from perdure.errors.captures import UnknownPlayback
 
@@ -235,7 +233,7 @@ def _from_playback(url: str, coverage: str | None) -> tuple[Pwid, str]:
 
 
 def _record(path: Path, offset: int | None, id: str | None) -> Capture:
-    """The record that begins at an offset, or has an id. Raises NotFound."""
+    """Find the record at an offset or with an id. Raises NotFound."""
     from perdure.archives.files.careful import Shared
     from perdure.archives.files.scanning import Place, scan
     from perdure.archives.port import Capture
@@ -266,7 +264,7 @@ def _record(path: Path, offset: int | None, id: str | None) -> Capture:
 
 
 def _lines(texts: tuple[str, ...]) -> Iterator[str]:
-    """The texts; for `-`, the lines of stdin that are not empty."""
+    """Yield the texts; `-` stands for the lines of stdin that are not empty."""
     for text in texts:
         if text != "-":
             yield text
@@ -286,7 +284,7 @@ def _fields(found: Pwid) -> dict[str, object]:
 
 
 def _tell_grammars(found: Pwid) -> None:
-    """Which drafts a text satisfies; of those that it does not, what is in the way."""
+    """Print the drafts that a text satisfies, and its misfits with the others."""
     from perdure.ids.pwid_dialects import DIALECTS, Misfit, misfits
 
     faults: dict[tuple[Misfit, ...], list[str]] = {}
@@ -294,7 +292,7 @@ def _tell_grammars(found: Pwid) -> None:
         faults.setdefault(misfits(dialect, found.written, found.item), []).append(dialect)
     satisfied = faults.pop((), [])
     warning = "a time of day without its Z was read as UTC" if found.assumed_utc else None
-    lines = [f"{found.written}: {', '.join(satisfied) or 'the grammar of no draft'}"]
+    lines = [f"{found.written}: {', '.join(satisfied) or 'satisfies no grammar'}"]
     if found.written != str(found):
         lines.append(f"  canonical: {found}")
     lines += [f"  warning: {warning}"] if warning else []
@@ -320,7 +318,7 @@ def _tell_grammars(found: Pwid) -> None:
 
 
 def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> PerdureError:
-    """Why a PWID has no address."""
+    """Return the error that says why a PWID has no address."""
     from perdure.archives.pwid.playback import digits, is_uri
     from perdure.errors import ArchiveClosed, UnknownArchive
     from perdure.errors.captures import (
@@ -344,7 +342,7 @@ def _refused(identifier: Pwid, archive: Archive | None, *, local: bool) -> Perdu
 
 
 def _import(source: Path) -> None:
-    """Adds the archives of a file that are not known to the operator's own file."""
+    """Add archives that are not known yet from a file to the operator's own file."""
     from perdure.archives.pwid import registries
     from perdure.archives.pwid.known import read_toml
     from perdure.errors import InvalidMetadata
@@ -371,4 +369,4 @@ def _import(source: Path) -> None:
         write_durably(path, f"{had.rstrip()}\n\n{added}".lstrip().encode())
     for one in new:
         here().answer(one, f"{one.id}\t{one.access}\t{one.status}\t{one.name}")
-    here().note(f"{len(new)} of {len(read)} archives added to {path}; the others are known")
+    here().note(f"{len(new)} of {len(read)} archives added to {path}; the others were known")

@@ -1,4 +1,4 @@
-"""Asking: `get` the bytes, `resolve` a name, `list` names, `describe` what is known."""
+"""Reading: `get` bytes, `resolve` an identifier, `list` identifiers, `describe` one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from perdure.registry import Registry
 
 _accept = click.option(
-    "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first; else any format will do."
+    "--accept", multiple=True, metavar="MEDIA/TYPE", help="Best first. Default: any format."
 )
 _nearest = click.option(
-    "--nearest", is_flag=True, help="Of a PWID: a capture near to the one that it names will do."
+    "--nearest", is_flag=True, help="For a PWID, accept the nearest capture if none is exact."
 )
 _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
 
@@ -35,11 +35,11 @@ _WANTS = ("I2L", "I2Ls", "I2R", "I2Rs", "I2C", "I2Ns")
     metavar="FILE",
     type=click.Path(dir_okay=False, allow_dash=True),
     default="-",
-    help="Write there; the file appears once its digest was checked.",
+    help="Write to FILE; it appears after its digest was checked.",
 )
 @click.option("--resolver", metavar="URL", help="Ask this resolver instead of the registry.")
-@click.option("--part", metavar="SPEC", help="A part of what has no parts in its own syntax.")
-@click.option("--follow", is_flag=True, help="Fetch from its location what is not held here.")
+@click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
+@click.option("--follow", is_flag=True, help="Fetch bytes that are elsewhere from their location.")
 @_nearest
 @_accept
 def get(
@@ -51,18 +51,17 @@ def get(
     part: str | None,
     accept: tuple[str, ...],
 ) -> None:
-    """Write the bytes that IDENTIFIER names to stdout, checking them on the way.
+    """Write the bytes that IDENTIFIER names to stdout, and check them on the way.
 
-    Bytes that do not have their promised digest end the command with an error, and with --output
-    leave no file. With --json a description of what was written goes to stdout, so that --output is
-    needed.
+    If the bytes do not have their promised digest, the command fails, and with --output leaves no
+    file. With --json a description of the bytes goes to stdout, so --output is needed.
     """
     from perdure.cli import archived, fetching
     from perdure.ids.pwid import Pwid
     from perdure.policy.unfolding import join_part
 
     if here().as_json and output == "-":
-        raise click.UsageError("--json describes what was written: --output is needed")
+        raise click.UsageError("with --json, stdout describes the output: give --output")
     identifier, part = join_part(named.identifier, named.part if part is None else part)
     found: Delivery
     if resolver is not None:
@@ -87,7 +86,7 @@ def get(
 
 
 def _check_single(resolved: Resolved) -> None:
-    """Raises InvalidRequest for a pattern of several resources."""
+    """Raise InvalidRequest if a pattern stands for several resources."""
     from perdure.errors.naming import PatternNotAllowed
 
     if resolved.is_pattern and resolved.record is None:
@@ -103,7 +102,7 @@ def _of_part(selector: Selector | None) -> dict[str, object]:
 
 
 def _deliver(delivery: Delivery, output: str) -> None:
-    """Writes bytes, or says why there are none."""
+    """Write bytes, or say why there are none."""
     from perdure.cli.fetching import Bytes, Elsewhere, write
 
     if isinstance(delivery, Bytes):
@@ -132,12 +131,12 @@ def _deliver(delivery: Delivery, output: str) -> None:
     type=click.Choice(_WANTS, case_sensitive=False),
     default=("I2R",),
     metavar="SERVICE",
-    help="Service of RFC 2483, I2R if not given; may be repeated.",
+    help="Service of RFC 2483. Default: I2R; may be repeated.",
 )
 @_nearest
 @_accept
-@click.option("--language", multiple=True, metavar="TAG", help="Best first; else any will do.")
-@click.option("--region", metavar="WORD", help="Where the reader is, such as eu.")
+@click.option("--language", multiple=True, metavar="TAG", help="Best first. Default: any language.")
+@click.option("--region", metavar="WORD", help="Region of the reader, such as eu.")
 def resolve(
     identifier: Identifier,
     want: tuple[str, ...],
@@ -146,15 +145,15 @@ def resolve(
     language: tuple[str, ...],
     region: str | None,
 ) -> None:
-    """Tell what IDENTIFIER leads to.
+    """Show what IDENTIFIER leads to.
 
     \b
     I2L   one location            I2R   what a reader would be given
     I2Ls  all locations           I2Rs  all that a reader could choose
     I2C   what is known about it  I2Ns  all names of the same resource
 
-    Of a PWID: a verdict and the capture that it is about; of a page all resources, of a site all
-    captures in it, each with a verdict of its own.
+    For a PWID, prints a verdict and the capture that it is about; for a page all its resources, for
+    a site all its captures, each with a verdict of its own.
     """
     import msgspec
 
@@ -188,16 +187,16 @@ def resolve(
     "--limit",
     type=click.IntRange(min=1),
     metavar="NUMBER",
-    help="One page of so many; else everything.",
+    help="Print one page of this size. Default: everything.",
 )
-@click.option("--cursor", metavar="TEXT", help="Go on behind the page that gave this cursor.")
-@click.option("--intervals", is_flag=True, help="The years, months or days that hold identifiers.")
+@click.option("--cursor", metavar="TEXT", help="Continue after the page that gave this cursor.")
+@click.option("--intervals", is_flag=True, help="List the years, months or days that hold some.")
 def list_(pattern: Identifier, limit: int | None, cursor: str | None, intervals: bool) -> None:
-    """List the identifiers that match PATTERN or lie in an interval, in the order of time.
+    """List the identifiers that match PATTERN or are in an interval, in order of time.
 
     \b
     pdi://oma.eop.gov.us/1997/09/              what was named in September 1997
-    pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions in plain text of it
+    pdi://oma.eop.gov.us/1997/09/*/*.text.*    all versions of it in plain text
     """
     with here().registry() as registry:
         if intervals:
@@ -211,7 +210,7 @@ def list_(pattern: Identifier, limit: int | None, cursor: str | None, intervals:
 def _print_pages(
     registry: Registry, pattern: Identifier, limit: int | None, cursor: str | None
 ) -> None:
-    """One page where a limit is given, else all of them."""
+    """Print one page if a limit is given, otherwise all pages."""
     size = limit or registry.settings.page_size
     while True:
         page = registry.listings.listing(pattern, cursor=cursor, limit=size)
@@ -227,9 +226,9 @@ def _print_pages(
 
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
-@click.option("--history", is_flag=True, help="All revisions of the record, the oldest first.")
+@click.option("--history", is_flag=True, help="All revisions of the record, oldest first.")
 def describe(identifier: Identifier, history: bool) -> None:
-    """Tell what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
+    """Show what is known about IDENTIFIER: versions, locations, metadata, tombstone."""
     from perdure.cli import fetching, steps
     from perdure.policy import naming
 

@@ -1,4 +1,4 @@
-"""How the answer to a write is told."""
+"""The printed answer to a write."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
-    """The identifier on stdout; a remark where nothing was written, or only a proposal, and for
-    each advice."""
+    """Print the identifier on stdout, and remarks: if nothing was written, or only a proposal, and
+    all advice."""
     from perdure.model.commands import Outcome
 
     place = here()
@@ -32,8 +32,8 @@ def answer(receipt: Receipt, advice: Sequence[Advice] = ()) -> None:
     if receipt.replayed:
         place.note("this is the answer to the first command with this idempotency key")
     elif receipt.outcome is Outcome.UNCHANGED:
-        place.note("unchanged: it was so already")
+        place.note("unchanged: the record says so already")
     elif receipt.outcome is Outcome.PROPOSED:
-        place.note("proposed: it is done when somebody else asks for the same")
+        place.note("proposed: it takes effect when a second person asks for the same")
     for one in advice:
         place.note(f"advice: {one.text} ({one.rule})")

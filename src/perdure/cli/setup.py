@@ -1,4 +1,4 @@
-"""Making a registry, serving it, and looking at it from outside: `init`, `serve`, `doctor`."""
+"""Making a registry, serving it, and testing it from outside: `init`, `serve`, `doctor`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def init(
     shoulder: tuple[str, ...],
     handle_prefix: tuple[str, ...],
 ) -> None:
-    """Make a registry in DIRECTORY, or add to what the one there mints for."""
+    """Make a registry in DIRECTORY, or add series and prefixes to an existing one."""
     from perdure.registry import initialise
 
     root = directory or here().root
@@ -59,13 +59,16 @@ def init(
         "handle_prefixes": settings.handle_prefixes,
     }
     names = ", ".join(name for names in owned.values() for name in names)
-    here().answer({"registry": str(root)} | owned, f"{root} mints for {names or 'nobody yet'}")
+    text = f"{root} mints for {names}"
+    if not names:
+        text = f"{root} has no series yet; add one with 'perdure init --series NAME'"
+    here().answer({"registry": str(root)} | owned, text)
 
 
 @click.command(cls=Command)
 @click.option("--host", metavar="ADDRESS", help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 finds a free one."
+    "--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 chooses a free one."
 )
 @click.option("--workers", type=click.IntRange(1, 256), metavar="NUMBER", help="Server processes.")
 @click.option(
@@ -77,7 +80,7 @@ def init(
 @click.option(
     "--replay-origin",
     metavar="ORIGIN",
-    help="Origin that archived pages are shown on: another host name for this server.",
+    help="Origin that shows archived pages: another host name for this server.",
 )
 def serve(
     host: str | None,
@@ -88,11 +91,11 @@ def serve(
 ) -> None:
     """Serve the registry over HTTP until interrupted.
 
-    What is not given comes from perdure.toml. Commands that write go on working meanwhile.
+    Options that you do not give come from perdure.toml. Commands that write still work meanwhile.
     """
     from perdure.server.serve import run
 
-    if replay_origin is not None:  # a setting like others, for this process and its workers
+    if replay_origin is not None:  # a setting like any other, for this process and its workers
         os.environ["PERDURE_REPLAY_ORIGIN"] = replay_origin
     run(here().root, host=host, port=port, workers=workers, log_level=log_level)
 
@@ -104,12 +107,12 @@ def serve(
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
     default=10.0,
-    help="How long to wait for each answer; 10 if not given.",
+    help="Seconds to wait for each answer. Default: 10.",
 )
 def doctor(url: str, timeout: float) -> None:
-    """Ask the resolver at URL what proxies in between make of identifiers, and how to mend it.
+    """Test how proxies change identifiers on their way to the resolver at URL, and how to fix it.
 
-    Ends with 1 where identifiers arrive damaged.
+    Exits with 1 if identifiers arrive damaged.
     """
     from perdure.server.protocol.doctor import probe
 

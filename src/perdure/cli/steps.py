@@ -1,4 +1,4 @@
-"""What the resolver decided, as fields for scripts and as lines for people."""
+"""Decisions of the resolver, as fields for scripts and as lines for people."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Fields = dict[str, Any]
 
 
 def fields(step: Step) -> Fields:
-    """A step for JSON."""
+    """Return a step for JSON."""
     name = str(step.identifier)
     plain = msgspec.to_builtins
     match step:
@@ -38,7 +38,7 @@ def described(identifier: Identifier, record: Record) -> Fields:
 
 
 def text(step: Step, want: Want, *, base: str) -> str:
-    """A step for people. `base` is the public URL of the resolver, where it has one."""
+    """Describe a step for people. `base` is the public URL of the resolver, or empty."""
     match step:
         case Fetch(identifier=identifier, representation=held):
             return f"held {identifier} {_held(held)}"
@@ -55,12 +55,12 @@ def text(step: Step, want: Want, *, base: str) -> str:
 
 
 def description(identifier: Identifier, record: Record) -> str:
-    """A record in lines: what it is about, then one fact in each."""
+    """Describe a record: a line with its identifier, then one line for each fact."""
     return "\n".join((str(identifier), *(f"  {line}" for line in _facts(record))))
 
 
 def _facts(record: Record) -> Iterator[str]:
-    yield f"revision {record.revision} of {record.at}, by {record.by or 'nobody known'}"
+    yield f"revision {record.revision} of {record.at}, by {record.by or 'an unknown actor'}"
     if record.tombstone:
         yield f"withdrawn {_since(record.tombstone)}"
     if why := record.unbound(None):

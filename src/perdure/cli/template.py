@@ -1,4 +1,4 @@
-"""Where parts lie of what is held elsewhere: `template`."""
+"""Locations of parts of resources that are held elsewhere: `template`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("identifier", type=options.IDENTIFIER)
-@click.option("--part", metavar="SPEC", help="The part, where the identifier itself has none.")
+@click.option("--part", metavar="SPEC", help="Part, if IDENTIFIER cannot name one itself.")
 @click.option(
-    "--try", "tried", multiple=True, metavar="TEMPLATE", help="Instead of those of the settings."
+    "--try", "tried", multiple=True, metavar="TEMPLATE", help="Use this instead of the settings."
 )
 def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -> None:
-    """Tell where the part lies that IDENTIFIER ends in, by the templates of the registry.
+    """Show the location of the part that IDENTIFIER ends in, by the templates of the registry.
 
-    With --try, a template can be looked at before it gets into the settings.
+    With --try, you can test a template before you add it to the settings.
     """
     from perdure.cli import fetching
     from perdure.errors import PartNotSupported
@@ -42,6 +42,6 @@ def template(identifier: Identifier, part: str | None, tried: tuple[str, ...]) -
         if isinstance(step, Redirect):
             place = resolved.locate_part(step.location.uri)
     if place is None:
-        raise PartNotSupported(media_type=f"what {found.whole} leads to", selector=found.part)
+        raise PartNotSupported(media_type=f"the target of {found.whole}", selector=found.part)
     fields = {"whole": str(found.whole), "delimiter": found.delimiter, "part": found.part}
     here().answer(fields | {"location": place}, place)

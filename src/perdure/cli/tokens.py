@@ -1,4 +1,4 @@
-"""Tokens: who may write over HTTP, and what."""
+"""Tokens: permission for a program to write over HTTP, and its limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perdure.model.records import Token
 
 _ORDINARY = OPERATIONS[:7]
-"""What a token may do if nothing is said: nothing that cannot be undone, or that gives rights."""
+"""Default rights of a token: none of them grants rights or does what cannot be undone."""
 _DAY = click.DateTime(("%Y-%m-%d",))
 _TIME = click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"))
 
@@ -33,7 +33,7 @@ def token() -> None:
     multiple=True,
     type=click.Choice(OPERATIONS),
     metavar="NAME",
-    help=f"What it may do: {', '.join(OPERATIONS)}. If not given, the first seven.",
+    help=f"What it may do: {', '.join(OPERATIONS)}. Default: the first seven.",
 )
 @click.option("--series", multiple=True, type=options.SERIES, help="Series that it may write in.")
 @click.option(
@@ -41,7 +41,7 @@ def token() -> None:
     "authorities",
     multiple=True,
     metavar="NAME",
-    help="Other authority; * for all, and a * at the end for all that begin so.",
+    help="Other authority; * for all, or a prefix with * for all that begin with it.",
 )
 @click.option("--first-day", type=_DAY, metavar="DAY", help="Only identifiers from this date on.")
 @click.option("--last-day", type=_DAY, metavar="DAY", help="Only identifiers up to this date.")
@@ -54,7 +54,7 @@ def token() -> None:
     "--expires",
     type=_TIME,
     metavar="TIME",
-    help="Useless from this time on: 2027-01-31 or 2027-01-31T12:00:00Z.",
+    help="Not valid from this time on: 2027-01-31 or 2027-01-31T12:00:00Z.",
 )
 def create(
     name: str,
@@ -74,9 +74,9 @@ def create(
 
     scopes = (*series, *authorities)
     if not scopes:
-        raise click.UsageError("--series or --authority is needed; --authority '*' for all")
+        raise click.UsageError("give --series or --authority; --authority '*' for all")
     if expires and timestamp(expires) <= timestamp(utc_now()):
-        raise click.UsageError("--expires is over already: nobody could use the token")
+        raise click.UsageError("--expires is in the past: the token would never be valid")
     text, digest = new_token() if key is None else ("", digest_of_key(name, read_key(key)))
     made = Token(
         name=name,
@@ -100,7 +100,7 @@ def create(
 
 @token.command("list")
 def list_() -> None:
-    """List all tokens, also those that were revoked; never their secrets."""
+    """List all tokens, including revoked ones, without their secrets."""
     import msgspec
 
     with here().registry() as registry:
@@ -124,7 +124,7 @@ def _text(one: Token) -> str:
 @token.command()
 @click.argument("name")
 def revoke(name: str) -> None:
-    """Make the token called NAME useless, at once and for ever."""
+    """Revoke the token called NAME, at once and forever."""
     import msgspec
 
     from perdure.errors import NoSuchToken
@@ -144,7 +144,7 @@ def revoke(name: str) -> None:
 @token.command()
 @click.argument("name")
 def history(name: str) -> None:
-    """Tell what was done with the token called NAME: when, by whom, before and after."""
+    """Show the history of the token called NAME: when, by whom, before and after."""
     import json
 
     from perdure.errors import NoSuchToken

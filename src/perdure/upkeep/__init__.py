@@ -1,1 +1,1 @@
-"""Work on whole registries: audit, rebuild, import, export, link checks and collections."""
+"""Work on complete registries: audit, rebuild, import, export, link checks and collections."""

@@ -1,8 +1,8 @@
-"""Audit: what was promised, compared with what lies on the disk.
+"""Audit: compare promises with the bytes on the disk.
 
-How it works: `verify` re-hashes representations, a page of records at a time and in the order in
-which they lie in the segments; `rebuild` reads the segments from the first to the last and makes
-the registry's identifier-to-bytes part anew, without looking at the old one.
+How it works: `verify` hashes representations again, a page of records at a time and in the order of
+their bytes in the segments. `rebuild` reads the segments from the first to the last and recreates
+the identifier-to-bytes part of the registry, without reading the old one.
 
 What must stay true: nothing here changes a segment; a finding names the identifier and the place.
 """
@@ -34,7 +34,7 @@ _LAST = "\U0010ffff"
 
 
 class Kept(NamedTuple):
-    """A representation, by its fully qualified name."""
+    """A representation, with its fully qualified name."""
 
     identifier: Identifier
     version: Version
@@ -44,17 +44,17 @@ class Kept(NamedTuple):
 def verify(
     records: Records, held: Segments, *, within: Identifier | None = None
 ) -> Iterator[Finding]:
-    """Re-hashes every representation, or those of one interval or pattern; one finding for each.
+    """Hash every representation again, or those of one interval or pattern; one finding for each.
 
-    What was withdrawn is checked too: it is kept, though it is not served.
+    Withdrawn bytes are checked too: they are kept, though they are not served.
     """
     for one in kept(records, within=within):
         yield one if isinstance(one, Finding) else _check(held, one.identifier, one.representation)
 
 
 def kept(records: Records, *, within: Identifier | None = None) -> Iterator[Kept | Finding]:
-    """Every representation, or those of one interval or pattern, a page of records at a time and
-    of each page in the order in which they lie; a finding for each record that cannot be read.
+    """Yield every representation, or those of one interval or pattern, and a finding for each
+    record that cannot be read. Each page of records comes in the order of its bytes on the disk.
     """
     low, high = within.key_range() if within else ("", _LAST)
     for batch in _pages(records, low, high):
@@ -76,11 +76,11 @@ def _place(one: Kept) -> tuple[int, int]:
 
 
 def _pages(records: Records, low: str, high: str) -> Iterator[list[tuple[str, Record]] | Finding]:
-    """All records, so many at a time; a finding for each that cannot be read."""
+    """Yield all records, a page at a time, and a finding for each record that cannot be read."""
     while True:
         try:
             batch = records.scan(low, high, limit=_PAGE)
-        except Corrupt as error:  # what comes before it can be read
+        except Corrupt as error:  # the records before it can be read
             yield from _pages(records, low, error.identifier)
             yield Finding(
                 identifier=error.identifier, segment=0, offset=0, length=0, problem=str(error)
@@ -117,20 +117,20 @@ def _check(held: Segments, identifier: Identifier, one: Representation) -> Findi
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """Progress of a rebuild: one for each segment."""
+    """Progress of a rebuild, reported for each segment."""
 
     segment: int
     records: int
     problem: str | None = None
-    """Where reading stopped early, and why."""
+    """The place where reading stopped early, and the reason."""
 
 
 def rebuild(root: Path, journal: Renewal, *, now: str) -> Iterator[Rebuilt]:
-    """Fills an empty registry from the segments of `root`.
+    """Fill an empty registry from the segments of `root`.
 
-    Identifiers without bytes, locations, aliases, metadata and tokens are in no segment: they come
-    from a backup. Serial numbers go on where those found end. A segment that breaks off is read up
-    to its last whole record.
+    Identifiers without bytes, locations, aliases, metadata and tokens are in no segment; they come
+    from a backup. Serial numbers continue after those found. A segment that breaks off is read up
+    to its last complete record.
     """
     for number in segment.numbers(root):
         yield _rebuild_segment(root, journal, number, now)
@@ -182,7 +182,7 @@ def _replay(journal: Renewal, number: int, found: warc.Found, fd: int) -> None:
 
 
 def _buried(record: Record, tombstone: Tombstone, version: int) -> Record:
-    """A withdrawal may be met before the bytes, which can lie in a segment of their own."""
+    """Add a tombstone. Its bytes may come later, because they can be in another segment."""
     if not version:
         return msgspec.structs.replace(record, tombstone=tombstone)
     return buried(record, version, tombstone)

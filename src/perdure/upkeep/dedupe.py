@@ -1,13 +1,13 @@
-"""Finding what is named twice: a stream of identifiers and URLs in, duplicates out.
+"""Finding duplicates: a stream of identifiers and URLs in, duplicates out.
 
 "A URN's purpose", says the draft of 1993, is to tell whether two names name the same thing. How it
-works: each item has traits, hashes of what makes it the same as others: its canonical text, its
-equivalence class, the aliases of its resource, the bytes that it names, the places where it lies.
-An item that shares a trait with an earlier one is a duplicate of it, for the first reason in that
-order. What the registry knows comes in as an argument, so that the sieve itself is pure.
+works: each item has traits, which are hashes of its canonical text, its equivalence class, the
+aliases of its resource, the bytes that it names and the locations where these are. An item that
+shares a trait with an earlier one is its duplicate, for the first reason in that order. The
+knowledge of the registry is an argument, so the sieve itself is pure.
 
-What must stay true: items come out in the order in which they came in, each once; memory grows with
-the number of different items only; what cannot be parsed is compared as text and never an error.
+What must stay true: items come out in the order in which they came in, each once; memory grows only
+with the number of different items; text that cannot be parsed is compared as text, never an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perdure.reading.resolve import ReadDoor
 
 
 class Why(enum.StrEnum):
-    """In the order in which they are tried."""
+    """Reasons, in the order in which they are tried."""
 
     EQUAL = "equals"
     EQUIVALENT = "is equivalent to"
@@ -38,7 +38,7 @@ class Why(enum.StrEnum):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the stream. `why` is None where nothing like it came before."""
+    """One line of the stream. `why` is None if it duplicates no earlier line."""
 
     line: int
     text: str
@@ -48,19 +48,19 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LookUp(Protocol):
-    """What a registry knows about a name."""
+    """The knowledge of a registry about names."""
 
     def names(self, identifier: Identifier) -> Iterable[str]:
-        """Keys of all names of the resource, its own among them; none where it is not known."""
+        """Return the keys of all names of the resource, its own included; none if unknown."""
 
     def digests(self, identifier: Identifier) -> Iterable[str]:
-        """SHA-512 of the bytes that the identifier names."""
+        """Return the SHA-512 of the bytes that the identifier names."""
 
     def locations(self, identifier: Identifier) -> Iterable[str]:
-        """URIs where what the identifier names lies."""
+        """Return the URIs of the locations of an identifier."""
 
     def promised(self, uri: str) -> Iterable[str]:
-        """SHA-512 of what lies at a location, by what was promised when it was bound."""
+        """Return the SHA-512 that was promised for a location when it was bound."""
 
 
 class Nothing:
@@ -78,7 +78,7 @@ class Nothing:
 
 
 def sieve(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
-    """All lines that are not blank, with what each duplicates."""
+    """Yield all lines that are not blank, with what each duplicates."""
     seen = _Seen(known)
     for number, line in enumerate(lines, 1):
         text = line.strip()
@@ -95,16 +95,16 @@ def sieve(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
 
 
 def duplicates(lines: Iterable[str], known: LookUp) -> Iterator[Item]:
-    """Only the lines that name what an earlier line named."""
+    """Yield only the lines that duplicate an earlier line."""
     return (item for item in sieve(lines, known) if item.why is not None)
 
 
 _Place = tuple[int, str]
-"""Line and text."""
+"""Line number and text."""
 
 
 class _Seen:
-    """What came before."""
+    """The earlier items."""
 
     def __init__(self, known: LookUp) -> None:
         self._known = known
@@ -112,18 +112,18 @@ class _Seen:
         self._classes: dict[tuple[str, str], list[tuple[Identifier, _Place]]] = {}
 
     def look_up(self, place: _Place) -> tuple[Why, _Place] | None:
-        """Why an item is a duplicate, and of what; from now on it is among what came before."""
+        """Return why an item is a duplicate, and of what. Add it to the earlier items."""
         try:
             identifier = parse(place[1])
         except PerdureError:
             found = None
             traits = _traits_of_text(place[1], self._known)
         else:
-            # No scheme calls equivalent what has different keys: `Identifier.key`.
+            # No scheme calls identifiers with different keys equivalent: `Identifier.key`.
             same_key = self._classes.setdefault((identifier.kind, identifier.key), [])
             found = _among(same_key, identifier)
             if found and found[0] is Why.EQUAL:
-                return found  # it has no trait that the other has not
+                return found  # it has no trait that the other lacks
             same_key.append((identifier, found[1] if found else place))
             traits = _traits(identifier, self._known)
         fresh = []
@@ -153,7 +153,7 @@ def _among(
 
 
 def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]]:
-    """Hashes of what makes this item the same as others, the strictest reason first."""
+    """Yield hashes of the traits that make items the same, the strictest reason first."""
     if identifier == identifier.whole:
         # Aliases of a resource are not aliases across its versions.
         named = f"{identifier.format}.{identifier.version}"
@@ -167,7 +167,7 @@ def _traits(identifier: Identifier, known: LookUp) -> Iterator[tuple[Why, bytes]
 
 
 def _traits_of_text(text: str, known: LookUp) -> Iterator[tuple[Why, bytes]]:
-    """The same for a URL, or for whatever is no identifier."""
+    """Yield the traits of a URL, or of other text that is not an identifier."""
     yield Why.EQUAL, _hash("text", text)
     url = normal(text)
     yield Why.EQUIVALENT, _hash("url", url)
@@ -186,7 +186,7 @@ def _hash(kind: str, text: str) -> bytes:
 
 
 class Known:
-    """What a registry knows."""
+    """The knowledge of an actual registry."""
 
     def __init__(self, listings: Listings, reading: ReadDoor) -> None:
         self._listings = listings
@@ -213,7 +213,7 @@ class Known:
         try:
             step = self._reading.resolve(Query(identifier=identifier)).choose(Want.LOCATIONS)
         except PerdureError:
-            return None  # nothing is known of it
+            return None  # nothing is known about it
         return step if isinstance(step, Choices) else None
 
     def promised(self, uri: str) -> Iterable[str]:

@@ -93,13 +93,13 @@ def test_every_altered_byte_is_found(full: Desk, table: str, column: str) -> Non
 @pytest.mark.parametrize(
     ("done", "told"),
     [
-        ("DELETE FROM records WHERE key='hdl:1/1'", "1.40: it wrote 1 lines, and 0 are here"),
-        ("DELETE FROM history", "it wrote 1 lines, and 0 are here"),
+        ("DELETE FROM records WHERE key='hdl:1/1'", "1.40: it wrote 1 lines, but 0 are here"),
+        ("DELETE FROM history", "it wrote 1 lines, but 0 are here"),
         ("DELETE FROM changes WHERE position=20", "1.20: "),
-        ("UPDATE records SET position=5 WHERE key='hdl:1/1'", "it wrote 1 lines, and 0 are here"),
+        ("UPDATE records SET position=5 WHERE key='hdl:1/1'", "it wrote 1 lines, but 0 are here"),
         (
             "INSERT INTO records SELECT 'hdl:1/2', record, 40 FROM records WHERE key='hdl:1/1'",
-            "None: 39 revisions are stored, and changes wrote 38 of them",
+            "None: 39 revisions are stored, but changes wrote 38 of them",
         ),
         ("UPDATE epochs SET reason='rebuild'", "1.1: what it wrote at  has another digest"),
         ("DELETE FROM epochs", "no epoch begins before it"),
@@ -137,7 +137,7 @@ def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: 
     other.registry.close()
     assert problems(full.root) == []
     (found,) = problems(full.root, saved)
-    assert found == "1.40: a head 1.40 was saved, but that change is not here"
+    assert found == "1.40: a head 1.40 was saved, but that change is missing here"
     rewritten = head(full.root)
     forged = msgspec.structs.replace(rewritten, chain="00" * 32)
     (found,) = problems(full.root, forged)
@@ -147,7 +147,7 @@ def test_only_a_saved_head_tells_that_the_past_was_rewritten(full: Desk, place: 
 def test_a_head_that_lies_ahead_is_told(full: Desk) -> None:
     ahead = Head(epoch=1, number=1000, chain="00" * 32)
     assert problems(full.root, ahead) == [
-        "1.1000: a head 1.1000 was saved, but that change is not here"
+        "1.1000: a head 1.1000 was saved, but that change is missing here"
     ]
 
 

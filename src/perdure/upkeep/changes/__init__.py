@@ -1,1 +1,1 @@
-"""Numbered changes: shown to those who follow them, checked, counted."""
+"""Numbered changes: shown to followers, checked, counted."""

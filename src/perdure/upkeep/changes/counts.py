@@ -1,11 +1,11 @@
 """Counts by series and day: a follower of the changes.
 
-How it works: every change adds to the number of changes of its series on its day; one that brings
-new identifiers adds those. Identifiers that are no PDIs count for their authority (`hdl:4263537`).
-All of it lies in `followers/counts.json` together with the last change that is counted, and is
-replaced as a whole.
+How it works: every change adds one to the number of changes of its series on its day; a change that
+brings new identifiers adds their number too. Identifiers that are not PDIs count for their
+authority (`hdl:4263537`). All counts are in `followers/counts.json`, together with the last change
+that was counted. The file is always replaced in one step.
 
-What must stay true: the file can be deleted at any time; the next count is the same.
+What must stay true: you may delete the file at any time; the next count is the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = Path("followers", "counts.json")
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done in a series on a day."""
+    """The number of new names and of changes in a series on a day."""
 
     day: str
     series: str
@@ -37,12 +37,12 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 class _Kept(msgspec.Struct, kw_only=True):
     state: Head | None = None
     names: dict[str, dict[str, int]] = {}
-    """By day and series."""
+    """Counts by day, then by series."""
     changes: dict[str, dict[str, int]] = {}
 
 
 class Counts:
-    """Counts of a registry directory. Kept only in memory if nothing can be written there."""
+    """Counts of a registry directory. Kept only in memory if the directory is not writable."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -81,7 +81,7 @@ class Counts:
             write_durably(self._path, msgspec.json.encode(self._kept))
 
     def rows(self) -> Iterator[Count]:
-        """The counts by day, then series."""
+        """Yield the counts by day, then series."""
         for day, series in sorted(self._kept.changes.items()):
             names = self._kept.names.get(day, {})
             for one, changes in sorted(series.items()):
@@ -89,7 +89,7 @@ class Counts:
 
 
 def _series_of(change: Change, records: Records) -> Counter[str]:
-    """The number of records of each series in a change."""
+    """Return the number of records of each series in a change."""
     first = authority_of(change.first)
     if change.count == 1 or first == authority_of(change.last):
         return Counter({first: change.count})
@@ -97,7 +97,7 @@ def _series_of(change: Change, records: Records) -> Counter[str]:
 
 
 def authority_of(key: str) -> str:
-    """The series of a key, or what else stands before the first slash or the second colon.
+    """Return the series of a key, or the text before the first slash or the second colon.
 
     >>> authority_of("oma.eop.gov.us/19970901/a1"), authority_of("hdl:4263537/4000")
     ('oma.eop.gov.us', 'hdl:4263537')

@@ -1,11 +1,11 @@
 """Followers: programs that compute something from the changes of a registry.
 
-How it works: a follower remembers how far it is, as the head that it saw last, and is handed the
-changes behind that, a page at a time. Whether its head still lies on the chain is checked before it
-is handed more: of a registry that was restored or rewritten, it knows things that never were, and
-computes everything anew. It runs beside the commit and never in it.
+How it works: a follower remembers its position as the head that it saw last, and receives the later
+changes, a page at a time. Before each run, its head must still be on the chain. If the registry was
+restored or rewritten, the follower may have seen changes that no longer exist, so it starts again
+from nothing. It runs beside the commit, never in it.
 
-What must stay true: what a follower keeps can be deleted; `catch_up` gives the same again.
+What must stay true: you may delete what a follower keeps; `catch_up` computes the same again.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _PAGE = 1000
 
 
 class Follower(Protocol):
-    """Computes something from changes, and keeps it in a place of its own."""
+    """A program that computes something from changes and keeps the result in its own place."""
 
     def state(self) -> Head | None:
-        """The last change that it took. None if it took none yet."""
+        """Return the last change that it took, or None if it has taken none yet."""
 
     def take(self, changes: Sequence[Change], records: Records) -> None:
-        """Takes the next changes, and remembers the last of them together with what it computed."""
+        """Take the next changes. Save the last one together with the result."""
 
     def reset(self) -> None:
-        """Forgets everything."""
+        """Forget everything."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a follower is."""
+    """Position of a follower."""
 
     at: Mark
     taken: int
@@ -46,7 +46,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def catch_up(records: Records, follower: Follower) -> Iterator[Progress]:
-    """Hands a follower all that it has not seen; must be iterated to its end."""
+    """Pass all unseen changes to a follower. Iterate to the end."""
     if not is_on_chain(records, follower.state()):
         follower.reset()
     taken = 0
@@ -62,7 +62,7 @@ def catch_up(records: Records, follower: Follower) -> Iterator[Progress]:
 
 
 def behind(records: Records, at: Mark) -> int | None:
-    """The number of changes behind a mark. None if they are in a later epoch."""
+    """Return the number of changes after a mark, or None if they are in a later epoch."""
     head = records.head()
     if head is None or head.epoch != at.epoch:
         return None
@@ -70,7 +70,7 @@ def behind(records: Records, at: Mark) -> int | None:
 
 
 def is_on_chain(records: Records, saved: Head | None) -> bool:
-    """Whether a head that was saved is one that the registry had."""
+    """Return whether a saved head is one that the registry had."""
     if saved is None:
         return True
     before = Mark(saved.epoch, saved.number - 1)

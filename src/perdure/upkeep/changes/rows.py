@@ -1,9 +1,9 @@
 """Changes as lines of JSON: the public view, and the full view for mirrors.
 
-How it works: a public row has all that the chain is made from, and names for people. Of a change
-that is nobody's business it has only the leaf, so that the chain can be checked all the same. A
-full row adds the actor and the salt, and is followed by one line for each record that the change
-wrote: its key, its stored form as the digest covers it, and the line that `perdure import` reads.
+How it works: a public row has everything that the chain is computed from, and names for people. For
+a private change it has only the leaf, so that anyone can still check the chain. A full row adds the
+actor and the salt. After it comes one line for each record that the change wrote: its key, its
+stored form as the digest covers it, and the line that `perdure import` reads.
 
 What must stay true: docs/reference/changes.md specifies these lines; members are only added.
 """
@@ -33,13 +33,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 def name_of(records: Records, key: str) -> str:
-    """The canonical text of the identifier with this key; the key, if that is not known here."""
+    """Return the canonical text of the identifier with this key, or the key if it is unknown."""
     record = records.record(key)
     return str(identify(key, record)) if record else key
 
 
 def public_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
-    """What everybody may see of a change."""
+    """Return the row of a change that everyone may see."""
     shown: dict[str, Any] = {"epoch": change.epoch, "number": change.number}
     if change.is_public:
         shown |= _described(records, change, epochs)
@@ -72,7 +72,7 @@ def _described(records: Records, change: Change, epochs: list[Epoch]) -> dict[st
 
 
 def full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str, Any]:
-    """What a mirror may see of a change."""
+    """Return the row of a change that a mirror may see."""
     shown = {"epoch": change.epoch, "number": change.number}
     shown |= _described(records, change, epochs)
     salt = change.salt.hex() if change.salt else None
@@ -80,7 +80,7 @@ def full_row(records: Records, change: Change, epochs: list[Epoch]) -> dict[str,
 
 
 def full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterator[bytes]:
-    """The full row, then a line for each record that the change wrote."""
+    """Yield the full row, then a line for each record that the change wrote."""
     yield _encode(full_row(records, change, epochs)) + b"\n"
     if change.act in (BEGIN, TOKEN):
         return
@@ -91,5 +91,5 @@ def full_lines(records: Records, change: Change, epochs: list[Epoch]) -> Iterato
 
 
 def public_line(records: Records, change: Change, epochs: list[Epoch]) -> bytes:
-    """The public row as a line."""
+    """Return the public row as a line."""
     return _encode(public_row(records, change, epochs)) + b"\n"

@@ -1,12 +1,12 @@
-"""Checking numbered changes: that none is missing or altered, nor any record behind them.
+"""The check of numbered changes: none is missing or altered, nor is any record that they wrote.
 
 How it works: all changes are read from the first on. Each must have the next number and continue
-the chain; what it wrote must have its digest; an epoch must begin where it says that the one before
-ended. A head that was saved earlier must lie on the chain. At the end, every revision that is
-stored must have been written by a change.
+the chain; the records that it wrote must have its digest; an epoch must begin where it says that
+the one before ended. A head that was saved earlier must be on the chain. Finally, every stored
+revision must have been written by a change.
 
-What must stay true: every altered byte of a change or of a record is found. What only a saved head
-tells is a past that was rewritten as a whole.
+What must stay true: every altered byte of a change or of a record is found. Only a saved head can
+show that the complete past was rewritten.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from perdure.model.changes import (
 from perdure.storage.ports import Records
 
 _PAGE = 1000
-_FULL_READS = 64  # rows that are passed over at most to find one that can be read again
+_FULL_READS = 64  # rows to skip at most until one can be read again
 _REBUILD = "rebuild"
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that was checked, or what is wrong there."""
+    """A change that was checked, or a problem with it."""
 
     mark: Mark | None
-    """None for what belongs to no single change."""
+    """None if the problem belongs to no single change."""
     problem: str | None = None
     lost: int = 0
-    """Number of revisions that were lost before a rebuild, which says so itself."""
+    """Number of revisions lost before a rebuild, as the rebuild itself recorded."""
 
 
 def check_changes(records: Records, *, against: Head | None = None) -> Iterator[Checked]:
-    """Checks all changes in order, and then that no revision was written without one."""
+    """Check all changes in order, then check that changes wrote all revisions."""
     walk = _Walk(records, against)
     yield from walk.run()
 
@@ -76,15 +76,15 @@ class _Walk:
             yield checked
             self._last = found
         if self._against is not None:
-            known = f"a head {self._against.mark} was saved, but that change is not here"
+            known = f"a head {self._against.mark} was saved, but that change is missing here"
             yield Checked(mark=self._against.mark, problem=known)
         stored = self._records.count_revisions()
         if self._seen != stored and self._epochs:
-            problem = f"{stored} revisions are stored, and changes wrote {self._seen} of them"
+            problem = f"{stored} revisions are stored, but changes wrote {self._seen} of them"
             yield Checked(mark=None, problem=problem)
 
     def _changes(self) -> Iterator[Change | Checked]:
-        """All changes that can be read, and a problem for each place where that ended."""
+        """Yield all changes that can be read, and a problem for each gap between them."""
         since: Mark | None = None
         tries = 0
         while True:
@@ -99,7 +99,7 @@ class _Walk:
                 if since is None:
                     return
                 continue
-            except Conflict:  # the end was reached while rows were passed over
+            except Conflict:  # the end was reached while rows were skipped
                 return
             if not page:
                 return
@@ -108,7 +108,7 @@ class _Walk:
             since = page[-1].mark
 
     def _behind(self, since: Mark | None, at: Mark | None, tries: int) -> Mark | None:
-        """Where to try next."""
+        """Return the mark after which to try next."""
         if at is None or tries > _FULL_READS:
             return None
         before = Mark(at.epoch, at.number - 1)
@@ -147,7 +147,7 @@ class _Walk:
         if last is not None and (named is None or named != last.head):
             yield f"its epoch does not name change {last.mark} as the last one before it"
         if named is None and begin_chain(epoch) != NO_CHAIN:
-            yield "its epoch names nothing before it, and continues a chain"
+            yield "its epoch names nothing before it, but continues a chain"
 
     def _check_lines(self, change: Change) -> Checked:
         try:
@@ -160,7 +160,7 @@ class _Walk:
         if len(lines) < wanted and change.epoch < self._rebuilt:
             return Checked(mark=change.mark, lost=wanted - len(lines))
         if len(lines) != wanted:
-            problem = f"it wrote {wanted} lines, and {len(lines)} are here"
+            problem = f"it wrote {wanted} lines, but {len(lines)} are here"
             return Checked(mark=change.mark, problem=problem)
         if change.salt is not None:
             found = digest_lines(change.salt, change.actor, lines)

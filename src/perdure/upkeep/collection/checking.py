@@ -1,15 +1,15 @@
-"""What became of one member: held here, in an archive, elsewhere, or gone.
+"""The check of one member: held here, in an archive, elsewhere, or gone.
 
-How it works: a member that is held here is read, parts are cut, and the digest of what comes out is
-compared with what the registry promised and with what the collection says. A PWID is looked up in
-the web archive kept here; where that has an exact capture, its payload is read (that of a revisit
-from its original), and of a page it is told which of its pieces are kept. Else the registry of
-archives says what is known of the archive that it names. Nothing is fetched from anywhere, unless
-the archives are to be asked: then the TimeGate of each says what it has, and what is exact is read
-there.
+How it works: a member that this registry holds is read, and a part is cut. The digest of the result
+is compared with the promise of the registry and with that of the collection. A PWID is looked up in
+the web archive of this registry. If that has an exact capture, its payload is read (the payload of
+a revisit comes from its original), and for a page the check reports which of its resources are
+kept. Otherwise the registry of archives says what is known of the archive that the PWID names.
+Nothing is fetched, unless the caller wants the archives to be asked: then the TimeGate of each says
+which captures it has, and exact captures are read there.
 
-What must stay true: no member keeps another from being checked: what goes wrong with one is its
-state; bytes are read in pieces, whatever their length.
+What must stay true: a failure in one member is the state of that member, and never keeps another
+from being checked; bytes are read in pieces, whatever their length.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ _STATES = {
 
 
 class Checker:
-    """Looks at members, one after the other."""
+    """Checks members one by one."""
 
     def __init__(self, registry: Registry, *, ask: bool = False, pieces: bool = True) -> None:
-        """`ask`: whether other archives are asked, too; `pieces`: whether those of pages are looked
-        for."""
+        """Set up a check. `ask`: ask other archives, too; `pieces`: look for the pieces of
+        pages."""
         self._registry = registry
         self._looks_for_pieces = pieces
         self._archives = known.load(registry.settings, registry.root)
@@ -74,7 +74,7 @@ class Checker:
         self._inquirer = Inquirer(self._archives, networks=networks) if ask else None
 
     def check(self, number: int, member: Member) -> Checked:
-        """What became of a member. Raises nothing of our tree."""
+        """Check a member and return its state. Raises no PerdureError."""
         blank = Checked(
             number=number,
             identifier=member.identifier,
@@ -96,7 +96,7 @@ class Checker:
         except PerdureError as error:
             return _with(blank, State.UNREADABLE, detail=str(error))
 
-    # what is registered
+    # registered members
     # ------------------
 
     def _registered(self, blank: Checked, identifier: Identifier) -> Checked:
@@ -138,7 +138,7 @@ class Checker:
             return _found(blank, State.DAMAGED, found, media_type, detail=detail)
         return _judged(blank, State.HELD, found, media_type)
 
-    # what is archived
+    # archived members
     # ----------------
 
     def _archived(self, blank: Checked, pwid: Pwid) -> Checked:
@@ -162,7 +162,7 @@ class Checker:
         return _with(blank, _STATES[judged.verdict], where=where, detail=detail)
 
     def _answered(self, blank: Checked, pwid: Pwid, there: Judgement) -> Checked:
-        """What its own archive says of a PWID."""
+        """Check a PWID by the answer of its own archive."""
         if there.verdict is not Verdict.EXACT or self._inquirer is None:
             return _at_best(blank, _STATES[there.verdict], asked(pwid), there)
         data = self._inquirer.read(pwid)
@@ -171,7 +171,7 @@ class Checker:
         return _judged(blank, State.EXACT, measure(iter((data,)), blank.promised), "")
 
     def judge(self, pwid: Pwid) -> Judgement:
-        """What the web archive kept here has of a PWID, whichever archive it names."""
+        """Judge a PWID by the web archive of this registry, whichever archive the PWID names."""
         wanted = asked(pwid)
         return judge(wanted, look_up(self._registry.archive.captures, wanted))
 
@@ -183,7 +183,7 @@ class Checker:
             return _with(blank, State.ABSENT, where=pwid.archive, detail=detail)
         with closing(archive.files.open(found.capture)) as record:
             if heads.value_of(record.fields, "WARC-Segment-Number"):
-                detail = "recorded in segments, of which only the first is read"
+                detail = "recorded in segments, but only the first can be read"
                 return _with(blank, State.UNREADABLE, where=pwid.archive, detail=detail)
             measured = measure(record.payload(), blank.promised)
             wrong = fault(record)
@@ -198,7 +198,7 @@ class Checker:
         return self._with_pieces(checked, capture) if is_page else checked
 
     def _with_pieces(self, checked: Checked, page: Capture) -> Checked:
-        """A page with what is kept of all that it consists of."""
+        """Add to a page how many of its resources are kept."""
         if not self._looks_for_pieces:
             return checked
         found = whole(self._registry.archive.captures, self._registry.archive.files, page)
@@ -207,19 +207,19 @@ class Checker:
         if lost:
             told.append(f"{lost} of {kept + lost} pieces of the page are not kept here")
         if found.unread or not found.complete:
-            told.append("not all that it consists of could be told")
+            told.append("the list of its pieces may be incomplete")
         return msgspec.structs.replace(
             checked, pieces=kept, missing=found.missing[:MOST_NAMED], detail="; ".join(told)
         )
 
 
 def chunks(segments: Segments, one: Representation) -> Iterator[bytes]:
-    """The bytes of a representation, in pieces."""
+    """Return the bytes of a representation, in pieces."""
     return segments.chunks(one.segment, one.offset, one.length)
 
 
 def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> Checked:
-    """What is not there exactly, with what comes nearest to it."""
+    """Return the state of a member without an exact capture, with the nearest one as detail."""
     offered = found.offered[0] if found.offered else found.capture
     if offered is None:
         return _with(blank, state)
@@ -229,10 +229,11 @@ def _at_best(blank: Checked, state: State, wanted: Asked, found: Judgement) -> C
 
 
 def fault(record: WarcRecord) -> str:
-    """What a record has not of the digests that were recorded with it; empty where it has them.
+    """Return how a record differs from the digests recorded with it, or an empty text.
 
-    Some writers digest the payload with the chunks of the transfer, some without; that of a revisit
-    is not in it, that of a segmented record is of all segments. Raises Corrupt.
+    Some writers digest the payload with the chunks of the transfer, some without. A revisit does
+    not contain its payload, and the payload digest of a segmented record covers all segments, so
+    neither is checked. Raises Corrupt.
     """
     kind, block, payload, segment = (
         heads.value_of(record.fields, f"WARC-{name}")
@@ -245,13 +246,13 @@ def fault(record: WarcRecord) -> str:
 
 
 def _unlike(promised: str, several: Iterable[Callable[[], Iterator[bytes]]]) -> str:
-    """That bytes have another digest, read in any of several ways; empty where one has it."""
+    """Return how the digest of bytes differs, or an empty text if one way to read them agrees."""
     found = None
     for pieces in several if promised else ():
         found = measure(pieces(), promised)
         if agrees(promised, found) is not False:
             return ""
-    return f"{promised} was recorded with it, it has {found.digest}" if found else ""
+    return f"{promised} was recorded with it, but it has {found.digest}" if found else ""
 
 
 def _judged(blank: Checked, state: State, found: Measured, media_type: str) -> Checked:
@@ -270,5 +271,5 @@ def _found(
 
 
 def _with(checked: Checked, state: State, **fields: object) -> Checked:
-    """The same member in another state."""
+    """Return the same member in another state."""
     return msgspec.structs.replace(checked, state=state, **fields)

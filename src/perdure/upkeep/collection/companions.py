@@ -1,14 +1,15 @@
-"""What was recorded with a capture: its request, what is said about it, what was made of it.
+"""Companions of a capture: the records of its request, its metadata and its conversions.
 
 How it works: records name each other by their ids (WARC 1.1 sections 5.7, 5.9 to 5.11, 6.5, 6.7,
 7.1): a request and metadata are concurrent with a capture, metadata and conversions refer to it,
 continuations have it as their origin. The index has no ids, so the heads of all such records of a
-URL are read once, and kept until another URL is asked about. Older crawlers write no ids at all;
-then the second and the file tell. The `warcinfo` record, which says who captured it and how, is the
+URL are read once, and kept until another URL is queried. Older crawlers write no ids at all; then
+the second and the file decide. The `warcinfo` record, which says who captured it and how, is the
 first of the file.
 
-What must stay true: what names another capture is left out; no head is read twice for captures of
-one URL; one URL costs a bounded number of heads, and what was not looked at is told.
+What must stay true: a record that names another capture is left out; no head is read twice for
+captures of one URL; one URL costs a bounded number of heads, and the result says if there were
+more.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from perdure.archives.port import Capture
 from perdure.errors import Corrupt, NotFound
 
 MOST_READ = 1 << 18
-"""Heads that are read for one URL."""
+"""Heads to read for one URL, at most."""
 _BY_NAME = ("concurrent-to", "refers-to", "segment-origin-id")
 _KINDS = frozenset(("request", "metadata", "conversion", "continuation"))
 _OF_ONE_SECOND = frozenset(("request", "metadata"))
 
 
 class Company(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to a capture."""
+    """The records that belong to a capture."""
 
     before: tuple[Capture, ...] = ()
     """The `warcinfo` record of its file."""
     after: tuple[Capture, ...] = ()
     """Its request, metadata, conversions and continuations, in order of time."""
     complete: bool = True
-    """Whether all that could belong to it was looked at."""
+    """Whether all records that could belong to it were read."""
 
 
 class _OfUrl(msgspec.Struct):
@@ -50,18 +51,18 @@ class _OfUrl(msgspec.Struct):
     naming: defaultdict[str, list[Capture]] = msgspec.field(
         default_factory=lambda: defaultdict(list)
     )
-    """By the ids that they name."""
+    """Records by the ids that they name."""
     called: dict[str, Capture] = {}
-    """Those that name none, by their own."""
+    """Records that name no other, by their own ids."""
     silent: defaultdict[tuple[str, str, str], list[Capture]] = msgspec.field(
         default_factory=lambda: defaultdict(list)
     )
-    """Likewise, by time, file and URI."""
+    """The same records, by time, file and URI."""
     complete: bool = True
 
 
 class Companions:
-    """Finds what belongs to captures of a library."""
+    """Finds the records that belong to captures of a library."""
 
     def __init__(self, archive: Library) -> None:
         self._archive = archive
@@ -69,14 +70,14 @@ class Companions:
         self._last = _OfUrl()
 
     def of(self, capture: Capture) -> Company:
-        """What belongs to a capture. Raises Unavailable where another server keeps the index."""
+        """Return the companions of a capture. Raises Unavailable if a server keeps the index."""
         if capture.key != self._last.key:
             self._last = self._of_url(capture.key)
         near, head = self._last, self._head(capture)
         found = list(near.silent.get((capture.time, capture.file, capture.uri), ()))
         for identity in _ids(head, ("record-id",)):
             found += near.naming.get(identity, ())
-        for identity in _ids(head, ("concurrent-to",)):  # some have the response name the request
+        for identity in _ids(head, ("concurrent-to",)):  # in some files, the response names it
             if identity in near.called:
                 found.append(near.called[identity])
         places = {(one.time, one.file, one.offset): one for one in found}
@@ -108,7 +109,7 @@ class Companions:
         return found
 
     def _opening(self, capture: Capture, head: Fields) -> tuple[Capture, ...]:
-        """The `warcinfo` record of the file, unless the capture names another one."""
+        """Return the `warcinfo` record of the file, unless the capture names another one."""
         if capture.file not in self._openings:
             self._openings[capture.file] = self._first(capture.file)
         first = self._openings[capture.file]
@@ -116,7 +117,7 @@ class Companions:
         return () if first is None or (wanted and first[1] not in wanted) else (first[0],)
 
     def _first(self, file: str) -> tuple[Capture, str] | None:
-        """The record that a file begins with, if that is a `warcinfo`, and its id."""
+        """Return the first record of a file and its id, if that record is a `warcinfo`."""
         capture = Capture(key="", time="", date="", uri="", kind="warcinfo", file=file)
         head = self._head(capture)
         if not any(name.lower() == "warc-type" and value == "warcinfo" for name, value in head):
@@ -124,7 +125,7 @@ class Companions:
         return capture, next(iter(_ids(head, ("record-id",))), "")
 
     def _head(self, capture: Capture) -> Fields:
-        """The named fields of a record; none where it cannot be read, which copying it tells."""
+        """Return the named fields of a record. Empty if it is damaged; copying reports that."""
         try:
             with closing(self._archive.files.open(capture)) as record:
                 return record.fields
@@ -133,6 +134,6 @@ class Companions:
 
 
 def _ids(head: Fields, names: Sequence[str]) -> set[str]:
-    """The record ids in the fields `WARC-<name>` of a head."""
+    """Return the record ids in the fields `WARC-<name>` of a head."""
     fields = {f"warc-{name}" for name in names}
     return {unbracketed(value.strip()) for name, value in head if name.lower() in fields}

@@ -1,9 +1,9 @@
-"""Digests as collections have them: `sha512:0c11…`, `sha1:B2LTWW…`, computed and compared. Pure.
+"""Digests of collections, such as `sha512:0c11…` and `sha1:B2LTWW…`: computed and compared. Pure.
 
 How it works: the value of a digest is hexadecimal, Base32 (as web archives write it) or Base64; its
-length tells which. An algorithm that is not known cannot be compared, which is no mismatch.
+length shows which. A digest in an unknown algorithm cannot be compared; that is not a mismatch.
 
-What must stay true: two digests are called different only where both could be read.
+What must stay true: two digests are called different only if both could be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Measured(NamedTuple):
 
     length: int
     values: dict[str, bytes]
-    """By algorithm."""
+    """Digests by algorithm."""
 
     @property
     def digest(self) -> str:
@@ -32,7 +32,7 @@ class Measured(NamedTuple):
 
 
 def measure(pieces: Iterable[bytes], promised: str = "") -> Measured:
-    """Length and digests of bytes, in SHA-512 and whatever a promise is in."""
+    """Return the length of bytes and their digests, in SHA-512 and the algorithm of a promise."""
     algorithms = {OURS, algorithm_of(promised)} & set(_SIZES)
     hashes = {name: hashlib.new(name, usedforsecurity=False) for name in algorithms}
     length = 0
@@ -44,19 +44,19 @@ def measure(pieces: Iterable[bytes], promised: str = "") -> Measured:
 
 
 def algorithm_of(digest: str) -> str:
-    """`sha512` of `sha-512:…`; whatever stands in front, where nobody knows it."""
+    """Return `sha512` for `sha-512:…`; an unknown algorithm keeps its name."""
     return digest.partition(":")[0].strip().lower().replace("-", "")
 
 
 def agrees(promised: str, found: Measured) -> bool | None:
-    """Whether bytes have a digest; None where that cannot be told."""
+    """Return whether bytes have a digest, or None if the digest cannot be compared."""
     value = found.values.get(algorithm_of(promised))
     readings = value_of(promised)
     return value in readings if value is not None and readings else None
 
 
 def value_of(digest: str) -> tuple[bytes, ...]:
-    """What the text of a digest can mean, by its length; nothing, where it cannot be read."""
+    """Return all values that the text of a digest can mean, by its length; empty if none fits."""
     size = _SIZES.get(algorithm_of(digest), -1)
     text = digest.partition(":")[2].strip()
     found = []

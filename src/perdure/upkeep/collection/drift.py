@@ -1,11 +1,11 @@
-"""What changed: between two versions of a collection, or between two checks of one. Pure.
+"""Differences between two versions of a collection, or between two checks of one. Pure.
 
-How it works: members are matched by their identifiers. Of two versions it is told which members
-came, went, moved to another place or are described otherwise; of two checks, which members are in
-another state or give other bytes than before. `Drift` holds either.
+How it works: members are matched by their identifiers. Comparing two versions shows which members
+were added, removed, moved to another place or described differently. Comparing two checks shows
+which members are in another state or have other bytes than before. `Drift` holds either.
 
 What must stay true: the same identifier with the same state and digest is no change; a member that
-could not be read the second time is told as that, not as changed.
+could not be read the second time is reported as unreadable, not as changed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from perdure.upkeep.collection.status import FAILED, Checked, Report, State
 
 
 class Kind(enum.StrEnum):
-    """What happened to a member; a closed list."""
+    """Kinds of change to a member; a closed list."""
 
     ADDED = "added"
     REMOVED = "removed"
@@ -27,7 +27,7 @@ class Kind(enum.StrEnum):
     PLACED = "another number"
     CHANGED = "digest changed"
     GONE = "gone"
-    """Withdrawn; or it was there, and is not any more."""
+    """Withdrawn; or it was available earlier, and is not any more."""
     CLOSED = "closed"
     MOVED = "moved"
     ABSENT = "absent"
@@ -36,34 +36,34 @@ class Kind(enum.StrEnum):
     BACK = "back"
     """It was not what the collection names, and is again."""
     PIECES = "pieces of the page"
-    """The page is what it was; of what it consists of, more or less is kept."""
+    """The page is the same, but more or fewer of its resources are kept."""
     STATE = "another state"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What happened to one member."""
+    """A change to one member."""
 
     kind: Kind
     identifier: str
     number: int
-    """In the newer of the two; of what was removed, in the older."""
+    """Number in the newer of the two; for a removed member, in the older."""
     name: str = ""
     before: str = ""
     after: str = ""
 
 
 class Drift(msgspec.Struct, frozen=True, kw_only=True):
-    """All that changed, in the order of numbers."""
+    """All changes, in the order of numbers."""
 
     before: str
-    """What was compared: an identifier with version, and for a check its time."""
+    """One side of the comparison: an identifier with version, and for a check its time."""
     after: str
     members: int
-    """How many members were compared."""
+    """Number of members that were compared."""
     changes: tuple[Change, ...] = ()
 
     def counts(self) -> dict[str, int]:
-        """How many changes there are of each kind, without those of which there are none."""
+        """Return the number of changes of each kind that occurs."""
         found = dict.fromkeys(Kind, 0)
         for one in self.changes:
             found[one.kind] += 1
@@ -75,7 +75,7 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_versions(old: Collection, new: Collection, *, before: str, after: str) -> Drift:
-    """What changed from one version to another."""
+    """Compare two versions."""
     places = {one.identifier: (at, one) for at, one in enumerate(old.members, 1)}
     changes: list[Change] = []
     for number, member in enumerate(new.members, 1):
@@ -97,7 +97,7 @@ def of_versions(old: Collection, new: Collection, *, before: str, after: str) ->
 
 
 def _said(one: Member, other: Member) -> str:
-    """What a member says otherwise than another."""
+    """Describe the fields of a member that differ from those of another."""
     return "; ".join(
         f"{name}={value}"
         for name, value in msgspec.structs.asdict(one).items()
@@ -133,7 +133,7 @@ _NOT_THERE = frozenset((State.ABSENT, State.NEAREST, State.OTHER_URI))
 
 
 def of_checks(old: Report, new: Report) -> Drift:
-    """What changed from one check to another."""
+    """Compare two checks."""
     past = {one.identifier: one for one in old.checked}
     changes: list[Change] = []
     for one in new.checked:
@@ -144,7 +144,7 @@ def of_checks(old: Report, new: Report) -> Drift:
         kind = _kind(was, one)
         if kind is not None:
             changes.append(_checked(kind, one, _shown(was), _shown(one)))
-    # What a check did not come to is not gone.
+    # A member that an unfinished check did not reach is not removed.
     if new.ended:
         changes += [_checked(Kind.REMOVED, one, _shown(one), "") for one in past.values()]
     return Drift(
@@ -190,6 +190,6 @@ def _checked(kind: Kind, one: Checked, before: str, after: str) -> Change:
 
 
 def _shown(one: Checked) -> str:
-    """A state with what else tells it from others."""
+    """Describe a state with its digest, place and number of pieces."""
     pieces = f"{one.pieces} pieces" if one.pieces is not None else ""
     return ", ".join(filter(None, (one.state.value, one.digest, one.where, pieces)))

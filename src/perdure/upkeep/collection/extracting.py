@@ -1,16 +1,16 @@
-"""The members of a collection in one WARC file: what is archived, and what is held.
+"""The members of a collection in one WARC file: archived records and held documents.
 
-How it works: a PWID that is captured here becomes its records: response or resource, and with it
-what was recorded with it (`companions`); of a revisit the original as well; of a page all that it
-consists of, and where its redirects led; of a site all that is in scope. What is held becomes a
-`resource` record under its identifier; so does the document of the collection. Each record is a
-gzip member of its own. After every member the `Log` says how far the file goes, so that a run that
-was killed goes on from there.
+How it works: a PWID that is captured here becomes its records: response or resource, and the
+records that belong to it (`companions`). A revisit brings its original as well, a page all its
+resources and the targets of its redirects, a site everything in scope. A document that the registry
+holds becomes a `resource` record under its identifier; so does the document of the collection. Each
+record is a gzip member of its own. After every member the `Log` notes the end of the file, so that
+a run that was killed can resume there.
 
-What must stay true: records are copied as they lie in their files; one whose head other readers
-would refuse (of an ARC file, with bare line feeds, without an identifier) gets a new head with the
-same fields. No record is written twice. What is damaged (it ends early, or has not the digest that
-was recorded with it) or missing is told, and left out whole.
+What must stay true: records are copied byte for byte; a record whose head other readers would
+refuse (from an ARC file, with bare line feeds, without an identifier) gets a new head with the same
+fields. No record is written twice. A record that is damaged (it ends early, or does not have the
+digest that was recorded with it) or missing is reported, and left out completely.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from perdure.upkeep.collection.making import Held
 from perdure.upkeep.collection.resuming import Log
 
 MOST_OF_SITE = 100_000
-"""URLs of one site or subsite."""
+"""Largest number of URLs of one site or subsite."""
 _NEEDED = (b"warc-type:", b"warc-record-id:", b"warc-date:", b"content-length:")
 _SITES = ("subsite", "site")
-_IN_MEMORY = 64 << 20  # bytes whose digest is put in front of them
+_IN_MEMORY = 64 << 20  # bytes that can get a digest in the head before them
 
 Watch = Callable[[int], None]
-"""Told how many members were done."""
+"""Called with the number of finished members."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A member that was done."""
+    """A finished member."""
 
     number: int
     end: int
-    """Bytes of the WARC file behind it."""
+    """Length of the WARC file after it, in bytes."""
     written: tuple[str, ...] = ()
-    """What was written for it: `file@offset` of records, identifiers of what is held."""
+    """Things written for it: `file@offset` of records, identifiers of held documents."""
     page: str = ""
-    """Where a replay begins: the recorded URI …"""
+    """The start of a replay: the recorded URI …"""
     time: str = ""
     """… and the date."""
     problems: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Extraction:
-    """Writes members behind one another. `log` says what an earlier run has done."""
+    """Writes members one after another. `log` holds the steps of an earlier run."""
 
     def __init__(self, registry: Registry, seen: Held, into: BinaryIO, log: Log[Step]) -> None:
         self._registry = registry
@@ -87,10 +87,10 @@ class Extraction:
         self._begun = log.about.begun
 
     def run(self, *, watch: Watch = lambda _: None) -> list[Step]:
-        """All members in order. Raises OSError where the file cannot be written."""
+        """Write all members in order. Raises OSError if the file cannot be written."""
         size = self._into.seek(0, os.SEEK_END)
         while self._log.steps and self._log.steps[-1].end > size:
-            self._log.steps.pop()  # what was noted and did not reach the disk
+            self._log.steps.pop()  # logged, but never written to the disk
         done = list(self._log.steps)
         self._written = {key for step in done for key in step.written}
         self._into.seek(done[-1].end if done else 0)
@@ -159,7 +159,7 @@ class Extraction:
         )
 
     def _captures(self, pwid: Pwid) -> tuple[list[Capture], list[str]]:
-        """The captures that a PWID stands for, the one it names first, and what is missing."""
+        """Return the captures of a PWID, the one it names first, and the problems."""
         archive = self._registry.archive
         wanted = asked(pwid)
         if pwid.coverage in _SITES:
@@ -174,16 +174,16 @@ class Extraction:
         return self._page(pwid, judged.capture)
 
     def _page(self, pwid: Pwid, page: Capture) -> tuple[list[Capture], list[str]]:
-        """A page with all that it consists of, and what cannot be told of that."""
+        """Return the captures of a page and its resources, and the problems."""
         archive = self._registry.archive
         found = whole(archive.captures, archive.files, page)
         problems = [f"{uri} could not be read" for uri in found.unread]
         if not found.complete:
-            problems.append(f"{pwid}: it consists of more than is looked for")
+            problems.append(f"{pwid}: it has more resources than perdure looks for")
         return list(found.captures), problems
 
     def _copy(self, capture: Capture, written: list[str]) -> list[str]:
-        """Copies a capture with all that belongs to it; gives what is wrong."""
+        """Copy a capture with all that belongs to it; return the problems."""
         archive = self._registry.archive
         found = original(archive.captures, capture)
         belonging = [capture]
@@ -199,7 +199,7 @@ class Extraction:
                 self._copied(record, written) for record in (*company.before, one, *company.after)
             ]
             if not company.complete:
-                copied.append(f"{one.uri} {one.date}: more belongs to it than is looked for")
+                copied.append(f"{one.uri} {one.date}: more belongs to it than perdure looks for")
             if any(copied):
                 problems += filter(None, copied)
             else:
@@ -207,7 +207,7 @@ class Extraction:
         return problems
 
     def _copied(self, record: Capture, written: list[str]) -> str:
-        """Copies one record, unless it was copied already; gives what is wrong."""
+        """Copy one record, unless it was copied already; return the problem, if any."""
         archive = self._registry.archive
         key = f"{record.file}@{record.offset}"
         if key in self._written:
@@ -228,7 +228,7 @@ class Extraction:
         return ""
 
     def _held(self, name: str, written: list[str]) -> None:
-        """What is held, as a `resource` record. Raises what resolving and cutting raise."""
+        """Write a held document as a `resource` record. Raises what resolving and cutting raise."""
         identifier = parse(name)
         resolved = self._registry.reading.resolve(Query(identifier=identifier))
         step = resolved.choose(whole=True)
@@ -261,7 +261,7 @@ class Extraction:
     def _record(
         self, kind: str, uri: str, media_type: str, date: str, pieces: Iterable[bytes], length: int
     ) -> None:
-        """Writes a record of our own. The digest follows from what is known of the bytes."""
+        """Write a record of our own. It has digests only if its bytes fit into memory."""
         data = b"".join(pieces) if length <= _IN_MEMORY else None
         digest = (
             base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()) if data else b""
@@ -281,7 +281,7 @@ class Extraction:
         self._pack(_chain(_head(b"WARC/1.1", head), body))
 
     def _pack(self, pieces: Iterable[bytes]) -> None:
-        """Writes a record as a gzip member."""
+        """Write a record as a gzip member."""
         packer = zlib.compressobj(6, zlib.DEFLATED, 31)
         for piece in pieces:
             self._into.write(packer.compress(piece))
@@ -289,7 +289,7 @@ class Extraction:
 
 
 def _as_warc(record: WarcRecord, key: str) -> Iterator[bytes]:
-    """A record as it lies there, with a head that every reader takes."""
+    """Yield a record unchanged, or with a new head if some readers would refuse the old one."""
     raw = record.raw()
     head = next(raw)
     if _is_sound(head):
@@ -328,5 +328,5 @@ def _chain(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def start(path: Path) -> BinaryIO:
-    """The file that is being written, new or as an earlier run has left it."""
+    """Open the file being written: a new one, or the one that an earlier run left."""
     return path.open("r+b" if path.exists() else "x+b")

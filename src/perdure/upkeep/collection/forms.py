@@ -1,18 +1,18 @@
-"""The forms in which collections come and go: JSON (the canonical one), text, CSV and Turtle.
+"""The forms of collections: JSON (the canonical one), text, CSV and Turtle.
 
     text      # title: A corpus                      CSV    #title,A corpus
               # creator: Ada                                #creator,Ada
               pdi://…/1.text.1                              identifier,name,title,digest,…
               pwid:…⇥name=front⇥title=Front page            pdi://…/1.text.1,,,,
 
-How it works: text has an identifier on each line, with tabs and `field=value` behind it where more
-is said; a backslash in front of n, t, r or a backslash stands for a line break, a tab, a carriage
-return, itself. CSV (RFC 4180, or with semicolons or tabs as spreadsheets write it) has a column for
-each field, in any order, unknown ones refused. A list of bare identifiers is a collection in both,
-and in JSON an array of them. Which form bytes have, their first characters say.
+How it works: text has an identifier on each line, and after it further fields as a tab and
+`field=value`. A backslash before n, t, r or a backslash stands for a line break, a tab, a carriage
+return, a backslash. CSV (RFC 4180, or with semicolons or tabs as spreadsheets write it) has a
+column for each field, in any order; unknown columns are refused. A list of bare identifiers is a
+collection in both forms; in JSON, an array of them is one. The first characters show the form.
 
-What must stay true: reading what was written in any form gives the collection again; what cannot be
-read is refused with the line that it stands on.
+What must stay true: reading a collection that was written in any form gives the same collection; an
+error names the line that cannot be read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _array = msgspec.json.Decoder(list[str | Member])
 _TURTLE = re.compile(r"\s*(?:@prefix|@base|prefix\s|base\s|<)", re.IGNORECASE)
 
 Spell = Callable[[str], str]
-"""What to do with an identifier before it is read: an address that stands for one becomes it."""
+"""A change to an identifier before it is read: an address that stands for one becomes it."""
 
 
 def _as_it_is(text: str) -> str:
@@ -52,9 +52,9 @@ def _as_it_is(text: str) -> str:
 
 
 def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> Collection:
-    """A collection in one of `FORMS`; where that is not said, it is told from the bytes.
+    """Read a collection in one of `FORMS`. Without `form`, the bytes themselves show it.
 
-    Raises InvalidMetadata; Unavailable for Turtle where rdflib is not installed.
+    Raises InvalidMetadata, and Unavailable for Turtle if rdflib is not installed.
     """
     if form == "json" or (form is None and _LIKE_JSON.match(data)):
         return _settled(_json(data.removeprefix(codecs.BOM_UTF8)), spell)
@@ -62,7 +62,7 @@ def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> C
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InvalidMetadata(format="collection", line=line, reason="no UTF-8") from error
+        raise InvalidMetadata(format="collection", line=line, reason="not UTF-8") from error
     match form or _form_of(text):
         case "turtle":
             return _settled(turtle.read(text), spell)
@@ -72,9 +72,9 @@ def read(data: bytes, form: str | None = None, *, spell: Spell = _as_it_is) -> C
 
 
 def write(collection: Collection, form: str, *, identifier: str = "", first: int = 1) -> bytes:
-    """A collection in one of `FORMS`. Raises Unavailable where rdflib is not installed.
+    """Write a collection in one of `FORMS`. Raises Unavailable if rdflib is not installed.
 
-    `first` is the number of its first member, where it is a page of a longer one.
+    `first` is the number of its first member, if the collection is a page of a longer one.
     """
     match form:
         case "json":
@@ -93,7 +93,7 @@ def _form_of(text: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """What parts the cells of CSV, as RFC 4180 or a spreadsheet has it; empty where it is none."""
+    """Return the delimiter of CSV from RFC 4180 or a spreadsheet; empty if the text is not CSV."""
     about = re.match("#(?:title|creator|purpose|date)([,;\t])", text)
     first = next((line for line in text.splitlines() if line and line[0] != "#"), "")[:4096]
     for mark in _DELIMITERS:
@@ -117,7 +117,7 @@ def _judged(
 
 
 def _settled(collection: Collection, spell: Spell, lines: list[int] | None = None) -> Collection:
-    """With every identifier in its canonical form. `lines`: where each member stands."""
+    """Bring every identifier into its canonical form. `lines`: the line of each member."""
     listed = tuple(
         msgspec.structs.replace(one, identifier=spell(one.identifier)) for one in collection.members
     )
@@ -131,7 +131,7 @@ def _settled(collection: Collection, spell: Spell, lines: list[int] | None = Non
 
 
 def _json(data: bytes) -> Collection:
-    """A document, or a bare array of identifiers and members."""
+    """Read a document, or a bare array of identifiers and members."""
     if data.lstrip()[:1] != b"[":
         return members.load(data)
     try:
@@ -258,10 +258,10 @@ def _said(member: Member) -> Iterator[tuple[str, str]]:
 def _member(identifier: str, row: dict[str, str], line: int) -> Member:
     unknown = set(row) - set(_FIELDS)
     if unknown:
-        raise _fault(f"{quote(min(unknown))} is no field; {', '.join(_FIELDS)} are", line)
+        raise _fault(f"{quote(min(unknown))} is not a field; {', '.join(_FIELDS)} are", line)
     length = row.pop("length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) < 20):
-        raise _fault(f"length {quote(length)} is no number", line)
+        raise _fault(f"length {quote(length)} is not a number", line)
     return Member(identifier=identifier, length=int(length) if length else None, **row)
 
 

@@ -1,12 +1,11 @@
 """New collections, and new versions of them: from a list to bytes that the registry holds.
 
-How it works: what the caller gives is complete (`perdure.upkeep.collection.runs.manifest` fills in
-digests where the bytes are here). `mint` holds the document under a new identifier, `commit` makes
-it the next version of a collection that is held already, refused where somebody else has changed
-that meanwhile.
+How it works: the caller gives a complete collection (`perdure.upkeep.collection.runs.manifest` adds
+the digests of bytes that are here). `mint` stores the document under a new identifier. `commit`
+makes it the next version of an existing collection, unless that has changed meanwhile.
 
 What must stay true: a document is committed in its canonical form; `added` never reorders members,
-so that `#member=7` goes on meaning the seventh.
+so that `#member=7` stays the seventh.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ class Held(NamedTuple):
     """Fully qualified."""
     sha512: str
     revision: int
-    """Of its record, when it was read."""
+    """Revision of its record when it was read."""
     collection: Collection
 
 
 def held(registry: Registry, identifier: Identifier) -> Held:
-    """The collection of this identifier, its newest version unless it names another.
+    """Load the collection of this identifier, its newest version unless it names another.
 
-    Raises NotFound, NoSuchVersion, NotAcceptable where it is no collection, InvalidMetadata where
-    it says it is and is none.
+    Raises NotFound, NoSuchVersion, NotAcceptable if it is not a collection, InvalidMetadata if it
+    claims to be one but is not valid.
     """
     query = Query(identifier=identifier.whole, accept=(Preference(members.MEDIA_TYPE),))
     resolved = registry.reading.resolve(query)
@@ -62,9 +61,9 @@ def held(registry: Registry, identifier: Identifier) -> Held:
 
 
 def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, int]:
-    """A collection with members behind those that it has, and how many of them are new.
+    """Append members to a collection. Return the new collection and the number of new members.
 
-    A member that is there already is taken as it is there. Raises InvalidMetadata for a name that
+    A member that the collection has already stays unchanged. Raises InvalidMetadata for a name that
     another member has.
     """
     there = {one.identifier for one in collection.members}
@@ -75,7 +74,7 @@ def added(collection: Collection, more: Iterable[Member]) -> tuple[Collection, i
 
 
 def filled(collection: Collection, before: Collection) -> Collection:
-    """A collection that takes over what it does not say of itself; its members are its own."""
+    """Fill in missing fields of a collection from an earlier one. Its members are its own."""
     return msgspec.structs.replace(
         collection,
         title=collection.title or before.title,
@@ -86,7 +85,7 @@ def filled(collection: Collection, before: Collection) -> Collection:
 
 
 def mint(registry: Registry, authority: str, collection: Collection, once: str | None) -> Receipt:
-    """A new identifier that the collection is held under. Raises what the registrar raises."""
+    """Store the collection under a new identifier. Raises what the registrar raises."""
     metadata = {"title": collection.title} if collection.title else {}
     if collection.creators:
         metadata["creator"] = "; ".join(collection.creators)
@@ -97,17 +96,17 @@ def mint(registry: Registry, authority: str, collection: Collection, once: str |
 
 
 def commit(registry: Registry, seen: Held, collection: Collection, expect: int | None) -> Receipt:
-    """The next version of a collection, if nobody has made one since `seen`.
+    """Store the next version of a collection, if none was committed since `seen`.
 
-    `expect`: the revision that the caller goes by, where that is another. Raises PreconditionFailed
-    where the record has changed, Conflict where `seen` is not its newest version.
+    `expect`: the expected revision, if not that of `seen`. Raises PreconditionFailed if the record
+    has changed, Conflict if `seen` is not the newest version.
     """
     resource = seen.identifier.resource
     newest = held(registry, resource)
     if newest.identifier != seen.identifier:
         raise Conflict(
             identifier=str(seen.identifier),
-            reason="members are added to the newest version only",
+            reason="members can be added to the newest version only",
             current=str(newest.identifier),
         )
     with _content(registry, collection) as content:
@@ -118,7 +117,7 @@ def commit(registry: Registry, seen: Held, collection: Collection, expect: int |
 
 @contextmanager
 def _content(registry: Registry, collection: Collection) -> Iterator[Content]:
-    """The document on its way in; what was refused does not stay behind."""
+    """Spool the document; remove it at the end if it was not committed."""
     data = members.write(collection)
     with registry.spool() as spool:
         for start in range(0, len(data), IN_MEMORY):

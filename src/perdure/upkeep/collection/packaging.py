@@ -1,16 +1,16 @@
 """A WARC file of a collection as a WACZ package (Web Archive Collection Zipped, version 1.1.1).
 
     archive/data.warc.gz         the records, as they were extracted
-    indexes/index.cdx.gz, .idx   CDXJ, in gzip members of 1,024 lines, and where each begins
+    indexes/index.cdx.gz, .idx   CDXJ, in gzip members of 1,024 lines, and the start of each
     pages/pages.jsonl            the pages among the members, each once
     collection/collection.json   the document of the collection, in its canonical form
-    datapackage.json             what belongs to it, with digests; datapackage-digest.json: its own
+    datapackage.json             the files, with digests; datapackage-digest.json: its own digest
 
-How it works: the WARC file is read again from the beginning, as any reader would, and what is found
-is indexed; the package is written once, without seeking back to what is stored.
+How it works: the WARC file is read again from the beginning, as any reader would read it, and the
+records found there are indexed. The package is written once, without seeking backwards.
 
-What must stay true: every file is listed with the digest of what was written; archive and index lie
-there stored, not compressed once more, so that readers can ask for ranges of them.
+What must stay true: every file is listed with the digest of the bytes written; archive and index
+are stored without further compression, so that readers can request ranges of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HTTP = ("http://", "https://")
 
 
 def write(into: BinaryIO, warc: Path, seen: Held, steps: Sequence[Step], created: str) -> None:
-    """Writes the package. `created` is its date. Raises OSError."""
+    """Write the package. `created` is its date. Raises OSError."""
     with zipfile.ZipFile(into, "w", zipfile.ZIP_STORED, allowZip64=True) as package:
         resources = [_stored(package, f"archive/{_WARC}", warc, created)]
         index, begins = _index(warc)
@@ -119,7 +119,7 @@ def _sha256(data: bytes) -> str:
 
 
 def _index(warc: Path) -> tuple[bytes, bytes]:
-    """The sorted CDXJ of a WARC file in gzip members, and the lines that say where they begin."""
+    """Return the sorted CDXJ of a WARC file in gzip members, and the lines that locate these."""
     lines = sorted(
         cdxj.write(one)
         for one in scan(Place(path=str(warc)), _WARC)

@@ -1,10 +1,10 @@
-"""Reports for people and machines: a check, or what changed, as text, JSON and HTML. Pure.
+"""Reports for people and programs: a check or a comparison as text, JSON and HTML. Pure.
 
-How it works: JSON is the value itself and is read back by `read`, for a later comparison; HTML is
-one page of its own without script, written by Jinja, which escapes all there is.
+How it works: JSON is the value itself, and `read` reads it again for a later comparison. HTML is
+one self-contained page without script, written by Jinja, which escapes all values.
 
-What must stay true: nothing that a collection or an archive says becomes markup, or a second line
-of the text; all forms say the same.
+What must stay true: no text of a collection or an archive becomes markup, or a second line of the
+text form; all forms say the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _decoder = msgspec.json.Decoder(Report)
 
 
 def write(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
-    """A report in one of `FORMS`; as JSON over several lines, or on one."""
+    """Write a report in one of `FORMS`. `line`: write JSON on one line."""
     if form == "json":
         shown = msgspec.json.encode(msgspec.to_builtins(found) | {"counts": found.counts()})
         return (shown if line else msgspec.json.format(shown)) + b"\n"
@@ -37,7 +37,7 @@ def write(found: Report | Drift, form: str, *, line: bool = False) -> bytes:
 
 
 def read(data: bytes) -> Report:
-    """A check that was written as JSON. Raises InvalidMetadata."""
+    """Read a check that was written as JSON. Raises InvalidMetadata."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -45,7 +45,7 @@ def read(data: bytes) -> Report:
 
 
 def summary(counts: dict[str, int]) -> str:
-    """`2 held, 1 gone`."""
+    """Return the counts as text, such as `2 held, 1 gone`."""
     return ", ".join(f"{count} {what}" for what, count in counts.items()) or "nothing"
 
 

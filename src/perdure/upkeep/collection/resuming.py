@@ -1,13 +1,13 @@
-"""What a long run has done already, so that it can be stopped, or killed, and taken up again.
+"""The log of a long run, so that the run can be stopped, or killed, and resumed.
 
-How it works: a file of JSON lines. The first says what the run is about; each further one is a step
-that was done, handed to the system before the next begins, and brought to the disk every so often.
-A run that finds such a file about the same thing goes on behind its last whole line; about another
-thing, it refuses.
+How it works: the log is a file of JSON lines. The first line describes the run; each further line
+is a finished step. A step is handed to the system before the next begins, and synced to the disk
+from time to time. A run that finds its own log continues after the last complete line; it refuses
+the log of another run.
 
-What must stay true: a process that is killed loses no step that was done; a line that a crash of
-the machine cut off counts as not written, and is cut away; what a step speaks of is on the disk
-before the step is; the file of another run is never overwritten.
+What must stay true: a process that is killed loses no finished step; a line that a crash of the
+machine cut off counts as not written, and is removed; the data of a step is on the disk before the
+step is; the file of another run is never overwritten.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from perdure.errors import Conflict
 
 _Step = TypeVar("_Step", bound=msgspec.Struct)
 _SYNC_EVERY = 64
-"""Steps; so many are repeated at most when the machine stops."""
+"""Steps; at most this many are repeated after a crash of the machine."""
 
 
 def _nothing() -> None:
-    """There is nothing else to bring to the disk."""
+    """Do nothing: the steps refer to no other data."""
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is about."""
+    """The subject of a run."""
 
     run: str
     """`check`, `check, asking`, `extract`, `manifest`."""
     collection: str
     sha512: str
-    """Of the document."""
+    """Digest of the document."""
     begun: str
 
 
@@ -46,13 +46,13 @@ class Log(Generic[_Step]):
     """The steps of a run. Use as a context manager; `finish` removes the file."""
 
     def __init__(self, path: Path, about: About, step: type[_Step]) -> None:
-        """Raises Conflict where the file is about another run, OSError where it cannot be used."""
+        """Open the log. Raises Conflict if the file is that of another run, and OSError."""
         self.path = path
         self.about = about
         self.steps: list[_Step] = []
-        """Those that an earlier run has done."""
+        """Steps that an earlier run finished."""
         self.first: Callable[[], None] = _nothing
-        """Brings to the disk what the steps speak of."""
+        """Syncs the data of the steps to the disk."""
         end = self._read(about, step) if path.exists() else 0
         self._file: BinaryIO = path.open("r+b" if path.exists() else "xb")
         self._file.truncate(end)
@@ -62,20 +62,20 @@ class Log(Generic[_Step]):
             self.sync()
 
     def _read(self, about: About, step: type[_Step]) -> int:
-        """Reads what was done; gives where the last whole line ends."""
+        """Read the finished steps. Return the end of the last complete line."""
         data = self.path.read_bytes()
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.splitlines()
         if not lines:
             if data:
-                self._refuse(about, "it is no state of a run")
+                self._refuse(about, "it is not the state of a run")
             return 0
         try:
             self.about = msgspec.json.decode(lines[0], type=About)
             decode = msgspec.json.Decoder(step).decode
             self.steps = [decode(line) for line in lines[1:]]
         except (msgspec.DecodeError, UnicodeDecodeError):
-            self._refuse(about, "it is no state of a run")
+            self._refuse(about, "it is not the state of a run")
         same = msgspec.structs.replace(about, begun=self.about.begun)
         if self.about != same:
             found = f"{self.about.run} of {self.about.collection} begun {self.about.begun}"
@@ -90,7 +90,7 @@ class Log(Generic[_Step]):
         )
 
     def add(self, step: _Step) -> None:
-        """Keeps a step that was done."""
+        """Add a finished step."""
         self.steps.append(step)
         self._file.write(msgspec.json.encode(step) + b"\n")
         self._file.flush()
@@ -103,7 +103,7 @@ class Log(Generic[_Step]):
         os.fsync(self._file.fileno())
 
     def finish(self) -> None:
-        """The run is over, and its result is safe."""
+        """Remove the file: the run is over, and its result is safe."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
-"""Runs through whole collections, which can be stopped and taken up again: checks, manifests.
+"""Runs through complete collections, which can be stopped and resumed: checks, manifests.
 
-What must stay true: members that an earlier run has looked at are not looked at again; the report
-of a check that was taken up says when the first part of it began.
+What must stay true: members that an earlier run has checked are not checked again; the report of a
+resumed check gives the time at which its first part began.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from perdure.writing.registrar import timestamp
 _READ = (State.HELD, State.EXACT)
 
 Watch = Callable[[int], None]
-"""Told how many members were looked at."""
+"""Called with the number of checked members."""
 
 
 def _nobody(_: int) -> None:
-    """Nobody is watching."""
+    """Do nothing: the caller does not watch."""
 
 
 def check(
@@ -40,12 +40,12 @@ def check(
     ask: bool = False,
     watch: Watch = _nobody,
 ) -> Report:
-    """Looks at every member of a collection; `state` is the file that keeps what was done.
+    """Check every member of a collection. `state` is the file that keeps the finished steps.
 
-    `ask`: other archives are asked for what lies there.
+    `ask`: ask other archives what they have.
 
-    The file stays, so that a report which cannot be written is not lost; the caller removes it when
-    the report is safe. Raises Conflict where it belongs to another run.
+    The file stays, so that nothing is lost if the report cannot be written; the caller removes it
+    when the report is safe. Raises Conflict if the file belongs to another run.
     """
     run = "check, asking" if ask else "check"
     begun = timestamp(registry.clock())
@@ -70,7 +70,7 @@ def manifest(
     state: Path | None = None,
     watch: Watch = _nobody,
 ) -> tuple[Member, ...]:
-    """Members with digest, length and media type, where they say none and the bytes are here.
+    """Add digest, length and media type to members without a digest whose bytes are here.
 
     `state` as in `check`.
     """
@@ -103,7 +103,7 @@ def _looked(
     state: Path | None,
     watch: Watch,
 ) -> tuple[str, list[Checked]]:
-    """When the first part of a run began, and what became of members, by their numbers."""
+    """Check members. Return the time at which the run began, and the members by number."""
     with Log(state, about, Checked) if state else nullcontext() as log:
         found = {one.number: one for one in (log.steps if log else ())}
         for count, (number, member) in enumerate(listed, 1):

@@ -1,11 +1,11 @@
-"""What became of the members of a collection: one state for each, and reports of all. Pure values.
+"""The state of each member of a collection, and reports on all. Pure values.
 
-How it works: a check gives every member a `Checked`, with the digest of what was found; the states
-say what can be said with certainty. `Report` is what is kept, so that a later check can be compared
+How it works: a check gives every member a `Checked`, with the digest of the bytes that it read. The
+states say only what is certain. `Report` is the kept result, so that a later check can be compared
 with it (`perdure.upkeep.collection.drift`).
 
-What must stay true: `State.HELD` and `State.EXACT` are said of bytes that were read, never of
-promises; what nobody looked at is `unverified`, `foreign` or `located`, which is no failure.
+What must stay true: `State.HELD` and `State.EXACT` stand for bytes that were read, never for
+promises; a member that was not read is `unverified`, `foreign` or `located`, which is no failure.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ import msgspec
 
 
 class State(enum.StrEnum):
-    """What can be said of a member; a closed list."""
+    """States of a member; a closed list."""
 
     HELD = "held"
     """Here, read, and as promised."""
     EXACT = "exact"
     """Captured at that time under that address, and read: here, or in the archive that it names."""
     CONFIRMED = "confirmed"
-    """Exact, as its archive says, which has no form in which it could be read."""
+    """Exact according to its archive, which offers no form in which it could be read."""
     OTHER_URI = "same second, other URI"
     NEAREST = "nearest"
-    """There is a capture of another time only."""
+    """There are only captures of other times."""
     LOCATED = "located"
-    """Known here, and lies elsewhere."""
+    """Known here, but held elsewhere."""
     KNOWN = "known"
     """Registered here, without bytes or locations."""
     FOREIGN = "foreign"
-    """Its scheme is resolved by others; nothing is known of it here."""
+    """Its scheme is resolved elsewhere; this registry knows nothing about it."""
     UNVERIFIED = "unverified"
-    """In another archive, which nobody has asked, or which cannot be asked."""
+    """In another archive that was not asked, or that cannot be asked."""
     CLOSED = "closed but known"
     MOVED = "moved"
     ABSENT = "absent"
-    """Should be here and is not: never registered, not captured, no such part."""
+    """Expected here, but missing: never registered, not captured, no such part."""
     GONE = "gone"
     """Withdrawn."""
     CHANGED = "digest changed"
-    """There, but not what the collection says it is."""
+    """Available, but not what the collection says it is."""
     DAMAGED = "damaged"
-    """There, but not what the registry or the archive file promised."""
+    """Available, but not what the registry or the archive file promised."""
     UNREADABLE = "unreadable"
-    """It could not be looked at now."""
+    """It could not be read now."""
 
 
 FAILED = frozenset((State.ABSENT, State.GONE, State.CHANGED, State.DAMAGED, State.UNREADABLE,
@@ -58,7 +58,7 @@ MOST_NAMED = 100
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One member, looked at."""
+    """The result of checking one member."""
 
     number: int
     identifier: str
@@ -67,20 +67,20 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     promised: str = ""
     """The digest that the collection gives."""
     digest: str = ""
-    """`sha512:` and the digest of what was found; empty where nothing was read."""
+    """`sha512:` and the digest of the bytes that were read; empty if none were."""
     length: int | None = None
-    """Bytes of what was found."""
+    """Length of the bytes that were read."""
     media_type: str = ""
     delta: int | None = None
-    """Seconds from what was asked for to the nearest capture; negative where that is earlier."""
+    """Seconds from the requested time to the nearest capture; negative if that is earlier."""
     where: str = ""
-    """The archive that keeps it, the location, the public resolver."""
+    """The archive that keeps it, its location, or the public resolver."""
     detail: str = ""
-    """For people."""
+    """An explanation for people."""
     pieces: int | None = None
-    """Of a page: how many of the resources that it names are kept here …"""
+    """For a page: how many of its resources are kept here …"""
     missing: tuple[str, ...] = ()
-    """… and which are not, the first `MOST_NAMED` of them."""
+    """… and which are not, at most the first `MOST_NAMED`."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -89,17 +89,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     collection: str
     """Its identifier, fully qualified."""
     sha512: str
-    """Of the document that was checked."""
+    """Digest of the document that was checked."""
     title: str = ""
     begun: str = ""
     ended: str = ""
-    """Empty where the check was stopped before its end."""
+    """Empty if the check was stopped before its end."""
     size: int = 0
     checked: tuple[Checked, ...] = ()
 
     def counts(self) -> dict[str, int]:
-        """How many members are in which state, in the order of `State`; without those that have
-        none."""
+        """Return the number of members in each state that occurs, in the order of `State`."""
         found = dict.fromkeys(State, 0)
         for one in self.checked:
             found[one.state] += 1
@@ -107,5 +106,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def failed(self) -> int:
-        """How many members are not what the collection names."""
+        """Number of members that are not what the collection names."""
         return sum(one.state in FAILED for one in self.checked)

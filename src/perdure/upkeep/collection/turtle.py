@@ -54,9 +54,9 @@ def _rdflib() -> Any:
 
 
 def write(collection: Collection, identifier: str = "", *, first: int = 1) -> bytes:
-    """The graph; without an identifier its subject is a UUID made of the content.
+    """Write the graph. Without an identifier, its subject is a UUID computed from the content.
 
-    `first` is the number of the first member, where a page of a longer list is written.
+    `first` is the number of the first member, if the collection is a page of a longer list.
     """
     rdf = _rdflib()
     made = uuid.uuid5(uuid.NAMESPACE_URL, members.write(collection).hex())
@@ -99,7 +99,7 @@ def write(collection: Collection, identifier: str = "", *, first: int = 1) -> by
 
 
 def read(text: str) -> Collection:
-    """The one collection of a graph. Raises InvalidMetadata."""
+    """Read the one collection of a graph. Raises InvalidMetadata."""
     rdf = _rdflib()
     if len(text) > _LARGEST:
         raise _invalid(f"more than {_LARGEST} characters")
@@ -107,13 +107,13 @@ def read(text: str) -> Collection:
     try:
         graph.parse(data=text, format="turtle")
     except rdf.plugins.parsers.notation3.BadSyntax as error:
-        message = getattr(error, "message", "") or "it is no Turtle"
+        message = getattr(error, "message", "") or "it is not Turtle"
         raise _invalid(message, getattr(error, "lines", 0) + 1) from error
-    except ValueError as error:  # an IRI that cannot be
+    except ValueError as error:  # an IRI that is not valid
         raise _invalid(str(error)) from error
     found = list(graph.subjects(rdf.RDF.type, rdf.URIRef(_TYPES + "Collection")))
     if len(found) != 1:
-        raise _invalid(f"one dcmitype:Collection is needed, there are {len(found)}")
+        raise _invalid(f"there must be one dcmitype:Collection, but there are {len(found)}")
 
     def texts(about: Any, predicate: str) -> list[str]:
         return sorted(str(one) for one in graph.objects(about, rdf.URIRef(predicate)))
@@ -154,7 +154,7 @@ def _length(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise _invalid("schema:contentSize is the number of bytes")
+        raise _invalid("schema:contentSize must be a number of bytes")
     return int(text)
 
 

@@ -1,9 +1,9 @@
-"""Are the places still there? The check of all locations that a registry sends readers to.
+"""The link check: are all locations to which a registry sends readers still there?
 
-How it works: `collecting` walks the records and writes what is to be checked into `links.sqlite`
-(`state`); `checker` asks the servers, politely (`politeness`), by way of `perdure.fetching`;
-`verdict` says what an answer means, pure; `report` tells it. What is dead, the server reads from
-`links.sqlite` (`health`), and skips it.
+How it works: `collecting` walks the records and writes the locations to check into `links.sqlite`
+(`state`). `checker` asks the servers through `perdure.fetching`, politely (`politeness`). `verdict`
+interprets an answer, pure; `report` prints the results. The server reads from `links.sqlite` which
+locations are lost (`health`), and skips them.
 """
 
 from perdure.upkeep.linkcheck.checker import Checker, Politeness

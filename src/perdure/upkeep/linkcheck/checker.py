@@ -1,15 +1,14 @@
-"""Asks servers whether a location is still there, many at a time, and politely.
+"""Asks servers whether a location still exists, many at a time, and politely.
 
-How it works: `Checker.check` takes locations one by one from a source and gives findings as they
-come. A fixed number of workers share the source; a worker waits for its turn at the host
-(`politeness`), asks with GET (HEAD is answered wrongly by too many servers) and reads no more of
-the answer than the question needs: all of it where a digest was bound, else the beginning. A
-redirect to another host waits for its turn there. What was found well the last time is asked for
-conditionally. Where a page is there, the folder that it lies in is asked once for an invented name,
-to know its soft 404s.
+How it works: `Checker.check` takes locations one by one from a source and yields findings as they
+come. A fixed number of workers share the source. A worker waits for its turn at the host
+(`politeness`), asks with GET (too many servers answer HEAD wrongly) and reads no more of the answer
+than it needs: all of it if a digest was bound, otherwise the beginning. A redirect to another host
+waits for its turn there. If the last check found no problem, the request is conditional. If a page
+exists, its folder is asked once for an invented name, to recognise soft 404s.
 
-What must stay true: a location gets exactly one finding, whatever its server does; memory is
-bounded by the number of workers and of hosts, time by the limits of `perdure.fetching`.
+What must stay true: a location gets exactly one finding, whatever its server does; the number of
+workers and hosts bounds the memory, and the limits of `perdure.fetching` bound the time.
 """
 
 from __future__ import annotations
@@ -33,34 +32,34 @@ from perdure.upkeep.linkcheck.politeness import BUSY, Host
 from perdure.upkeep.linkcheck.verdict import Expected, Finding, Verdict, judge
 
 USER_AGENT = "perdure-linkcheck/1 (+https://www.rfc-editor.org/rfc/rfc9309)"
-_BEGINNING = 64 << 10  # bytes of a page that are read where nothing was bound
-_TRIES = 3  # of what is answered with "later"
-_MOST_FOLDERS = 10_000  # whose soft 404s are remembered
+_BEGINNING = 64 << 10  # bytes of a page that are read if nothing was bound
+_TRIES = 3  # if the server answers "later"
+_MOST_FOLDERS = 10_000  # folders whose soft 404s are remembered
 _LARGE_AT_ONCE = 4
 _FORBIDDEN = "its robots.txt forbids it, or cannot be read"
 _PATIENCE = 2.0  # seconds that a worker waits for a host while there is other work
 
 
 class Politeness(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is done at once."""
+    """Limits on the work that is done at once."""
 
     workers: int = 64
     per_host: int = 2
     seconds: float = 30.0
-    """For one exchange."""
+    """Time limit of one exchange."""
     largest: int = 64 << 20
-    """Bytes of a document whose digest is checked; of a larger one only the size is."""
+    """Bytes of the largest document whose digest is checked; above, only the size is."""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A location to check, and what was found the last time."""
+    """A location to check, and the finding of the last check."""
 
     expected: Expected
     before: Finding | None = None
 
 
 class Checker:
-    """Checks locations. `networks` are private ones that may be asked (`private_networks`)."""
+    """Checks locations. `networks`: private networks that it may contact (`private_networks`)."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class Checker:
         self.requests = 0
 
     async def check(self, tasks: Iterator[Task]) -> AsyncIterator[Finding]:
-        """Findings in the order in which they come. Raises Unavailable without perdure[links]."""
+        """Yield findings as they come. Raises Unavailable without perdure[links]."""
         found: asyncio.Queue[Finding | None] = asyncio.Queue(self._how.workers)
         async with asyncio.TaskGroup() as group:
             for _ in range(self._how.workers):
@@ -111,14 +110,14 @@ class Checker:
         await found.put(None)
 
     def _with_later(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, bool]]:
-        """All tasks, and then those whose hosts wanted to be left alone for a while."""
+        """Yield all tasks, then those whose hosts asked for a pause."""
         for task in tasks:
             yield task, False
         while self._later:
             yield self._later.popleft(), True
 
     async def _find(self, task: Task, *, is_late: bool) -> Finding | None:
-        """What is found; None where it is better asked later."""
+        """Return the finding, or None if the host should be asked later."""
         uri = task.expected.uri
         try:
             if not is_late and self._host(target(uri).url).wait > _PATIENCE:
@@ -144,8 +143,8 @@ class Checker:
     async def _exchange(
         self, expected: Expected, before: Finding | None
     ) -> tuple[tuple[Exchange, ...], bytes | None]:
-        """Where the location leads, and the content there; None where it came in a coding all the
-        same and inflates to more than is read, or cannot be undone."""
+        """Return the chain of exchanges and the content at its end. The content is None if it was
+        compressed all the same, and is too long or cannot be decompressed."""
         fields = _validators(before)
         if expected.is_bound:  # a length must be that of the content itself
             fields = (*fields, ("Accept-Encoding", "identity"))
@@ -158,9 +157,9 @@ class Checker:
         return chain, content
 
     async def _follow(self, fetcher: Fetcher, uri: str, fields: Fields) -> tuple[Exchange, ...]:
-        """Asks, and goes where redirects lead, each server as it wants to be asked.
+        """Ask, and follow redirects; ask each server as its rules require.
 
-        Raises InvalidRequest where one of them must not be asked, Unreachable where one cannot.
+        Raises InvalidRequest if one of them must not be asked, Unreachable if one cannot be.
         """
         large = self._large if fetcher is self._thorough else nullcontext()
 
@@ -174,12 +173,12 @@ class Checker:
             host.answered(found)
             if redirect(found) is None:
                 return found
-            return msgspec.structs.replace(found, received=found.head, body=b"")  # not to be kept
+            return msgspec.structs.replace(found, received=found.head, body=b"")  # saves memory
 
         return await fetcher.follow(uri, ask=ask)
 
     async def _doubted(self, finding: Finding, chain: tuple[Exchange, ...]) -> Finding:
-        """The finding, unless the page is what a server on the way answers to anything."""
+        """Return the finding, or SOFT_404 if a server on the way answers any address like this."""
         last = chain[-1]
         if last.status != 200 or not soft.may_be(last.media_type):
             return finding
@@ -200,7 +199,7 @@ class Checker:
         return finding
 
     async def _excuse(self, beside: str) -> soft.Shape | None:
-        """What the folder answers to an invented name; None where it honestly says "not found"."""
+        """Return the page for an invented name, or None if the folder honestly says "not found"."""
         folder = beside.rpartition("/")[0] + "." + beside.rpartition("/")[2].partition(".")[2]
         asked = self._folders.get(folder)
         if asked is None:
@@ -229,7 +228,7 @@ class Checker:
 
 
 def _validators(before: Finding | None) -> tuple[tuple[str, str], ...]:
-    """Header fields that make the request conditional, where the last answer was well."""
+    """Return header fields that make the request conditional, if the last answer was good."""
     if before is None or before.verdict not in (Verdict.OK, Verdict.MOVED):
         return ()
     if before.etag:

@@ -1,4 +1,4 @@
-"""All locations of a registry, or of the identifiers that match a pattern or begin alike.
+"""Collecting all locations of a registry, or of identifiers that match a pattern or a prefix.
 
 How it works: identifiers are listed by their keys. A pattern of PDIs, and the beginning of
 identifiers of another scheme (`hdl:1839/*`), is a range of keys.
@@ -26,12 +26,12 @@ _END = "\U0010ffff"
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """How identifiers begin."""
+    """The beginning of identifiers."""
 
     text: str
-    """As it was written, with `*` at its end."""
+    """The text as it was written, with `*` at its end."""
     key: str
-    """How their keys begin."""
+    """The beginning of their keys."""
 
     def __str__(self) -> str:
         return self.text
@@ -41,16 +41,16 @@ Within = Identifier | Beginning
 
 
 def parse_within(text: str) -> Within:
-    """An identifier, a pattern of PDIs, or the beginning of identifiers of another scheme.
+    """Parse an identifier, a pattern of PDIs, or the beginning of identifiers of another scheme.
 
-    Raises what parsing raises, and InvalidRequest for a beginning within what is no text of them.
+    Raises what parsing raises, and InvalidRequest if keys of the scheme do not begin with the text.
 
     >>> parse_within("doi:10.1000/A*").key
     'hdl:10.1000/a'
     """
     if not text.endswith("*"):
         return parse(text)
-    one = parse(f"{text[:-1]}x")  # any name that begins so
+    one = parse(f"{text[:-1]}x")  # any name with this beginning
     if scheme_of(one).has_patterns:
         return parse(text)
     if not one.key.endswith("x"):
@@ -59,7 +59,7 @@ def parse_within(text: str) -> Within:
 
 
 def records(store: Records, within: Within | None = None) -> Iterator[tuple[str, Record]]:
-    """Key and record of everything that is meant; of all where nothing is said.
+    """Yield key and record of every identifier within a scope; without a scope, of all.
 
     Raises NotFound for an identifier that is not registered.
     """
@@ -89,7 +89,7 @@ def _matches(pattern: Identifier, key: str, record: Record) -> bool:
 
 
 def bound(store: Records, within: Within | None = None) -> Iterator[Bound]:
-    """Every location with what was bound there; of a resource that was withdrawn none."""
+    """Yield every location with what was bound there, except of withdrawn resources."""
     for key, record in records(store, within):
         if record.tombstone is not None or not record.locations:
             continue

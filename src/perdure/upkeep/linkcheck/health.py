@@ -1,10 +1,10 @@
-"""Which locations are known to be lost, at hand in memory, for those who answer readers.
+"""The locations that are known to be lost, kept in memory for the servers that answer readers.
 
-How it works: the server asks `refresh` now and then (once a second); only where `links.sqlite` was
-written since is the set read anew. It holds nothing but what is lost, which is little.
+How it works: the server calls `refresh` regularly (once a second). The set is read again only if
+`links.sqlite` was written since. It holds only lost locations, which are few.
 
-What must stay true: where there is no `links.sqlite`, or it cannot be read, nothing is lost: a
-check of links can make the resolver skip a location, never fail.
+What must stay true: if `links.sqlite` is missing or cannot be read, no location counts as lost: a
+check of links can make the resolver skip a location, but never make it fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Health:
         self.dead: frozenset[str] = frozenset()
 
     def refresh(self) -> bool:
-        """Looks whether there is news; tells whether the set is another one now."""
+        """Read the set again if the file has changed. Return whether the set has changed."""
         if self._root is None:
             return False
         stamp = _stamp(self._root)
@@ -50,7 +50,7 @@ class Health:
         return self.dead != before
 
     def findings(self, uris: Iterable[str]) -> dict[str, Finding]:
-        """What the last check found at locations, for those that were checked."""
+        """Return the finding of the last check for each location that was checked."""
         if self._root is None or not (self._root / FILE).exists():
             return {}
         try:
@@ -66,7 +66,7 @@ class Health:
 
 
 def _stamp(root: Path) -> _Stamp:
-    """By what a database shows that it was written to: it, and its log of what is new."""
+    """Return a stamp that changes with every write to the database or its write-ahead log."""
     found = []
     for name in (FILE, f"{FILE}-wal"):
         try:

@@ -1,11 +1,11 @@
-"""How a server is asked without being a burden to it: one `Host` for each.
+"""Politeness to servers: one `Host` for each.
 
-How it works: a host is asked over a few connections at a time, with a pause between two requests
-where its robots.txt asks for one (`Crawl-delay`). Whoever answers 429 or 503 is left alone for as
-long as `Retry-After` says, or twice as long as the time before. robots.txt (RFC 9309) is read once
-in a run: what is not there (4xx) allows everything, what cannot be read now (5xx) forbids
-everything, and a host without a connection is asked nothing more; nor is one that was waited for in
-vain for two minutes altogether.
+How it works: a host is asked over a few connections at a time, with a pause between two requests if
+its robots.txt asks for one (`Crawl-delay`). A host that answers 429 or 503 is left alone for as
+long as `Retry-After` says, or for twice as long as the time before. robots.txt (RFC 9309) is read
+once in a run: a missing file (4xx) allows everything, a file that cannot be read now (5xx) forbids
+everything. A host that cannot be reached is not asked again, nor is one that made the run wait in
+vain for two minutes in total.
 
 What must stay true: no request goes to a host while it is left alone.
 """
@@ -27,12 +27,12 @@ from perdure.fetching import Cause, Exchange, Fetcher, Unreachable
 BUSY = (429, 503)
 _FIRST_PAUSE = 1.0  # seconds
 _LONGEST_PAUSE = 120.0  # seconds that a run waits for one host
-_LONGEST_DELAY = 30.0  # seconds of a Crawl-delay that are heeded
+_LONGEST_DELAY = 30.0  # longest Crawl-delay that is respected, in seconds
 _LARGEST_ROBOTS = 500 << 10  # bytes, RFC 9309 section 2.5
 
 
 class Robots:
-    """What a robots.txt allows. `rules` is None where everything, or nothing, is."""
+    """The rules of a robots.txt. `rules` is None if it allows everything, or nothing."""
 
     def __init__(self, rules: Any, *, everything: bool, agent: str) -> None:
         self._rules = rules
@@ -52,9 +52,9 @@ class Robots:
 
 
 async def read_robots(fetcher: Fetcher, origin: str) -> Robots:
-    """The rules of an origin (`https://a.example`).
+    """Read the rules of an origin (`https://a.example`).
 
-    Raises Unreachable or InvalidRequest where it cannot or must not be asked anything, Unavailable
+    Raises Unreachable or InvalidRequest if it cannot or must not be asked anything, Unavailable
     without protego.
     """
     agent = fetcher.user_agent.partition("/")[0]
@@ -79,7 +79,7 @@ def _protego() -> Any:
 
 
 class Host:
-    """One server, as it is to be treated."""
+    """One server, and how to treat it."""
 
     def __init__(self, origin: str, *, connections: int, now: Callable[[], float] = time.time):
         self._origin = origin
@@ -93,7 +93,7 @@ class Host:
         self._problem: PerdureError | None = None
 
     async def robots(self, fetcher: Fetcher) -> Robots:
-        """Its robots.txt, asked for once. Raises each time what `read_robots` raised."""
+        """Return its robots.txt, read once. Raises each time what `read_robots` raised."""
         if self._robots is None:
             async with self._reading:
                 if self._problem is not None:
@@ -108,14 +108,14 @@ class Host:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """A moment at which it may be asked. Raises Unreachable where that is not in this run: also
-        where another of its answers says so meanwhile."""
+        """Wait until the server may be asked. Raises Unreachable if that is not within this run,
+        also if another of its answers says so meanwhile."""
         async with self._connections:
-            # The answers of others move the moment on meanwhile; nothing happens when it comes.
+            # Other answers can move the moment while we wait; nothing signals that it has come.
             while not self._is_given_up and (wait := self.wait) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(wait)
             if self._is_given_up:
-                reason = "its server wants to be asked later, or answers nothing"
+                reason = "its server wants to be asked later, or does not answer"
                 raise Unreachable(url=self._origin, fault=reason, cause=Cause.TIME.value)
             delay = self._robots.delay if self._robots is not None else 0.0
             begun = self._now()
@@ -128,7 +128,7 @@ class Host:
                 raise
 
     def answered(self, exchange: Exchange) -> bool:
-        """Takes note of an answer; False where it says to come again later."""
+        """Take note of an answer. Return False if it says to come again later."""
         if exchange.status not in BUSY:
             self._pause, self._put_off = _FIRST_PAUSE, 0.0
             return True
@@ -141,18 +141,18 @@ class Host:
 
     @property
     def wait(self) -> float:
-        """Seconds that it still wants to be left alone."""
+        """Seconds for which it must still be left alone."""
         return max(0.0, self._not_before - self._now())
 
     @property
     def _is_given_up(self) -> bool:
-        """Whether it wants to be left alone, or has put off or let wait in vain, without a proper
-        answer in between, for longer than a run waits for one host."""
+        """True if the host made the run wait in vain, or would make it wait, for longer than a run
+        waits for one host, without a proper answer in between."""
         return max(self.wait, self._put_off) > _LONGEST_PAUSE
 
 
 def retry_after(field: str | None, now: float) -> float | None:
-    """Seconds that a `Retry-After` asks for (RFC 9110 section 10.2.3); None where it says none.
+    """Return the seconds of a `Retry-After` (RFC 9110 section 10.2.3), or None if it has none.
 
     >>> retry_after("120", 0), retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 0)
     (120.0, 60.0)

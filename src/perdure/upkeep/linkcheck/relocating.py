@@ -1,10 +1,10 @@
-"""Moving many locations at once: seen first, then done as one change.
+"""Moving many locations at once: first a preview, then one change.
 
-How it works: `preview` reads all records in question and tells which would change, with the
-revision that each has. `apply` sends one `Relocate` to the write door, which carries it out in one
-transaction: all of it, or none where a record was changed since the preview.
+How it works: `preview` reads all records in the scope and lists those that would change, with the
+revision of each. `apply` sends one `Relocate` to the write door, which carries it out in one
+transaction: all of it, or nothing if a record has changed since the preview.
 
-What must stay true: what is applied is what was previewed.
+What must stay true: the change that is applied is the one that was previewed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What would change."""
+    """A planned change."""
 
     moves: tuple[Move, ...]
     keys: tuple[tuple[str, int], ...]
-    """Of each record that changes: its key, and the revision that was seen."""
+    """For each record that changes: its key, and the revision that was read."""
     locations: int
     shown: tuple[Change, ...]
 
@@ -49,7 +49,7 @@ def preview(
     tell: Callable[[float], None],
     most_shown: int,
 ) -> Plan:
-    """What rules would change. Raises InvalidRequest for a rule or a location that cannot be."""
+    """Preview moves. Raises InvalidRequest for a rule or a new location that is not valid."""
     check(moves)
     keys: list[tuple[str, int]] = []
     shown: list[Change] = []
@@ -73,6 +73,6 @@ def preview(
 
 
 def apply(registry: Registry, plan: Plan, *, by: str) -> Receipt:
-    """Does it. Raises PreconditionFailed where a record is another one by now; nothing moved."""
+    """Carry out a plan. Raises PreconditionFailed, and moves nothing, if a record has changed."""
     rows = tuple((move.source, move.target) for move in plan.moves)
     return registry.door.execute(Relocate(by=by, moves=rows, keys=plan.keys))

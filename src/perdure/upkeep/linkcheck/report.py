@@ -1,6 +1,6 @@
 """The report of a run, as text, JSON or a page of HTML.
 
-What must stay true: what strangers' servers said is escaped; the page needs no script and no other
+What must stay true: texts from other servers are escaped; the page needs no script and no other
 file.
 """
 
@@ -16,24 +16,24 @@ from perdure.upkeep.linkcheck.verdict import Finding, Verdict
 
 Found = Iterable[tuple[str, Finding]]
 _WORDS = {
-    Verdict.OK: "well",
-    Verdict.MOVED: "moved for good: 'perdure relocate' takes them along",
+    Verdict.OK: "ok",
+    Verdict.MOVED: "moved permanently: 'perdure relocate' updates them",
     Verdict.DEAD: "dead",
-    Verdict.SOFT_404: "dead, though answered with 200",
-    Verdict.DRIFT: "not what was bound",
+    Verdict.SOFT_404: "dead, although answered with 200",
+    Verdict.DRIFT: "content is not what was bound",
     Verdict.UNREACHABLE: "unreachable",
-    Verdict.REFUSED: "not to be asked",
+    Verdict.REFUSED: "must not be asked",
 }
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Check of links</title>
+<title>Link check</title>
 <style>
 body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #ccc;
   vertical-align: top; overflow-wrap: anywhere }
 </style></head><body>
-<h1>Check of links</h1>
+<h1>Link check</h1>
 <p>{{ summary.checked }} locations{% if summary.what %} of {{ summary.what }}{% endif %},
 begun {{ summary.began }},
 {% if summary.ended %}ended {{ summary.ended }}{% else %}not ended{% endif %}.</p>
@@ -58,7 +58,7 @@ begun {{ summary.began }},
 
 
 def text(summary: Summary, found: Found) -> Iterator[str]:
-    """Lines: one for each location that is not well, then the numbers."""
+    """Yield a line for each location with a problem, then the numbers."""
     for identifier, one in found:
         onward = f" -> {one.moved_to}" if one.moved_to else ""
         yield f"{one.verdict:<11} {one.uri}{onward}  {identifier}  {one.reason}".rstrip()
@@ -69,7 +69,7 @@ def text(summary: Summary, found: Found) -> Iterator[str]:
 
 
 def as_json(summary: Summary, found: Found) -> Iterator[str]:
-    """One line for each location that is not well, then one with the numbers."""
+    """Yield a line for each location with a problem, then one with the numbers."""
     for identifier, one in found:
         yield json.dumps(
             {
@@ -96,7 +96,7 @@ def as_json(summary: Summary, found: Found) -> Iterator[str]:
 
 
 def html(summary: Summary, found: Found) -> Iterator[str]:
-    """The lines of a page."""
+    """Yield the lines of a page."""
     template = Environment(autoescape=True, trim_blocks=True).from_string(_PAGE)
     words = {one.value: said for one, said in _WORDS.items()}
     rest = ""

@@ -1,4 +1,4 @@
-"""A whole run: collect, check, write down what is found as it comes."""
+"""A complete run: collect, check, and save findings as they come."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perdure.upkeep.linkcheck.state import Links
 from perdure.upkeep.linkcheck.verdict import Finding
 
 _AT_ONCE = 100
-_SECONDS = 1.0  # that a finding waits for others to be saved with
+_SECONDS = 1.0  # longest time that a finding waits to be saved with others
 Tell = Callable[[int, int], None]
-"""Is told how many are done, of how many."""
+"""Called with the numbers of finished and of all locations."""
 
 
 def start(
@@ -26,7 +26,7 @@ def start(
     resume: bool = False,
     fresh_hours: float = 0,
 ) -> int:
-    """The number of the run to carry out: a new one, or the one that was interrupted."""
+    """Return the number of the run to carry out: a new one, or the one that was interrupted."""
     what = "" if within is None else str(within)
     run = links.unfinished(what) if resume else None
     if run is None:
@@ -36,8 +36,8 @@ def start(
 
 
 async def carry_out(links: Links, run: int, checker: Checker, tell: Tell) -> None:
-    """Checks what is left of a run. What is found is kept, however this ends; where it is killed,
-    but for that of the last second."""
+    """Check the remaining locations of a run. Findings are saved however this ends; a kill loses
+    those of the last second."""
     total = links.remaining(run)
     done, batch = 0, list[Finding]()
     loop = asyncio.get_running_loop()

@@ -1,8 +1,8 @@
-"""A check now and then, in a process of its own, so that readers wait for nothing.
+"""Regular checks, in a process of their own, so that no reader has to wait.
 
-How it works: whoever serves calls `check` every few minutes. The first of several processes that
-finds the lock free starts `perdure check-links --every HOURS`, at the lowest priority, which looks
-only at what is due; the others find the lock taken and do nothing.
+How it works: each server process calls `check` every few minutes. The first one to find the lock
+free starts `perdure check-links --every HOURS` at the lowest priority, which checks only locations
+that are due. The others find the lock taken and do nothing.
 
 What must stay true: the process ends with the one that started it.
 """
@@ -17,12 +17,12 @@ from pathlib import Path
 from perdure.upkeep.linkcheck.state import is_taken
 
 _FINE = (0, 1, 20)
-"""Exit codes: all is well, something was found, somebody else is checking."""
+"""Exit codes: no problems, problems found, another process is checking."""
 _NICE = 10
 
 
 async def check(root: Path, hours: float) -> str:
-    """Checks what is due; tells what went wrong, in a few words, or nothing."""
+    """Check all locations that are due. Return a short error text, or an empty text."""
     if is_taken(root):
         return ""
     words = (sys.executable, "-m", "perdure.cli", "check-links", "-C", str(root), "--json")
@@ -38,7 +38,7 @@ async def check(root: Path, hours: float) -> str:
     try:
         os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
         _, said = await process.communicate()
-    except ProcessLookupError:  # it was that quick
+    except ProcessLookupError:  # it has ended already
         _, said = await process.communicate()
     finally:
         if process.returncode is None:

@@ -1,12 +1,11 @@
-"""Pages that say "not found" and answer 200: how they are told. Pure.
+"""Soft 404s: pages that say "not found" with status 200. Pure.
 
-How it works: a server is asked for an address that nobody can have made, beside the one in
-question. Where that is answered with 200, too, and with nearly the same words, the page in question
-is what this server gives for anything, with redirects or without. Likeness is that of the sets of
-three words in a row (Broder, "On the resemblance and containment of documents", 1997), with all
-markup left out.
+How it works: the server is asked for an invented address beside the one in question. If it answers
+that with 200, too, and with nearly the same words, then it gives this page for any address, with or
+without redirects. Similarity is measured on the sets of three consecutive words (Broder,
+"On the resemblance and containment of documents", 1997), without any markup.
 
-What must stay true: bounded by `_LONGEST`; two empty pages are alike.
+What must stay true: `_LONGEST` bounds the work; two empty pages are alike.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ Shape = frozenset[int]
 
 
 def may_be(media_type: str) -> bool:
-    """Whether such a document can be the excuse of a server: HTML, or what says no type."""
+    """Return whether a document of this type can be a soft 404: HTML, or a page without a type."""
     return media_type in _HTML or not media_type
 
 
 def sibling(url: str) -> str | None:
-    """An address beside this one that nobody can have made; None for a root, which has none."""
+    """Invent an address beside this one, or return None for a root, which has no siblings."""
     parts = urlsplit(url)
     folder, _, name = parts.path.rpartition("/")
     if not name and not folder and not parts.query:
@@ -45,10 +44,10 @@ def sibling(url: str) -> str | None:
 
 
 def leads_up(url: str, end: str) -> bool:
-    """Whether redirects led from an address to the page of a folder above it, or beside it.
+    """Return whether redirects led from an address to the page of a folder above or beside it.
 
-    That is what servers do that would rather not say "not found": home they send, or to one page
-    for all that is missing. Names that lead to one document far away may well do so on purpose.
+    Servers that avoid saying "not found" do that: they redirect to the home page, or to one page
+    for all missing addresses. Addresses that lead to one distant document may do so on purpose.
 
     >>> leads_up("http://a.example/b/c", "http://b.example/?x"), leads_up("http://a/b", "http://a/c/")
     (True, False)
@@ -58,7 +57,7 @@ def leads_up(url: str, end: str) -> bool:
 
 
 def shape(content: bytes, *addresses: str) -> Shape:
-    """What a page says: its threes of words, those of its own address left out."""
+    """Return the words of a page as a set of triples, without the words of its own address."""
     text = content[:_LONGEST]
     for address in addresses:
         path = urlsplit(address).path
@@ -76,5 +75,5 @@ def _without_programs(text: bytes) -> bytes:
 
 
 def alike(one: Shape, other: Shape) -> bool:
-    """Whether two pages say the same."""
+    """Return whether two pages say nearly the same."""
     return len(one & other) >= _ALIKE * len(one | other)

@@ -1,11 +1,11 @@
-"""`links.sqlite`: what is to be checked, and what was found the last time.
+"""`links.sqlite`: the locations to check, and the findings of the last check.
 
-How it works: a run begins by writing every location of the registry that it is about into the table
-`location` with the number of the run; what has no finding of this run is still to be done, in an
-order that mixes the hosts. So a run that was interrupted goes on where it stopped. Findings are
-written in batches, each with a count that readers watch to notice news.
+How it works: a run begins by writing every location in its scope into the table `location`, with
+the number of the run. Locations without a finding of this run remain to be checked, in an order
+that mixes the hosts. So an interrupted run resumes where it stopped. Findings are written in
+batches; every write changes the file, which readers watch to notice news.
 
-What must stay true: it is a cache of what the world said; it can be deleted at any time, and is
+What must stay true: it is a cache of answers from the web; you may delete it at any time, and it is
 never a part of a record.
 """
 
@@ -46,7 +46,7 @@ _FOUND = "uri, verdict, status, reason, moved_to, etag, modified, checked, failu
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """A location and one of the identifiers that is bound to it."""
+    """A location, and one of the identifiers that are bound to it."""
 
     identifier: str
     expected: Expected
@@ -79,7 +79,7 @@ class Links:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Holds the right to check this registry. Raises Unavailable where somebody else has it."""
+        """Hold the lock on checking this registry. Raises Unavailable if another process has it."""
         fd = os.open(self._root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
@@ -92,11 +92,11 @@ class Links:
         finally:
             os.close(fd)
 
-    # a run
+    # A run
     # -----
 
     def unfinished(self, what: str) -> int | None:
-        """The run over these identifiers that was interrupted after all were collected."""
+        """Return the run over these identifiers that was interrupted after collecting."""
         row = self._row(
             "SELECT number, what FROM run WHERE collected IS NOT NULL AND ended IS NULL "
             "AND number = (SELECT max(number) FROM run)"
@@ -104,7 +104,7 @@ class Links:
         return int(row[0]) if row and row[1] == what else None
 
     def begin(self, what: str, bound: Iterable[Bound], *, fresh_hours: float = 0) -> int:
-        """A new run over these locations, without those that were checked lately."""
+        """Begin a run over these locations, without those that were checked recently."""
         recently = _text(datetime.now(UTC) - timedelta(hours=fresh_hours))
         self._connection.execute(
             "INSERT INTO run (what, began) VALUES (?, ?)", (what, _text(datetime.now(UTC)))
@@ -135,14 +135,14 @@ class Links:
         return run
 
     def remaining(self, run: int) -> int:
-        """How many locations have no finding of this run yet."""
+        """Return the number of locations without a finding of this run."""
         row = self._row(
             "SELECT count(*) FROM location WHERE run = ?1 AND found_in IS NOT ?1", (run,)
         )
         return int(row[0]) if row else 0
 
     def tasks(self, run: int) -> Iterator[Task]:
-        """What is still to be done, in an order that mixes the hosts."""
+        """Yield the locations that remain to be checked, in an order that mixes the hosts."""
         after = -(1 << 63)
         while True:
             rows = self._rows(
@@ -158,7 +158,7 @@ class Links:
                 return
 
     def save(self, run: int, findings: Iterable[Finding]) -> None:
-        """Writes findings, all or none."""
+        """Write findings, all or none."""
         with self._connection:
             self._connection.executemany(
                 "UPDATE location SET found_in = ?, verdict = ?, status = ?, reason = ?, "
@@ -171,7 +171,7 @@ class Links:
             )  # fmt: skip
 
     def end(self, run: int) -> None:
-        """All is done; what no record leads to any more is forgotten, if all was looked at."""
+        """End a run. If it covered the registry, forget locations that no record has any more."""
         with self._connection:
             self._connection.execute(
                 "UPDATE run SET ended = ? WHERE number = ?", (_text(datetime.now(UTC)), run)
@@ -182,7 +182,7 @@ class Links:
                 (run,),
             )
 
-    # what was found
+    # Findings
     # --------------
 
     def summary(self, run: int) -> Summary:
@@ -204,7 +204,7 @@ class Links:
         )
 
     def findings(self, run: int, *, well: bool = False) -> Iterator[tuple[str, Finding]]:
-        """Findings of a run, each with an identifier; those that are well only if asked for."""
+        """Yield the findings of a run, each with an identifier; good ones only if `well`."""
         only = "" if well else "AND verdict != 'ok' "
         rows = self._connection.execute(
             f"SELECT identifier, {_FOUND} FROM location WHERE run = ?1 AND found_in = ?1 "  # noqa: S608
@@ -215,7 +215,7 @@ class Links:
             yield identifier, _finding(found)
 
     def finding(self, uri: str) -> Finding | None:
-        """What was found at a location the last time."""
+        """Return the last finding for a location."""
         row = self._row(
             f"SELECT {_FOUND} FROM location WHERE uri = ? AND verdict IS NOT NULL",  # noqa: S608
             (uri,),
@@ -223,7 +223,7 @@ class Links:
         return _finding(row) if row else None
 
     def lost(self) -> frozenset[str]:
-        """All locations that redirects skip."""
+        """Return all locations that redirects skip."""
         names = ", ".join(f"'{one}'" for one in LOST)
         rows = self._rows(
             "SELECT uri FROM location WHERE verdict NOT IN ('ok', 'moved') "  # noqa: S608
@@ -240,7 +240,7 @@ class Links:
 
 
 def is_taken(root: Path) -> bool:
-    """Whether somebody is checking this registry now."""
+    """Return whether a process is checking this registry now."""
     try:
         fd = os.open(root / LOCK, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,11 +1,11 @@
-"""What the answer of a server says about a location. Pure.
+"""Interpreting the answer of a server for a location. Pure.
 
-How it works: the chain of exchanges that began at the location (the location itself, then where
-redirects led) is judged from its end: is something there, is it what was bound, and where did it
-move? Whether a page that is there says that there is none (a soft 404), `soft` tells.
+How it works: the chain of exchanges begins at the location and continues where redirects lead. It
+is judged from its end: does something exist there, is it what was bound, and where did it move?
+The module `soft` decides whether an existing page only says that nothing is there (a soft 404).
 
-What must stay true: one answer has one verdict; what a server does not want to be asked says
-nothing about what lies there, so it is never `dead`.
+What must stay true: one answer has one verdict; if a server does not want to be asked, that says
+nothing about the content, so the verdict is never `dead`.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from perdure.fetching import Exchange
 
 
 class Verdict(enum.StrEnum):
-    """What is known of a location; a closed list, for machines."""
+    """Verdicts on a location; a closed list, for programs."""
 
     OK = "ok"
     MOVED = "moved"
-    """It is there, and its server says for good where: 301 or 308."""
+    """It is there, and its server gives its new permanent address: 301 or 308."""
     DEAD = "dead"
-    """404 or 410, or a redirect that leads to such or to nowhere."""
+    """404 or 410, or a redirect that leads to one of these or to nowhere."""
     SOFT_404 = "soft-404"
-    """200, and yet the page that any invented address there gives."""
+    """200, but with the page that any invented address there gives."""
     DRIFT = "drift"
     """Its content is not what was bound: another digest, or another size."""
     UNREACHABLE = "unreachable"
-    """No name, no connection, no answer, or an error of the server: perhaps only now."""
+    """No name, no connection, no answer, or an error of the server: perhaps only temporarily."""
     REFUSED = "refused"
-    """It may not be asked: robots.txt, a password, a private network, a scheme like ftp."""
+    """It must not be asked: robots.txt, a password, a private network, a scheme like ftp."""
 
 
 LOST = frozenset((Verdict.DEAD, Verdict.SOFT_404, Verdict.DRIFT))
-"""What makes redirects skip a location at once."""
+"""Verdicts that make redirects skip a location at once."""
 PATIENCE = 3
-"""Checks in a row that a location must be unreachable in until redirects skip it, too."""
+"""Consecutive checks that must find a location unreachable before redirects skip it."""
 _PERMANENT = (301, 308)
 _GONE = (404, 410)
 _CLOSED = (401, 402, 403, 407, 451)
@@ -57,30 +57,30 @@ class Expected(msgspec.Struct, frozen=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether something was said of its content."""
+        """True if a digest or a size was bound."""
         return self.sha512 is not None or self.size is not None
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What a check found."""
+    """The result of a check."""
 
     uri: str
     verdict: Verdict
     status: int | None = None
     reason: str = ""
-    """Why, in a few words; empty where all is well."""
+    """Why, in a few words; empty if there is no problem."""
     moved_to: str | None = None
     etag: str | None = None
     modified: str | None = None
-    """`Last-Modified`; both are sent back the next time."""
+    """`Last-Modified`. The next check sends both validators back."""
     checked: str = ""
     """When, UTC: `2026-11-21T01:02:03Z`."""
     failures: int = 0
-    """Checks in a row that did not find it."""
+    """Consecutive checks that did not find it."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether redirects skip it."""
+        """True if redirects skip it."""
         return self.verdict in LOST or (
             self.verdict is Verdict.UNREACHABLE and self.failures >= PATIENCE
         )
@@ -92,10 +92,10 @@ def judge(
     content: bytes | None,
     before: Finding | None = None,
 ) -> Finding:
-    """The verdict of an answer, but for soft 404s. `content` is its entity without coding; None
-    where that is not known as a whole.
+    """Judge an answer, except for soft 404s. `content` is the decoded entity, or None if it is not
+    completely known.
 
-    `before` is the finding whose validators were sent along, where they were.
+    `before` is the finding whose validators were sent, if any were.
     """
     last = chain[-1]
     found = Finding(
@@ -123,26 +123,26 @@ def judge(
 
 
 def _sendable(validator: str | None) -> str | None:
-    """A validator that can be sent back as it is."""
+    """Return a validator if it can be sent back as it is."""
     if validator and len(validator) <= 256 and validator.isascii() and validator.isprintable():
         return validator
     return None
 
 
 def _as(found: Finding, verdict: Verdict, reason: str) -> Finding:
-    """The finding with a verdict that is no good news: it is asked anew the next time."""
+    """Return the finding with a bad verdict and no validators: the next check asks for all."""
     return msgspec.structs.replace(
         found, verdict=verdict, reason=_words(reason), etag=None, modified=None
     )
 
 
 def _words(text: str) -> str:
-    """What a server said, in printable characters and bounded."""
+    """Return text from a server in printable characters, shortened."""
     return "".join(one if one.isprintable() else "?" for one in text[:200])
 
 
 def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
-    """Says so where the first redirects are for good: the end of that row is the new address."""
+    """Return the finding as MOVED if the first redirects are permanent, with their last target."""
     target = None
     for here, following in pairwise(chain):
         if here.status not in _PERMANENT:
@@ -151,12 +151,12 @@ def _moved(found: Finding, chain: tuple[Exchange, ...]) -> Finding:
     if target is None or target == urldefrag(found.uri).url:
         return found
     return msgspec.structs.replace(
-        found, verdict=Verdict.MOVED, moved_to=target, reason="it moved for good"
+        found, verdict=Verdict.MOVED, moved_to=target, reason="it moved permanently"
     )
 
 
 def _difference(expected: Expected, last: Exchange, content: bytes | None) -> str:
-    """How the content differs from what was bound; empty where it does not, or nobody can say."""
+    """Describe how the content differs from what was bound; empty if it does not, or is unknown."""
     if not expected.is_bound or last.truncated not in (None, "length"):
         return ""
     if last.truncated == "length":

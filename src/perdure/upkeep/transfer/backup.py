@@ -1,15 +1,14 @@
-"""A copy of a whole registry, made while it is in use.
+"""A copy of a complete registry, made while it is in use.
 
-How it works: first the registry file is copied by SQLite, which gives one moment of it; then the
-segments that it knows, each up to the length that it remembers. What is in a segment beyond that
-was written later and is left out. A copy into the directory of an earlier one copies only what is
-new, since a segment never changes but at its end. The web archive goes along
-(`perdure.upkeep.transfer.captures`). The result is itself a registry directory: it
-can be verified, read and, after a disaster, served.
+How it works: first SQLite copies the registry file as it is at one moment. Then the segments that
+this copy knows are copied, each up to the length that it records; later bytes are left out. A copy
+into the directory of an earlier backup copies only what is new, because a segment changes only at
+its end. The web archive is copied, too (`perdure.upkeep.transfer.captures`). The result is itself a
+registry directory: you can verify it, read it and, after a disaster, serve it.
 
-What must stay true: each file is whole and durable before the registry file that speaks of it takes
-its place; so an interrupted backup leaves the earlier one usable. Nothing is overwritten but the
-past of the registry itself, and nothing that others wrote is taken for its own.
+What must stay true: each file is complete and durable before the registry file that names it takes
+its place, so an interrupted backup leaves the earlier one usable. A backup overwrites only the past
+of the same registry, and never takes files of others for its own.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ _PIECE = 1 << 20
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a backup has come."""
+    """Progress of a backup."""
 
     phase: str
     share: float
-    """Of this phase, 0 to 1."""
+    """Finished share of this phase, 0 to 1."""
 
 
 def back_up(root: Path, target: Path, store: Store, *, link: bool = False) -> Iterator[Copied]:
-    """Copies the registry in `root` to `target`; must be iterated to its end.
+    """Copy the registry in `root` to `target`. Iterate to the end.
 
-    `link` makes hard links of sealed segments instead of copies: quick, on the same disk, and no
-    protection against that disk. Raises InvalidRequest where `target` is something else, Corrupt
-    where a segment is missing or too short, StorageFailed where the disk is full.
+    `link` makes hard links to sealed segments instead of copies: fast, only on the same disk, and
+    no protection against losing that disk. Raises InvalidRequest if `target` is something else,
+    Corrupt if a segment is missing or too short, StorageFailed if the disk is full.
     """
     _check_target(root, target)
     with storage_errors("the backup"):
@@ -81,14 +80,14 @@ def _check_target(root: Path, target: Path) -> None:
 
 
 def _is_earlier(root: Path, target: Path, work: Path, store: Store, numbers: list[int]) -> bool:
-    """Whether `target` holds nothing, or an earlier state of this registry. Of another registry, or
-    another course of this one, what was lost in a restore may be nowhere else."""
+    """Return whether `target` is empty or holds an earlier state of this registry. To overwrite
+    another registry, or another course of this one, could destroy data that exists only there."""
     ours = store.is_past(target, work)
     return ours and all(_is_same_object(root, target, number) for number in numbers)
 
 
 def _is_same_object(root: Path, target: Path, number: int) -> bool:
-    """Whether a segment that is sealed in `target` has the same bytes here."""
+    """Return whether a segment that is sealed in `target` has the same bytes here."""
     if not ocfl.object_path(target, number).exists():
         return True
     return ocfl.object_path(root, number).exists() and (
@@ -97,7 +96,7 @@ def _is_same_object(root: Path, target: Path, number: int) -> bool:
 
 
 def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: bool) -> None:
-    """Copies one segment, wherever it lies just now. Raises Corrupt."""
+    """Copy one segment, sealed or not. Raises Corrupt."""
     sealed = ocfl.object_path(target, number)
     if sealed.exists():
         return
@@ -113,7 +112,7 @@ def _copy_segment(root: Path, target: Path, number: int, length: int, *, link: b
 
 
 def _end_alike(one: Path, other: Path, length: int) -> bool:
-    """Whether the last bytes are the same. Raises FileNotFoundError where there are none."""
+    """Return whether the last bytes are the same. Raises FileNotFoundError if a file is missing."""
     begin = max(length - _PIECE, 0)
     with one.open("rb") as first, other.open("rb") as second:
         first.seek(begin)
@@ -137,7 +136,7 @@ def _copy_object(source: Path, target: Path, number: int, *, link: bool) -> None
 
 
 def _copy(source: Path, target: Path, *, length: int | None = None) -> None:
-    """Copies a file, or its first bytes, and makes the copy durable. Raises Corrupt."""
+    """Copy a file, or its first bytes, and make the copy durable. Raises Corrupt."""
     beside = target.with_name(f".{target.name}")
     with source.open("rb") as reading, beside.open("wb") as writing:
         left = length if length is not None else os.fstat(reading.fileno()).st_size

@@ -1,11 +1,11 @@
-"""A long file of lines, cut into blocks that are read independently of one another.
+"""A long file of lines, cut into blocks that are read independently.
 
-How it works: a block is about a mebibyte of whole lines and knows where in the file it lies, so
-that reading its lines is a pure function, done here or in another process (`read_blocks`). A block
-in which a line names a file is left to the caller, who reads its files one after the other.
+How it works: a block is about a mebibyte of complete lines and knows its place in the file, so
+reading its lines is a pure function, done here or in another process (`read_blocks`). If a line
+names a file, its block is left to the caller, who reads the files one after another.
 
-What must stay true: blocks come back in the order of the file; at any time there are no more of
-them in memory than the processes are busy with; a line of any length costs bounded memory.
+What must stay true: blocks come back in the order of the file; no more blocks are in memory than
+the processes are busy with; a line of any length costs bounded memory.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from perdure.upkeep.transfer.rows import Terms, discard, row_of
 
 BLOCK = 1 << 20  # bytes read at once
 LONGEST_LINE = 64 << 20  # bytes
-_FEW = 4  # blocks that are not worth another process
-_NICE = 5  # the one that writes comes first: the others read ahead
-_MOST_PROCESSES = 3  # reading a line costs about twice what loading it costs this one
+_FEW = 4  # blocks; fewer are not worth another process
+_NICE = 5  # the writing process comes first: the others read ahead
+_MOST_PROCESSES = 3  # reading a line costs about twice as much as loading it costs this process
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):
-    """Some lines of a file."""
+    """A few consecutive lines of a file."""
 
     text: bytes
     start: int
@@ -58,11 +58,11 @@ class Fault(msgspec.Struct, frozen=True):
 
     line: int
     error: dict[str, Any]
-    """Code, fields, and as `message` and `repair` what they mean."""
+    """Code and fields of the error, and its texts as `message` and `repair`."""
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What the lines of a block say."""
+    """The rows that the lines of a block gave."""
 
     rows: tuple[Row, ...]
     faults: tuple[Fault, ...] = ()
@@ -82,8 +82,8 @@ def fault(line: int, error: PerdureError) -> Fault:
 
 
 def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
-    """The lines of a file from offset `start`, where line `first` begins."""
-    pieces: list[bytes] = []  # of a line that is not whole yet
+    """Cut a file into blocks from offset `start`, where line `first` begins."""
+    pieces: list[bytes] = []  # of a line that is not complete yet
     kept = 0
     length = 0
     while piece := file.read(BLOCK):
@@ -95,7 +95,7 @@ def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
                 kept += len(piece)
             continue
         head = piece[:end]
-        if kept > LONGEST_LINE:  # the rest of a line of which we have seen enough
+        if kept > LONGEST_LINE:  # the rest of a line that is too long already
             rest = head.find(b"\n") + 1
             yield Block(pieces[0][:100], start, start + length + rest, first, 1, too_long=True)
             start, first, head = start + length + rest, first + 1, head[rest:]
@@ -118,13 +118,13 @@ def cut(file: BinaryIO, *, start: int = 0, first: int = 1) -> Iterator[Block]:
 
 
 class _NamesFile(Exception):
-    """A line that must be read where its file may be read."""
+    """A line that must be read where its file can be read."""
 
 
 def rows_of(block: Block, terms: Terms, *, paths: bool = True) -> Iterator[Row | Fault]:
-    """The rows of a block one by one, and faults in their place. Raises StorageFailed.
+    """Yield the rows of a block one by one, and faults in their place. Raises StorageFailed.
 
-    Without `paths` a line that names a file ends the reading.
+    Without `paths`, a line that names a file ends the reading.
     """
     if block.too_long:
         yield fault(block.first, TooLarge(what="a line", limit=LONGEST_LINE))
@@ -159,7 +159,7 @@ def _read(block: Block, terms: Terms) -> Reading:
 
 
 def _discard(found: list[Row | Fault], terms: Terms) -> None:
-    """Removes the files that were made of long content, which will be read again."""
+    """Remove the files of long content, which will be read again."""
     for row in found:
         if isinstance(row, Row):
             for _, content in row.contents:
@@ -169,10 +169,10 @@ def _discard(found: list[Row | Fault], terms: Terms) -> None:
 def read_blocks(
     blocks: Iterable[Block], terms: Terms, *, processes: int | None = None
 ) -> Iterator[tuple[Block, Reading]]:
-    """All blocks in order with what they say; long files by several processes.
+    """Yield all blocks in order with their readings; several processes read long files.
 
-    `processes` are those beside this one; None: as many as help. Raises StorageFailed, and
-    Unavailable where a process was killed.
+    `processes` is the number of other processes, or None for as many as help. Raises StorageFailed,
+    and Unavailable if a process was killed.
     """
     blocks = iter(blocks)
     head = list(islice(blocks, _FEW))
@@ -182,7 +182,7 @@ def read_blocks(
     if not processes:
         yield from ((block, _read(block, terms)) for block in chain(head, blocks))
         return
-    # There are threads here, which cannot be forked: they are, by a process that has none.
+    # This process may have threads, so it must not fork: a server process without threads does.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_prepare)
@@ -217,18 +217,18 @@ def _read_elsewhere(block: Block, terms: Terms) -> bytes:
 
 
 def _prepare() -> None:
-    """Makes a process fit for reading lines."""
+    """Prepare a process for reading lines."""
     os.nice(_NICE)
-    # Ctrl-C goes to all processes; the one that asked decides what becomes of it.
+    # Ctrl-C goes to all processes; the calling one decides what to do.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Thousands of rows are alive at a time, with no cycles among them to be looked for.
+    # Thousands of rows are alive at a time, without cycles that a collection could find.
     gc.set_threshold(100_000)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Where the one that asked was killed, nobody else would end this process: it holds both ends
-    of the queue on which it waits."""
+    """End this process if the calling one is killed. Nothing else would: this process holds both
+    ends of the queue on which it waits."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,10 +1,10 @@
 """A copy of the web archive of a registry: its index, and the archive files that were moved there.
 
-How it works: the index is copied by SQLite, which gives one moment of it; then the ZipNum runs and
-the files that it names, none of which ever changes. A run that was merged into another meanwhile is
-gone, and then the index of a later moment is taken. Files that lie elsewhere stay where they lie.
+How it works: SQLite copies the index as it is at one moment. Then the ZipNum runs and the files
+that it names are copied; these never change. If a run was merged into another meanwhile, it is
+gone, and the index is copied again. Files outside the registry are not copied.
 
-What must stay true: whatever the copied index names lies beside it, or where it lay before.
+What must stay true: every file that the copied index names is beside it, or at its earlier place.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Copy = Callable[[Path, Path], None]
 
 
 def back_up(root: Path, target: Path, copy: Copy) -> None:
-    """Copies the web archive of the registry in `root`, if it has one, into that in `target`.
+    """Copy the web archive of the registry in `root`, if it has one, into that in `target`.
 
-    Raises OSError, apsw.Error, and Unavailable where runs are merged faster than they are copied.
+    Raises OSError, apsw.Error, and Unavailable if runs are merged faster than they are copied.
     """
     source = root / library.DIRECTORY
     if not (source / FILE).exists():
@@ -58,14 +58,14 @@ def _copy_index(source: Path, target: Path) -> None:
         with writing.backup("main", reading, "main") as work:
             while not work.done:
                 work.step(4096)
-        writing.execute("PRAGMA journal_mode=DELETE").fetchall()  # all of it in one file
+        writing.execute("PRAGMA journal_mode=DELETE").fetchall()  # all data in one file
     finally:
         writing.close()
         reading.close()
 
 
 def _named(work: Path) -> list[str]:
-    """What a copied index says lies in the registry directory, by relative path."""
+    """Return the files in the registry directory that a copied index names, as relative paths."""
     index = SqliteCaptures(work)
     try:
         kept = {one.path for one in index.files() if not Path(one.path).is_absolute()}
@@ -76,7 +76,7 @@ def _named(work: Path) -> list[str]:
 
 
 def _bring(source: Path, target: Path, copy: Copy) -> None:
-    """Copies a file that an earlier backup has not copied yet."""
+    """Copy a file unless an earlier backup has copied it."""
     size = source.stat().st_size
     if not target.exists() or target.stat().st_size != size:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""Bytes on their way in: what type, charset and format they have, and where they wait.
+"""Bytes on their way in: their type, charset and format, and the file in which they wait.
 
-How it works: a stream goes piece by piece into a spool (which hashes it) and past a sampler (which
-keeps what detection needs). What the depositor says overrules what was detected; the format follows
-from both. Line ends are converted on the way where that was asked for.
+How it works: a stream goes piece by piece into a spool (which hashes it) and a sampler (which keeps
+what detection needs). A statement of the depositor overrules detection; the format follows from
+both. Line ends are converted on the way if the depositor asks for it.
 
-What must stay true: memory is bounded whatever the length; nothing is converted unasked; media
-type, charset and language are values of our own grammars, since they go into heads of records.
+What must stay true: memory is bounded, whatever the length; nothing is converted without a request;
+media type, charset and language follow our own grammars, because they go into heads of records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WIDE = ("utf-16", "utf-32", "ucs-2", "ucs-4", "iso-10646")
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What the depositor says about bytes; what is None is found out."""
+    """The depositor's description of bytes; a field that is None is detected."""
 
     format: str | None = None
     media_type: str | None = None
@@ -41,7 +41,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """What bytes are, settled; the names are those of `Content`."""
+    """The final description of bytes; the field names are those of `Content`."""
 
     format: str
     media_type: str
@@ -52,10 +52,10 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
 def take_in(
     source: BinaryIO, spool: Spool, *, name: str | None, said: Said, crlf: bool = False
 ) -> Content:
-    """All bytes of a stream, ready for a command; `name` is that of the file, if it has one.
+    """Take in all bytes of a stream for a command; `name` is the name of the file, if it has one.
 
-    Raises InvalidRequest for what cannot be said or converted, MalformedIdentifier for a format
-    that cannot be, TooLarge and StorageFailed as the spool does.
+    Raises InvalidRequest if a statement or a conversion is not valid, MalformedIdentifier if the
+    format is not, TooLarge and StorageFailed as the spool does.
     """
     sampler = Sampler()
     pieces: Iterable[bytes] = iter(lambda: source.read(PIECE), b"")
@@ -74,9 +74,9 @@ def take_in(
 
 
 def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
-    """What bytes are, by what is said and, only where that leaves it open, by what is detected.
+    """Describe bytes by the depositor's statement; detect only what that leaves open.
 
-    Raises InvalidRequest for what cannot be said, MalformedIdentifier for a format that cannot be.
+    Raises InvalidRequest if the statement is not valid, MalformedIdentifier if the format is not.
     """
     declared, charset = _declared(said)
     if declared is not None and (charset is not None or not formats.is_text(declared)):
@@ -90,7 +90,7 @@ def settle(said: Said, detected: Callable[[], Detected]) -> Kind:
 
 @lru_cache(maxsize=1024)
 def _declared(said: Said) -> tuple[MediaType | None, str | None]:
-    """Media type and charset, as far as they are said. Cached: a depositor repeats himself."""
+    """Return the declared media type and charset. Cached, because depositors repeat them."""
     declared = formats.media_type(said.format) if said.format is not None else None
     if said.media_type is not None:
         declared = MediaType.parse(said.media_type)
@@ -125,7 +125,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def with_crlf(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text with CR, LF and CRLF turned into CRLF.  # ruling: bytes-verbatim
+    """Convert CR, LF and CRLF to CRLF.  # ruling: bytes-verbatim
 
     >>> b"".join(with_crlf([b"a\\r", b"\\nb\\nc\\r"]))
     b'a\\r\\nb\\r\\nc\\r\\n'
@@ -133,14 +133,14 @@ def with_crlf(pieces: Iterable[bytes]) -> Iterator[bytes]:
     held = b""
     for piece in pieces:
         text = held + piece
-        held = b"\r" if text.endswith(b"\r") else b""  # perhaps one half of a CRLF
+        held = b"\r" if text.endswith(b"\r") else b""  # perhaps the first half of a CRLF
         yield _LINE_END.sub(b"\r\n", text[: len(text) - len(held)])
     if held:
         yield b"\r\n"
 
 
 def _check_convertible(kind: Kind) -> None:
-    """Raises InvalidRequest where a byte LF is no line end: then the text would be destroyed."""
+    """Raise InvalidRequest if a byte LF is not a line end: converting would destroy the text."""
     wide = (kind.charset or "").startswith(_WIDE)
     if wide or not formats.is_text(kind.media_type):
         raise LineEndsNotConvertible(media_type=kind.media_type, charset=kind.charset)

@@ -1,10 +1,10 @@
-"""Export: what the registry promises, as lines that `import` reads.
+"""Export: the promises of a registry, as lines that `import` reads.
 
-How it works: records are read in the order of their keys, some hundred at a time; each becomes one
-line, with its bytes in base64 or, where a directory is given, in files named by their digest.
+How it works: records are read in the order of their keys, some hundred at a time. Each becomes one
+line, with its bytes in base64 or, if a directory is given, in files named by their digest.
 
-What must stay true: an export of a registry made by an import of an export is equal to it; bytes
-that no longer have their digest end the export with an error, they are never passed on.
+What must stay true: a registry made by importing an export has an equal export; bytes that no
+longer have their digest end the export with an error and are never passed on.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perdure.registry import Registry
 from perdure.storage.segments.directory import Segments
 from perdure.upkeep.transfer.lines import Ended, Held, Line, Place, write_line
 
-LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice as much
+LARGEST_IN_LINE = 32 << 20  # bytes; `import` reads lines of twice that length
 _PAGE = 200
 _LAST = "\U0010ffff"
 
@@ -35,10 +35,10 @@ _LAST = "\U0010ffff"
 def export_lines(
     registry: Registry, *, within: Identifier | None = None, files: Path | None = None
 ) -> Iterator[bytes]:
-    """A line for each identifier, or for those of an interval or pattern, in order.
+    """Yield a line for each identifier, or for those of an interval or pattern, in order.
 
-    With `files`, bytes go there. Raises Corrupt, InvalidRequest for bytes too many for a line,
-    OSError where a file cannot be written.
+    With `files`, bytes go to files there. Raises Corrupt, InvalidRequest if there are too many
+    bytes for a line, OSError if a file cannot be written.
     """
     low, high = within.key_range() if within else ("", _LAST)
     while batch := registry.records.scan(low, high, limit=_PAGE):
@@ -63,7 +63,7 @@ def _line(identifier: Identifier, record: Record, held: Segments, files: Path | 
 
 
 def line_without_bytes(identifier: Identifier, record: Record) -> Line:
-    """The line of a record, whose contents are described only."""
+    """Return the line of a record that describes its contents without their bytes."""
     contents = tuple(
         _described(version, one) for version in record.versions for one in version.representations
     )
@@ -87,7 +87,7 @@ def _line_with(identifier: Identifier, record: Record, contents: tuple[Held, ...
 
 
 def _place(location: Location) -> str | Place:
-    """The URI alone, where there is nothing more to say."""
+    """Return the URI alone if the location has no other fields."""
     if location == Location(uri=location.uri):
         return location.uri
     return Place(**msgspec.structs.asdict(location))
@@ -96,7 +96,7 @@ def _place(location: Location) -> str | Place:
 def _ends(
     whole: Tombstone | None, versions: Iterable[tuple[int, Tombstone | None]]
 ) -> tuple[Ended, ...]:
-    """Why versions, and then the whole, are served no more."""
+    """Return why versions, and then the resource, are no longer served."""
     return tuple(
         Ended(version=number, reason=why.reason, at=why.at, by=why.by)
         for number, why in (*versions, (None, whole))
@@ -134,7 +134,7 @@ def _described(version: Version, one: Representation) -> Held:
 
 
 def _checked(name: str, one: Representation, segments: Segments) -> Iterator[bytes]:
-    """The bytes; raises Corrupt at their end where they are not those promised."""
+    """Yield the bytes; raises Corrupt at their end if they are not those promised."""
     digest = hashlib.sha512()
     for piece in segments.chunks(one.segment, one.offset, one.length):
         digest.update(piece)
@@ -149,7 +149,7 @@ def _checked(name: str, one: Representation, segments: Segments) -> Iterator[byt
 
 
 def _write(files: Path, one: Representation, pieces: Iterator[bytes]) -> str:
-    """Writes bytes into a file named by their digest; gives its path within `files`."""
+    """Write bytes to a file named by their digest; return its path within `files`."""
     name = f"{one.sha512[:2]}/{one.sha512}.{formats.extension(one.format)}"
     target = files / name
     if target.exists():

@@ -1,16 +1,16 @@
 """Import: a file of lines into the registry.
 
-How it works: blocks of lines are read (in other processes where there is much to do) and handed to
-the write door as loads of some thousand rows. Rows that come in the order of their keys go straight
-through; those that come too late wait in a `Sorter` until the end. References are made findable
-once, at the very end. Consecutive lines of one identifier make one row.
+How it works: blocks of lines are read (by other processes if there are many) and handed to the
+write door as loads of some thousand rows. Rows in the order of their keys are loaded at once; rows
+that come too late wait in a `Sorter` until the end. References are indexed once, at the very end.
+Consecutive lines of one identifier make one row.
 
-An import that is interrupted goes on where it stopped: a small file in the registry remembers how
-far everything is durable (until a row has had to wait; from there on, lines are read again, and
-what is known already changes nothing).
+An interrupted import resumes where it stopped: a small file in the registry records how far all
+lines are durable. This ends when the first row has to wait; after a later interruption, lines are
+read again, and known ones change nothing.
 
-What must stay true: a bad line is told with its number and spoils nothing for the others; of an
-atomic import everything is written in one transaction, or nothing; memory is bounded, whatever the
+What must stay true: a bad line is reported with its number and does not affect the others; an
+atomic import writes everything in one transaction, or nothing; memory is bounded, whatever the
 number of lines.
 """
 
@@ -40,21 +40,21 @@ from perdure.writing.registrar import timestamp
 
 _SOME = 5000  # rows of a load
 _BLOCKS = 4  # of a load
-_MOST_BYTES = 16 << 20  # of a load, about
+_MOST_BYTES = 16 << 20  # of a load, roughly
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Where lines come from."""
+    """The source of lines."""
 
     file: BinaryIO
     files: Path
-    """Directory of what lines name by path."""
+    """Directory of the files that lines name by path."""
     path: Path | None = None
-    """None for a stream, in which nothing can be found again."""
+    """None for a stream, which cannot be resumed."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far an import has come; all numbers are sums."""
+    """Progress of an import; all numbers are totals."""
 
     phase: str
     read: int
@@ -64,15 +64,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     refused: int
     """Lines."""
     faults: tuple[Fault, ...] = ()
-    """Those found since the last progress."""
+    """Faults since the last progress."""
 
 
 def import_lines(
     registry: Registry, source: Source, *, atomic: bool = False, processes: int | None = None
 ) -> Iterator[Progress]:
-    """Takes in all lines; must be iterated to its end.
+    """Import all lines. Iterate to the end.
 
-    With `atomic` nothing is written where one line is bad, and an interruption leaves nothing.
+    With `atomic`, nothing is written if one line is bad, and an interruption leaves nothing behind.
     Raises StorageFailed, Unavailable.
     """
     now = registry.clock()
@@ -133,8 +133,8 @@ def _one_by_one(
 
 
 class _Run:
-    """Rows in ascending order on their way into the registry, those of some blocks together. The
-    last one waits, because the next line may say more of its identifier."""
+    """Rows in ascending order on their way into the registry, collected from several blocks. The
+    last row waits, because the next line may add to its identifier."""
 
     def __init__(self, door: Door, tally: _Tally, *, begun: tuple[int, int] = (0, 1)) -> None:
         self._door = door
@@ -145,10 +145,10 @@ class _Run:
         self._length = 0  # of the block from which rows come
         self._here = begun
         self.begun = begun
-        """Offset and first line of the block in which the row begins that waits."""
+        """Offset and first line of the block in which the waiting row begins."""
 
     def enter(self, block: Block) -> None:
-        """What comes now is from this block."""
+        """Start a block; the next rows come from it."""
         self._here = block.start, block.first
         self._length = block.end - block.start
         if not self._rows:
@@ -156,11 +156,11 @@ class _Run:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is enough to be worth a flush of the disk."""
+        """True if there are enough rows to be worth a flush of the disk."""
         return len(self._rows) > _SOME or self._size >= _BLOCKS * blocks.BLOCK
 
     def extend(self, reading: Reading) -> bool:
-        """Takes all rows of a block at once, where they are in order; whether it did."""
+        """Take all rows of a block at once if they are in order. Return whether they were taken."""
         if not reading.rows:
             return not reading.has_paths
         if not reading.ascending or reading.rows[0].key <= self._high:
@@ -172,7 +172,7 @@ class _Run:
         return True
 
     def offer(self, row: Row) -> bool:
-        """Takes a row, unless it comes too late; whether it did."""
+        """Take a row unless it comes too late. Return whether it was taken."""
         if row.key < self._high:
             return False
         if self._rows and row.key == self._high:
@@ -190,7 +190,7 @@ class _Run:
         return True
 
     def send(self, *, kept: int = 0) -> None:
-        """Makes all rows durable, but for the last one where one is to be kept."""
+        """Make all rows durable, except the last `kept` ones."""
         count = len(self._rows) - kept
         if count > 0:
             rows, self._rows = tuple(self._rows[:count]), self._rows[count:]
@@ -229,7 +229,7 @@ def _all_or_nothing(
 
 
 def _joined(rows: Iterable[Row], tally: _Tally) -> Iterator[Row]:
-    """Sorted rows, each key once."""
+    """Join sorted rows, so that each key comes once."""
     last: Row | None = None
     for row in rows:
         if last is not None and row.key == last.key:
@@ -245,12 +245,13 @@ def _joined(rows: Iterable[Row], tally: _Tally) -> Iterator[Row]:
         yield last
 
 
-# What both ways need
+# Shared by both ways
+# -------------------
 # -------------------
 
 
 class _Tally:
-    """Counts, and the faults that were not told yet."""
+    """Totals, and the faults that were not reported yet."""
 
     def __init__(self, *, read: int = 0) -> None:
         self.read = read
@@ -263,7 +264,7 @@ class _Tally:
         self.refused += len(faults)
 
     def count(self, receipt: Receipt) -> None:
-        """What became of a load."""
+        """Count the result of a load."""
         self._accepted += receipt.accepted
         for line, reason in receipt.rejected:
             self.note(Fault(line, {"code": Conflict.code, "message": reason, "repair": ""}))
@@ -281,8 +282,8 @@ class _Tally:
 
 
 class _Waiting:
-    """Content that waits in files until its row was loaded. In the end none is left behind: what
-    was committed does not lie there any more."""
+    """Content that waits in files until its row is loaded. At the end, files that were not
+    committed are removed; committed content is in no such file any more."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -307,7 +308,7 @@ class _Waiting:
 
 
 def _rows(block: Block, reading: Reading, terms: Terms) -> Iterable[Row | Fault]:
-    """The rows of a block; one by one, where their bytes lie in files."""
+    """Return the rows of a block; read them one by one if their bytes are in files."""
     return rows_of(block, terms) if reading.has_paths else reading.rows
 
 
@@ -320,8 +321,8 @@ def _good(rows: Iterable[Row | Fault], tally: _Tally) -> Iterator[Row]:
 
 
 class _Checkpoint:
-    """How far an import has come, so that it can go on there. Of a file that was changed meanwhile,
-    and of a stream, nothing is remembered."""
+    """The position of an import, so that it can resume there. Nothing is remembered for a stream,
+    or for a file that was changed meanwhile."""
 
     def __init__(self, root: Path, source: Source) -> None:
         self._source = source
@@ -334,7 +335,7 @@ class _Checkpoint:
             self._path = root / "incoming" / f"import-{name}.json"
 
     def load(self) -> tuple[int, int]:
-        """Where to begin: an offset, and the number of the line there."""
+        """Return where to begin: an offset, and the number of the line there."""
         if self._path is None:
             return 0, 1
         try:
@@ -349,7 +350,7 @@ class _Checkpoint:
         return start, first
 
     def save(self, start: int, first: int) -> None:
-        """All lines before this one are durable."""
+        """Record that all lines before this one are durable."""
         if self._path is not None:
             beside = self._path.with_suffix(".new")
             beside.write_bytes(msgspec.json.encode((self._about, start, first)))

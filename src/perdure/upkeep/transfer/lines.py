@@ -1,10 +1,10 @@
-"""The JSON Lines that identifiers are moved in: one identifier with all that is known of it a line.
+"""The JSON Lines format for moving identifiers: a line holds one identifier and all its data.
 
-How it works: each object of a line is a struct here, whose types say what is allowed, so that
-reading is checking. docs/reference/jsonl.md tells the same for people.
+How it works: each object in a line is a struct here. Its types say what is allowed, so that reading
+is checking. docs/reference/jsonl.md describes the format for people.
 
-What must stay true: a field that is not known is an error, never ignored; what `write_line` writes,
-`read_line` reads back equal; nothing that can go into a header has a control character in it.
+What must stay true: an unknown field is an error, never ignored; `read_line` reads the output of
+`write_line` as an equal value; a value that can go into a header contains no control character.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Strict(
 
 
 class Place(_Strict, frozen=True, kw_only=True):
-    """A location that has more to it than its URI."""
+    """A location with further fields besides its URI."""
 
     uri: str
     version: Number | None = None
@@ -65,7 +65,7 @@ class Place(_Strict, frozen=True, kw_only=True):
     valid_until: Day | None = None
 
     def location(self) -> Location:
-        """Raises MalformedIdentifier where the format cannot be one."""
+        """Convert to a location. Raises MalformedIdentifier if the format is not valid."""
         fields = msgspec.structs.asdict(self)
         if self.format is not None:
             fields["format"] = canonical_format(self.format)
@@ -79,7 +79,7 @@ class Held(_Strict, frozen=True, kw_only=True):
     format: str | None = None
     type: str | None = None
     charset: str | UnsetType | None = UNSET
-    """None: it is not known, and not to be guessed."""
+    """None: it is unknown and must not be guessed."""
     language: Language | None = None
     at: Moment | None = None
     sha512: Digest | None = None
@@ -89,7 +89,7 @@ class Held(_Strict, frozen=True, kw_only=True):
 
 
 class Ended(_Strict, frozen=True, kw_only=True):
-    """Why a version, or all of the resource, is served no more."""
+    """Why a version, or the complete resource, is no longer served."""
 
     version: Number | None = None
     reason: Annotated[str, Meta(min_length=1)]
@@ -110,34 +110,34 @@ class Line(_Strict, frozen=True, kw_only=True):
     about: About | None = None
     attached: tuple[Attachment, ...] = ()
     values: tuple[Value, ...] = ()
-    """As a handle. Those of type `URL` are locations too, named there or not."""
+    """Values of a handle. Those of type `URL` are locations too, listed there or not."""
     withdrawn: tuple[Ended, ...] = ()
     broken: tuple[Ended, ...] = ()
-    """What a location, which was broken, was bound to alone."""
+    """Versions or resources that were bound only to a location that was broken."""
 
     @property
     def names_file(self) -> bool:
-        """Whether some of its bytes lie in a file."""
+        """True if some of its bytes are in a file."""
         return any(
             one.path is not None for one in (self.content, *self.contents) if one is not None
         )
 
 
 class Plain(_Strict, frozen=True, kw_only=True):
-    """What most lines of a large import are: an identifier and one URL."""
+    """The usual line of a large import: an identifier and one URL."""
 
     id: str
     locations: tuple[str]
 
 
 _LONGEST_PLAIN = 1000
-"""Bytes. Longer lines hold documents, as a rule: to try them as plain ones would be in vain."""
+"""Bytes. Longer lines usually contain documents, so they are not tried as plain lines first."""
 _decode = msgspec.json.Decoder(Line).decode
 _decode_plain = msgspec.json.Decoder(Plain).decode
 
 
 def read_line(text: bytes) -> Line | Plain:
-    """Raises InvalidRequest, whose reason says at which byte or in which field."""
+    """Read a line. Raises InvalidRequest with the byte or the field of the fault as its reason."""
     if len(text) > _LONGEST_PLAIN:
         return _read_full(text)
     try:
@@ -150,12 +150,12 @@ def _read_full(text: bytes) -> Line:
     try:
         return _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        is_wide = b"\0" in text  # which no JSON in UTF-8 has
+        is_wide = b"\0" in text  # never in JSON in UTF-8
         raise (LineNotUtf8() if is_wide else LineMalformed(fault=in_words(error))) from None
 
 
 def in_words(error: Exception) -> str:
-    """What keeps a text from being read, with words in place of regular expressions."""
+    """Return why a text cannot be read, with words in place of regular expressions."""
     told = str(error)
     for pattern, words in _IN_WORDS.items():
         told = told.replace(f"`str` matching regex {pattern!r}", words)
@@ -166,12 +166,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write_line(line: Line) -> bytes:
-    """One line, with its end."""
+    """Return one line, with its line end."""
     return _encode(line) + b"\n"
 
 
 def place(fields: dict[str, Any]) -> Location:
-    """A location from its fields. Raises InvalidRequest or MalformedIdentifier."""
+    """Make a location from its fields. Raises InvalidRequest or MalformedIdentifier."""
     try:
         return msgspec.convert(fields, Place).location()
     except msgspec.ValidationError as error:

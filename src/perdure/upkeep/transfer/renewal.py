@@ -1,12 +1,12 @@
-"""A registry made anew from its segments, when its file is damaged or lost.
+"""Rebuilding a registry from its segments, if its file is damaged or lost.
 
-How it works: under the write lock, `perdure.upkeep.audit.rebuild` fills a fresh file from the
-segments; then everything else is taken over from the old file, as far as that can be read:
-identifiers without bytes, locations, aliases, metadata, history, tokens. The new file takes the
-place of the old one in one step, and the old one is kept in `aside`.
+How it works: under the write lock, `perdure.upkeep.audit.rebuild` fills a new file from the
+segments. Then everything else comes from the old file, as far as it can be read: identifiers
+without bytes, locations, aliases, metadata, history, tokens. The new file replaces the old one in
+one step, and the old one is kept in `aside`.
 
-What must stay true: a promise that the old file makes is never dropped, even where its bytes are in
-no segment (`verify` tells then); an interruption leaves the old file in its place.
+What must stay true: a promise in the old file is never dropped, even if its bytes are in no segment
+(`verify` reports that); an interruption leaves the old file in its place.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: str
     done: int
-    """Segments read, or records taken over."""
+    """Number of segments read, or of records copied."""
     problem: str | None = None
 
 
 def rebuild(root: Path, store: Store, *, now: str) -> Iterator[Step]:
-    """Makes the registry anew; must be iterated to its end.
+    """Rebuild the registry. Iterate to the end.
 
-    Raises Unavailable where another process writes to the registry or has it open, StorageFailed
-    where the disk is full.
+    Raises Unavailable if another process writes to the registry or has it open, StorageFailed if
+    the disk is full.
     """
     work = root / "incoming" / "rebuild"
     with _write_lock(root), storage_errors("the new registry"):
@@ -69,7 +69,7 @@ def rebuild(root: Path, store: Store, *, now: str) -> Iterator[Step]:
 
 @contextmanager
 def _write_lock(root: Path) -> Iterator[None]:
-    """Keeps writers out, as long as this process lives at most."""
+    """Keep writers out, at most until this process ends."""
     fd = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,7 +82,7 @@ def _write_lock(root: Path) -> Iterator[None]:
 
 
 def _take_over(old: Salvage, journal: Renewal, now: str) -> Iterator[Step]:
-    """Adds to the new registry what no segment tells."""
+    """Add to the new registry what the segments do not contain."""
     journal.begin()
     journal.take_over(old)
     journal.commit()
@@ -109,10 +109,10 @@ def _add(journal: Renewal, key: str, old: Record, position: int | None, now: str
 
 
 def combined(old: Record, found: Record | None) -> Record:
-    """What the old registry says, with the places and any further bytes that the segments tell.
+    """Combine an old record with the places and further bytes that the segments give.
 
-    Where they contradict, the old registry is right: bytes that a failed batch left in a segment
-    were never promised.
+    If they contradict each other, the old record is right: a failed batch can leave bytes in a
+    segment that were never promised.
     """
     if found is None:
         return old

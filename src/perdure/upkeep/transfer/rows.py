@@ -1,11 +1,11 @@
-"""From a line to a row: what the registry loads, checked and encoded.
+"""From a line to a row: the data that the registry loads, checked and encoded.
 
-How it works: most lines of a large import bind a PDI to a URL, or bring its first document, and say
-nothing else. They take a short way; every other line is put together by the rules that `bind` and
+How it works: most lines of a large import bind a PDI to a URL, or add its first document, and
+nothing else. They take a short way. Every other line goes through the rules that `bind` and
 `commit` follow too. Both ways lead to the same record (a test compares them).
 
-What must stay true: a function of the line, of what lies at its paths and of the time, so that it
-can run in any process; a path never leads out of the directory that was named for paths.
+What must stay true: a row depends only on its line, on the files at its paths and on the time, so
+that any process can make it; a path never leads out of the directory that was named for paths.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain
 from perdure.writing.ledger import NOWHERE, representation
 from perdure.writing.load import joined
 
-BY = LOCAL  # as all commands of this machine
+BY = LOCAL  # like all commands on this machine
 HIGHEST_TODAY = 999_999_999
-"""Serial number of today that a line can have: after it there must be more to mint than a day can
-use up. Which numbers were handed out, a line cannot know: it may come before those that lead to it.
+"""Highest serial number of today that a line can have. Above it there must be more numbers than one
+day can use. A line cannot know which numbers were issued: it may precede those that lead to it.
 """
-_LONGEST_USUAL = grammar.LONGEST // 2  # of a name with a format: beyond, it may be too long
-_FIRST = {None, 1}  # what may be said of a version, so that it is the first
+_LONGEST_USUAL = grammar.LONGEST // 2  # of a name with a format: a longer one may be too long
+_FIRST = {None, 1}  # version numbers that mean the first version
 
 
 class Terms(msgspec.Struct, frozen=True):
-    """What holds for a whole import."""
+    """Facts that are the same for a complete import."""
 
     now: str
     """`2026-11-21T01:02:03Z`."""
     today: str
-    """The same day, as it stands in a PDI."""
+    """The same day, as it is written in a PDI."""
     incoming: str
     """Directory of the registry where long content waits."""
     files: str
-    """Directory in which the paths of lines lie."""
+    """Base directory for the paths in lines."""
     series: tuple[str, ...] = ()
-    """Those that are minted here."""
+    """Series that are minted here."""
 
 
 def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
-    """The row of a line. Raises PerdureError for whatever is wrong with it."""
+    """Make the row of a line. Raises PerdureError if anything is wrong with the line."""
     identifier = parse(line.id)
     if isinstance(identifier, Pdi):
         if identifier.series in terms.series:
@@ -90,11 +90,11 @@ def row_of(line: Line | Plain, number: int, terms: Terms) -> Row:
 
 
 def _is_usual(identifier: Pdi) -> bool:
-    """Whether a PDI names a whole resource, and its key is spelled by its parts."""
+    """Return whether a PDI names a complete resource with a key that consists of its parts."""
     uid = identifier.uid
     return (
         uid is not None
-        and ":" not in uid  # else it may encapsulate a URL, which is normalised in the key
+        and ":" not in uid  # a URL may be encapsulated, which the key normalises
         and "*" not in identifier.text
         and identifier.fragment is None
         and identifier.citation is None
@@ -111,14 +111,14 @@ def _usual_row(identifier: Pdi, uri: str, number: int, terms: Terms) -> Row:
 
 @lru_cache(maxsize=1024)
 def _before_uri(now: str, version: int | str | None, format: str | None) -> bytes:
-    """The record of a usual line, as it is stored, without its URI: all else in it is common."""
+    """Encode the record of a usual line without its URI; all else in it is common to many lines."""
     number = version if isinstance(version, int) else None
     bound = Location(uri="", version=number, format=format)
     return stored.encode(Record(at=now, by=BY, locations=(bound,)))
 
 
 def _is_document(identifier: Pdi, line: Line, held: Held) -> bool:
-    """Whether a line brings a first version, and says nothing else."""
+    """Return whether a line adds a first version, and nothing else."""
     return (
         {identifier.version, held.version} <= _FIRST
         and held.at is None
@@ -139,7 +139,7 @@ def _document_row(identifier: Pdi, held: Held, number: int, terms: Terms) -> Row
 def _alike(
     now: str, format: str, media_type: str, charset: str | None, language: str | None
 ) -> stored.Alike:
-    """How documents are stored of which this is said: of many it is the same."""
+    """Return the stored form that documents with these properties share."""
     one = Representation(
         format=format,
         media_type=media_type,
@@ -184,7 +184,7 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
         versions = tuple(_versions(taken))
         if len(versions) == 1 and not record.locations:
             record = replace(record, versions=versions)
-        else:  # a format may stand twice in a version, or a location have promised something else
+        else:  # a version may have a format twice, or a location have promised other bytes
             for each in versions:
                 record = joined(identifier, record, Record(versions=(each,)))
         record = _ended(identifier, record, line, terms)
@@ -195,9 +195,10 @@ def _full_row(identifier: Identifier, line: Line, number: int, terms: Terms) -> 
 
 
 def merged(one: Row, other: Row) -> Row:
-    """One row that says what both say of an identifier.
+    """Merge two rows of one identifier.
 
-    Raises Conflict where they contradict, InvalidRequest or TooLarge for what no record can have.
+    Raises Conflict if they contradict each other, InvalidRequest or TooLarge if the result is not a
+    valid record.
     """
     first, second = (stored.decode(row.record.decode()) for row in (one, other))
     record = joined(naming.identify(one.key, first), first, second)
@@ -217,7 +218,7 @@ def merged(one: Row, other: Row) -> Row:
 
 
 def _minted(line: Line, format: str | None) -> str:
-    """The format of a name that has neither bytes nor locations yet."""
+    """Return the format of a name that has neither bytes nor locations yet."""
     if line.minted:
         return naming.canonical_format(line.minted)
     reserved = not (line.locations or line.content or line.contents or line.values)
@@ -239,7 +240,7 @@ def _date(given: str | None, terms: Terms) -> str:
 
 
 def _versions(taken: list[tuple[int, str, Content]]) -> Iterable[Version]:
-    """One version with one representation for each content, dated as their whole version is."""
+    """Yield a version with one representation for each content. Its date is the earliest one."""
     first: dict[int, str] = {}
     for number, at, _ in taken:
         first[number] = min(at, first.get(number, at))
@@ -267,7 +268,7 @@ def _why(end: Ended, terms: Terms) -> Tombstone:
 
 
 def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Content:
-    """The content, which becomes this version of what the identifier names."""
+    """Take in the content for this version of the identifier."""
     said = Said(
         format=held.format or naming.wanted(identifier)[1],
         media_type=held.type,
@@ -289,7 +290,7 @@ def _taken(held: Held, identifier: Identifier, version: int, terms: Terms) -> Co
         if held.sha512 not in (None, found.sha512):
             raise DigestMismatch(algorithm="sha-512", promised=str(held.sha512), found=found.sha512)
         if len(identifier.written) + len(found.format) > _LONGEST_USUAL:
-            naming.qualified(identifier, version, found.format)  # raises, where it is too long
+            naming.qualified(identifier, version, found.format)  # raises if it is too long
     except PerdureError:
         discard(found, terms)
         raise
@@ -311,7 +312,7 @@ def _from_file(path: str, said: Said, terms: Terms) -> Content:
 
 
 def _from_text(text: str, said: Said, terms: Terms) -> Content:
-    """Text in the charset that is said, else in ASCII or UTF-8."""
+    """Take in text in the stated charset, by default ASCII or UTF-8."""
     charset = said.charset or ("us-ascii" if text.isascii() else "utf-8")
     codec = python_codec(charset)
     try:
@@ -332,7 +333,7 @@ def _from_memory(data: bytes, said: Said, terms: Terms) -> Content:
 
 
 def discard(one: Content, terms: Terms) -> None:
-    """Removes what waits in a file, if it was not committed."""
+    """Remove the file of a content, if it was not committed."""
     if one.spooled:
         with suppress(OSError):
             (Path(terms.incoming) / one.spooled).unlink(missing_ok=True)

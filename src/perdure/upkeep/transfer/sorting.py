@@ -1,11 +1,11 @@
-"""Rows into the order of their keys, however many there are, in bounded memory.
+"""Sorting rows by their keys, however many there are, in bounded memory.
 
-How it works: rows collect in memory; when they are many they are sorted and written to a temporary
-file as a run. In the end all runs are merged. So many runs that they could not all be open are
-merged into one on the way.
+How it works: rows collect in memory. When there are many, they are sorted and written to a
+temporary file as a run. At the end all runs are merged. If there are too many runs to keep open,
+they are merged into one on the way.
 
 What must stay true: rows of one key come out in the order in which they went in; the files have no
-name, so that nothing of them is left behind, whatever happens.
+name, so that nothing is left behind, whatever happens.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from perdure.writing.load import read_rows, write_rows
 
 _MOST_BYTES = 64 << 20  # of rows in memory
 _MOST_RUNS = 64
-_OVERHEAD = 350  # bytes that Python needs for a row beside its texts
+_OVERHEAD = 350  # bytes that Python needs for a row in addition to its texts
 _key = attrgetter("key")
 
 
 def size_of(row: Row) -> int:
-    """About how many bytes of memory a row takes."""
+    """Return roughly how many bytes of memory a row takes."""
     data = sum(len(content.data or b"") for _, content in row.contents)
     return _OVERHEAD + len(row.key) + len(row.record) + data
 
 
 class Sorter:
-    """Takes rows in any order; `directory` is where runs lie. Raises OSError where it is full."""
+    """Sorts rows that come in any order, by runs in `directory`. Raises OSError if it is full."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -71,7 +71,7 @@ class Sorter:
                     run.close()
 
     def sorted(self) -> Iterator[Row]:
-        """All rows, in order; to be called once."""
+        """Return all rows in order. Call this only once."""
         self._rows.sort(key=_key)
         return _merged(self._runs, self._rows)
 
@@ -83,7 +83,7 @@ class Sorter:
 
 
 def _merged(runs: list[BinaryIO], last: list[Row] | None = None) -> Iterator[Row]:
-    """Merging is stable: of equal keys, those of earlier runs come first."""
+    """Merge runs. The merge is stable: rows of earlier runs come first among equal keys."""
     return heapq.merge(*map(_rows_of, runs), last or (), key=_key)
 
 
