@@ -26,7 +26,7 @@ from benchmarks.measure import Ratio
 from benchmarks.servers import on_one_core
 from perdure.model.commands import Content, Mint, Receipt
 from perdure.registry import Registry, initialise
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 
 _SECONDS = 1.5
 _CLIENTS = 64

@@ -36,7 +36,7 @@ from perdure.model.commands import (
 from perdure.model.queries import Query, Step
 from perdure.model.records import Location, Record
 from perdure.registry import Registry, initialise
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 from perdure.upkeep import audit
 
 SERIES = "oma.eop.gov.us"

@@ -14,7 +14,7 @@ from tests.conftest import SHOULDER, TODAY, Desk, html, large, sha512, text
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 
 from perdure.storage.segments import ocfl
-from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.spool import HEAD_ROOM
 from perdure.storage.sqlite import opening as sqlite
 
 LARGE = bytes(range(251)) * 42_000  # 10.5 MB

@@ -44,11 +44,11 @@ from perdure.reading.extraction import Extraction
 from perdure.reading.listing import Listings
 from perdure.reading.resolve import ReadDoor, Resolved
 from perdure.settings import Settings
+from perdure.storage.durable import write_durably
 from perdure.storage.ports import Store, storage_errors
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import Segments, segment_path
-from perdure.storage.segments.durable import write_durably
-from perdure.storage.segments.spool import Spool
+from perdure.storage.spool import Spool
 from perdure.writing.committer import Committer
 from perdure.writing.peers import SharedDoor
 from perdure.writing.registrar import Registrar, timestamp, utc_now
@@ -236,7 +236,7 @@ class Registry:
         return kept if kept.titles or kept.creators else None
 
     def spool(self, *, limit: int | None = None) -> Spool:
-        """A spool for an upload; see `perdure.storage.segments.spool`."""
+        """A spool for an upload; see `perdure.storage.spool`."""
         return Spool(self.root / "incoming", limit=limit or self.settings.largest_upload)
 
     def seal(self) -> list[int]:

@@ -17,7 +17,7 @@ from perdure.ids import parse
 from perdure.model.commands import Assign, Content
 from perdure.model.records import Value
 from perdure.registry import initialise
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 
 ENVIRONMENT = {f"PERDURE_{name.upper()}": text for name, text in TABLE["settings"].items()}
 BASE: str = TABLE["settings"]["base_url"]

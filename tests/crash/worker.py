@@ -25,7 +25,7 @@ from perdure.errors import PerdureError
 from perdure.ids import parse
 from perdure.model.commands import Commit, Content, Mint
 from perdure.registry import Registry
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 
 SERIES = "oma.eop.gov.us"
 LARGE = 9 << 20

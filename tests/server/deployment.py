@@ -29,7 +29,7 @@ from perdure.policy.operations import OPERATIONS
 from perdure.policy.tokens import new_token
 from perdure.registry import Registry, initialise
 from perdure.server.serve import GRACE
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 
 SERIES = "oma.eop.gov.us"
 OTHER_SERIES = "archive.nara.gov.us"

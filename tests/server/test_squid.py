@@ -22,7 +22,7 @@ import pytest
 from perdure.model.commands import Mint
 from perdure.model.records import Location
 from perdure.registry import Registry, initialise
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 
 RESOLVER = "127.0.0.80"
 SQUID = shutil.which("squid") or shutil.which("squid", path="/usr/sbin")

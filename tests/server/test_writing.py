@@ -42,7 +42,7 @@ from perdure.model.commands import Register, SaveToken, Withdraw
 from perdure.model.records import Location, Token
 from perdure.policy.tokens import digest, new_token
 from perdure.server.protocol.head import LONGEST_TARGET
-from perdure.storage.segments.spool import IN_MEMORY
+from perdure.storage.spool import IN_MEMORY
 
 MIB = 1 << 20
 LARGEST = 66 * MIB

@@ -10,7 +10,7 @@ import blake3
 import pytest
 
 from perdure.errors import DigestMismatch, Incomplete, TooLarge
-from perdure.storage.segments.spool import HEAD_ROOM, IN_MEMORY, Spool, content
+from perdure.storage.spool import HEAD_ROOM, IN_MEMORY, Spool, content
 
 PIECE = bytes(range(256)) * 4096  # 1 MiB
 

@@ -17,7 +17,7 @@ from tests.conftest import sha512
 from perdure.errors import Corrupt
 from perdure.ids import LONGEST
 from perdure.storage.segments import warc
-from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.spool import HEAD_ROOM
 
 BLOCK = warc.Block(
     uri="pdi://oma.eop.gov.us/1997/09/01/1.text.1",

@@ -16,7 +16,7 @@ from perdure.model.commands import Load, Row
 from perdure.model.queries import Fetch
 from perdure.model.records import Location, Record
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.spool import HEAD_ROOM
 from perdure.storage.sqlite.records import SqliteRecords
 
 LARGE = bytes(range(256)) * 40_000  # 10 MB

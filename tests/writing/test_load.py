@@ -19,7 +19,7 @@ from perdure.model.records import Location, Record, Representation, Tombstone, V
 from perdure.registry import Registry, initialise
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import warc
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 from perdure.storage.sqlite import opening
 from perdure.storage.sqlite.records import SqliteRecords
 from perdure.storage.sqlite.renewing import RenewedJournal

@@ -52,7 +52,7 @@ from perdure.model.records import Location, Record, Representation, Token
 from perdure.registry import initialise
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import Segments
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE
 from perdure.storage.sqlite.records import SqliteRecords

@@ -347,7 +347,7 @@ def _import(source: Path) -> None:
     from perdure.archives.pwid.known import read_toml
     from perdure.errors import InvalidMetadata
     from perdure.errors.captures import NoArchivesFile
-    from perdure.storage.segments.durable import write_durably
+    from perdure.storage.durable import write_durably
 
     settings, root = _settings(), here().root
     if not settings.archives_file:

@@ -30,14 +30,14 @@ from perdure.model.changes import TOKEN, Deed, Line
 from perdure.model.commands import Content, Outcome, Receipt
 from perdure.model.records import Record, Representation, Token, Tombstone
 from perdure.policy import naming
+from perdure.storage.durable import sync_directory
 from perdure.storage.generation import Generation
 from perdure.storage.ports import SERIALS_END, Journal, JournalError
 from perdure.storage.reference_hashes import reference_hash
 from perdure.storage.segments import directory as segments
 from perdure.storage.segments import ocfl, warc
 from perdure.storage.segments.appender import Appender, FlushFailed
-from perdure.storage.segments.durable import sync_directory
-from perdure.storage.segments.spool import HEAD_ROOM, clear_away
+from perdure.storage.spool import HEAD_ROOM, clear_away
 
 NOWHERE = 0
 """The segment of a representation whose bytes have no place yet."""

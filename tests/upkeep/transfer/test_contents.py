@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from perdure.errors import InvalidRequest, MalformedIdentifier
 from perdure.model.commands import Content
-from perdure.storage.segments.spool import IN_MEMORY, Spool
+from perdure.storage.spool import IN_MEMORY, Spool
 from perdure.upkeep.transfer.contents import Said, take_in, with_crlf
 
 

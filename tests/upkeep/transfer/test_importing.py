@@ -19,7 +19,7 @@ from tests.conftest import SERIES, TODAY, Desk
 from perdure.ids import parse
 from perdure.model.commands import Load
 from perdure.registry import Registry
-from perdure.storage.segments.spool import IN_MEMORY
+from perdure.storage.spool import IN_MEMORY
 from perdure.upkeep.transfer import blocks, importing
 from perdure.upkeep.transfer.importing import Progress, Source, import_lines
 from perdure.writing.peers import SharedDoor

@@ -45,7 +45,7 @@ from perdure.server.resource.writing import (
     receipt_answer,
     spelled,
 )
-from perdure.storage.segments.spool import content
+from perdure.storage.spool import content
 from perdure.writing.registrar import Answer
 
 Send = Callable[[bytes], None]

@@ -47,7 +47,7 @@ from perdure.server.common.request import Request
 from perdure.server.common.service import Service
 from perdure.server.common.target_kinds import TargetKind
 from perdure.settings import Settings
-from perdure.storage.segments.spool import Spool
+from perdure.storage.spool import Spool
 
 LARGE = 32 * 1024  # bytes; hashing more at once would delay other requests
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*", re.ASCII)  # the shape of RFC 5646

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perdure.errors import Corrupt
+from perdure.storage.durable import sync_directory
 from perdure.storage.segments import warc
 from perdure.storage.segments.directory import segment_path
-from perdure.storage.segments.durable import sync_directory
-from perdure.storage.segments.spool import HEAD_ROOM
+from perdure.storage.spool import HEAD_ROOM
 
 _MOST_BUFFERED = 8 * 1024 * 1024
 

@@ -18,7 +18,7 @@ import shutil
 from pathlib import Path
 from urllib.parse import quote
 
-from perdure.storage.segments.durable import replace_durably, sync_directory, write_durably
+from perdure.storage.durable import replace_durably, sync_directory, write_durably
 
 LAYOUT = "0003-hash-and-id-n-tuple-storage-layout"
 _ALGORITHM = "sha512"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from perdure.storage.segments.durable import replace_durably, sync_directory
+from perdure.storage.durable import replace_durably, sync_directory
 from perdure.storage.sqlite import copies, opening
 from perdure.storage.sqlite.journal import SqliteJournal
 from perdure.storage.sqlite.opening import FILE, storage_errors

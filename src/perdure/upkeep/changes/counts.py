@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from perdure.model.changes import BEGIN, TOKEN, Change, Head
+from perdure.storage.durable import write_durably
 from perdure.storage.ports import Records
-from perdure.storage.segments.durable import write_durably
 
 FILE = Path("followers", "counts.json")
 

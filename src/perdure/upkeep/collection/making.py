@@ -24,7 +24,7 @@ from perdure.model.collection import Collection, Member
 from perdure.model.commands import Commit, Content, Mint, Receipt
 from perdure.model.queries import Fetch, Preference, Query
 from perdure.registry import Registry
-from perdure.storage.segments.spool import IN_MEMORY
+from perdure.storage.spool import IN_MEMORY
 
 
 class Held(NamedTuple):

@@ -24,10 +24,10 @@ import msgspec
 from perdure import settings
 from perdure.errors import Corrupt
 from perdure.errors.importing import TargetInRegistry, TargetNotBackup, TargetOfOtherRegistry
+from perdure.storage.durable import replace_durably, sync_directory
 from perdure.storage.ports import Store, storage_errors
 from perdure.storage.segments import ocfl
 from perdure.storage.segments.directory import segment_path
-from perdure.storage.segments.durable import replace_durably, sync_directory
 from perdure.upkeep.transfer import captures
 
 _PIECE = 1 << 20

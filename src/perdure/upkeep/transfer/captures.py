@@ -18,7 +18,7 @@ from perdure.archives import library
 from perdure.archives.index import runs, zipnum
 from perdure.archives.index.sqlite_index import FILE, SqliteCaptures
 from perdure.errors.processes import ChangedMeanwhile
-from perdure.storage.segments.durable import replace_durably
+from perdure.storage.durable import replace_durably
 
 _ATTEMPTS = 10
 

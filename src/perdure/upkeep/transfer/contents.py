@@ -23,7 +23,7 @@ from perdure.formats import MediaType
 from perdure.formats.detect import Detected, Sampler, detect
 from perdure.model.commands import Content
 from perdure.policy.naming import canonical_format
-from perdure.storage.segments.spool import Spool
+from perdure.storage.spool import Spool
 
 PIECE = 1024 * 1024  # bytes read at once
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)  # RFC 4647 section 2.1

@@ -38,7 +38,7 @@ from perdure.model.records import LOCAL, Location, Record, Representation, Tombs
 from perdure.policy import binding, naming, rules
 from perdure.policy.handles import changes, values
 from perdure.storage.reference_hashes import reference_hash
-from perdure.storage.segments.spool import IN_MEMORY, Spool, content
+from perdure.storage.spool import IN_MEMORY, Spool, content
 from perdure.upkeep.transfer.contents import Said, settle, take_in
 from perdure.upkeep.transfer.lines import Ended, Held, Line, Plain
 from perdure.writing.ledger import NOWHERE, representation
