@@ -531,7 +531,7 @@ def test_a_key_of_another_request(site: Deployment, secret: str) -> None:
     minted(site, secret, b"one", "Idempotency-Key: other-body")
     with storing_nothing(site, secret):
         answer = site.put(MINT, b"two", "Idempotency-Key: other-body", token=secret)
-        assert "another request" in problem(answer, 400, "invalid-request")["detail"]
+        assert "a different request" in problem(answer, 400, "invalid-request")["detail"]
 
 
 def test_a_key_of_another_actor(site: Deployment, secret: str) -> None:
