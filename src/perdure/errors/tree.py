@@ -71,7 +71,7 @@ def unpack(names: Sequence[str], members: Mapping[str, object]) -> PerdureError:
         error = _make(kind, members)
         if error is not None:
             return error
-    raise ValueError(f"no known error class fits the classes {names!r} and these fields")
+    raise ValueError(f"no error class fits the names {names!r} and these fields")
 
 
 def read_document(document: Mapping[str, object]) -> PerdureError | None:
