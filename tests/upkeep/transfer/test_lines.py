@@ -87,7 +87,7 @@ def test_what_is_written_reads_back_equal() -> None:
         ({"sha512": "AB"}, "128 lower-case hexadecimal digits - at `$.sha512`"),
         ({"language": "en_GB"}, "a language tag such as en-GB"),
         ({"region": "e u"}, "visible ASCII"),
-        ({"valid_from": "tomorrow"}, "a date such as 2026-11-21"),
+        ({"valid_from": "tomorrow"}, "a day such as 2026-11-21"),
     ],
 )
 def test_what_shape_a_text_must_have_is_told_in_words(fields: dict[str, str], words: str) -> None:
