@@ -73,7 +73,7 @@ def test_the_dialects(dialect: str, text: str) -> None:
     ],
 )
 def test_what_a_dialect_cannot_say_is_refused_and_others_are_named(text: str, dialect: str) -> None:
-    with pytest.raises(InvalidRequest, match="those that have: "):
+    with pytest.raises(InvalidRequest, match="use one of "):
         write(parse(text), dialect)
 
 

@@ -151,10 +151,10 @@ def test_every_pwid_of_the_wild_is_read(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("pwid:archive.org:2016-01:page:http://a/", "no second"),
+        ("pwid:archive.org:2016-01:page:http://a/", "must include seconds"),
         ("pwid:archive.org:2016-01-22T11.20.29Z:page:some-id", "not a URI"),
         ("pwid:webharvest.gov:2016-01-22T11.20.29Z:page:http://a/", "--collection"),
-        ("pwid:commoncrawl.org:2016-01-22T11.20.29Z:page:http://a/", "not known to have"),
+        ("pwid:commoncrawl.org:2016-01-22T11.20.29Z:page:http://a/", "no playback address"),
         ("urn:isbn:0451450523", "not a PWID"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_format_that_nobody_holds(shell: Shell, name: str, page: Path) -> None
 
 def test_a_name_without_bytes_or_place(shell: Shell) -> None:
     reserved = shell.lines("mint", "--series", SERIES)[0]
-    assert "known by name only" in shell.run("get", reserved, code=20).stderr
+    assert "only its name is registered" in shell.run("get", reserved, code=20).stderr
 
 
 # Locations

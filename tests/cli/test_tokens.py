@@ -65,7 +65,7 @@ def test_a_revoked_token_stays_revoked(shell: Shell) -> None:
     assert "revoked" in shell.lines("token", "list")[0]
     shell.error("token", "create", "press", "--authority", "*", code=40)
     unknown = shell.error("token", "revoke", "nobody", code=10)
-    assert "no token is called 'nobody'" in unknown["message"]
+    assert "no token has the name 'nobody'" in unknown["message"]
     assert "perdure token list" in unknown["message"]
     assert "resolver" not in unknown["message"]
 

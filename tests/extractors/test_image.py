@@ -307,7 +307,7 @@ def test_pages_of_tiff_are_frames(extraction: Extraction, tmp_path: Path) -> Non
 )
 def test_no_such_frame(extraction: Extraction, tmp_path: Path, form: str, media_type: str) -> None:
     it = source(tmp_path, encoded(picture("L"), form), media_type)
-    with pytest.raises(PartNotFound, match="there is one frame, 0") as caught:
+    with pytest.raises(PartNotFound, match="it has one frame, 0") as caught:
         extraction.extract(it, Rect(0, 0, 5, 5, 1))
     assert not isinstance(caught.value, PartOutOfRange)
 

@@ -50,7 +50,7 @@ def test_no_prefix_no_scheme(text: str) -> None:
     with pytest.raises(UnknownScheme) as caught:
         parse(text)
     assert {"pdi:", "urn:", "ark:"} <= set(caught.value.known)
-    *_, names = str(caught.value).rpartition("begin with one of ")
+    *_, names = str(caught.value).rpartition("begins with one of ")
     assert names.startswith("ark:, doi:, hdl:, pdi:, urn:, pwid:, ")
 
 

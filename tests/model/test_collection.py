@@ -75,14 +75,17 @@ def test_identifiers_are_read_in_every_form_and_written_in_one() -> None:
     ("rows", "reason"),
     [
         ([{"identifier": "no:identifier"}], "member 1: unknown scheme"),
-        ([{"identifier": PDI}, {"identifier": "urn:" + PDI}], "is member 1 already"),
+        ([{"identifier": PDI}, {"identifier": "urn:" + PDI}], "is already member 1"),
         ([{"identifier": PDI, "name": "7"}], "is a number"),
-        ([{"identifier": PDI, "name": "a\nb"}], "not in print"),
-        ([{"identifier": PDI, "name": "a"}, {"identifier": "hdl:1/2", "name": "a"}], "is called"),
+        ([{"identifier": PDI, "name": "a\nb"}], "is not printable"),
+        (
+            [{"identifier": PDI, "name": "a"}, {"identifier": "hdl:1/2", "name": "a"}],
+            "has the same name",
+        ),
         ([{"identifier": PDI, "digest": "abc"}], "digest"),
-        ([{"identifier": PDI, "length": -1}], "a length below 0"),
+        ([{"identifier": PDI, "length": -1}], "length is negative"),
         ([{"identifier": PDI, "media_type": "text"}], "media type"),
-        ([{"identifier": PDI, "note": "\u0000"}], "has the character 0x0"),
+        ([{"identifier": PDI, "note": "\u0000"}], "contains the control character 0x0"),
         ([{"name": "nothing"}], "identifier"),
     ],
 )

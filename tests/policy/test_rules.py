@@ -175,7 +175,7 @@ def test_a_series_that_nobody_owns_here() -> None:
 
 @pytest.mark.parametrize("uid", ["1", "01", "0", "99999999999999999999"])
 def test_numbers_are_handed_out_and_not_chosen(uid: str) -> None:
-    with pytest.raises(InvalidRequest, match="handed out in order"):
+    with pytest.raises(InvalidRequest, match="assigned in order"):
         rules.check_unique_id(uid)
 
 

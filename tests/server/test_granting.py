@@ -60,7 +60,7 @@ def test_a_part_of_a_grant_is_handed_on(site: Deployment, head: str) -> None:
 def test_who_grants_too_much_is_told_what_it_takes(site: Deployment, head: str) -> None:
     grant = {"name": "greedy", "operations": ["mint"], "authorities": ["*"]}
     told = json.loads(site.post("/tokens", grant, token=head).body)["detail"]
-    assert told == "'head of press' may not do this; what it takes: a scope that includes *"
+    assert told == "'head of press' may not do this; required: a scope that includes *"
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_reason_has_code_and_status_of_its_parent_and_members_of_its_own() -> 
     assert (problem.status, problem.code) == (400, "invalid-request")
     assert problem.members == {
         "what": "'pdi://a.example.us/9'",
-        "reason": "the numbers of today go up to 3: they are handed out in order",
+        "reason": "serial numbers are assigned in order, and today's last one is 3",
         "rule": SerialNotCome.rule,
         "identifier": "pdi://a.example.us/9",
         "last": 3,

@@ -204,9 +204,9 @@ def test_a_registry_of_a_newer_format_is_left_alone(desk: Desk) -> None:
     connection.execute("PRAGMA user_version=99")
     connection.close()
     desk.reopen()
-    with pytest.raises(Unavailable, match="its format is 99, and this release knows"):
+    with pytest.raises(Unavailable, match="its format is 99, but this release reads"):
         desk.record(f"{TODAY}/1")
-    with pytest.raises(Unavailable, match="its format is 99, and this release knows"):
+    with pytest.raises(Unavailable, match="its format is 99, but this release reads"):
         desk.mint(text("two"))
 
 

@@ -1,27 +1,27 @@
 """Every error that perdure raises: one tree, stable codes, fields instead of sentences.
 
-How it works: an error is a frozen value (`root`): a class for each reason, with typed fields, and a
-sentence that is computed from them in `problem()`, what is wrong, and `repair()`, what the caller
-can do about it. `str()` joins both. Classes with a `code` of their own (documented in
-docs/reference/errors.md) say what the caller can do: mend the text, look elsewhere, try again, get
-the right to, distrust the bytes. Classes without one tell the reasons of their parent apart. A
-caller looks at the class or the code and reads the fields; nobody parses the sentence.
+How it works: an error is a frozen value (`root`). Each reason has a class with typed fields. The
+message is computed from the fields: `problem()` says what is wrong, and `repair()` what the caller
+can do about it. `str()` joins both. A class with its own `code` (documented in
+docs/reference/errors.md) tells the caller what to do: correct the text, look elsewhere, try again,
+obtain the right, distrust the bytes. A class without its own code is one reason of its parent. A
+caller looks at the class or the code and reads the fields; it never parses the sentence.
 
     texts, invalid (requests, naming, contents, tokens, locations, describing,
-      captures, importing)              mend the text
+      captures, importing)              correct the text
     lookup, parts                       look elsewhere
     unavailable (servers, processes)    try again
-    rights                              get the right to do it, or resolve the conflict
+    rights                              obtain the right, or resolve the conflict
     stored                              distrust the bytes
 
-Every class with a code can be imported from here. The reasons are imported from the module of their
-area, in brackets above, by the code that raises them, so that no program loads all of them; `tree`
-does when an error arrives from another process.
+Every class with a code can be imported from here. The code that raises a reason imports it from the
+module of its area, in brackets above, so that no program loads all modules. Only `tree` loads them
+all, when an error arrives from another process.
 
 What must stay true: a class keeps the fields of its parents; a message quotes foreign text only
-through `quote()`, and no control character gets from a request into a log line, a header or a
-terminal. HTTP status codes live in one table (`perdure.server.common.problems`), exit codes in
-another (`perdure.cli.exits`); a test holds both complete.
+through `quote()`, so no control character gets from a request into a log line, a header or a
+terminal. HTTP status codes are in one table (`perdure.server.common.problems`), exit codes in
+another (`perdure.cli.exits`); a test checks that both are complete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of web archives: queries for captures, PWIDs, and URLs that are fetched."""
+"""Errors about web archives: queries for captures, PWIDs, and URLs to fetch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class UnknownField(UnknownChoice):
 
 
 class TooManyParameters(InvalidRequest):
-    """A query has too many parameters, or too many of one name."""
+    """A query has too many parameters, or too many with the same name."""
 
     what: str
     most: int
@@ -42,14 +42,14 @@ class TooManyParameters(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"at most {self.most} are read"
+        return f"at most {self.most} are allowed"
 
 
 class ClosestNotExact(InvalidRequest):
-    """The closest capture is asked of many URLs."""
+    """The closest capture was requested for more than one URL."""
 
     what = "closest"
-    reason = "it asks for one URL, so matchType=exact is needed"
+    reason = "it applies to a single URL; use matchType=exact"
     rule = _MANUAL
 
 
@@ -58,7 +58,7 @@ class MalformedTime(InvalidRequest):
 
     parameter: str
     text: str
-    reason = "a time of 4 to 14 digits is needed"
+    reason = "it must be a time of 4 to 14 digits, such as 20160122112029"
     rule = _MANUAL
 
     @property
@@ -67,11 +67,11 @@ class MalformedTime(InvalidRequest):
 
 
 class NoSuchTime(InvalidRequest):
-    """The digits are those of no time of the calendar."""
+    """The digits are not a date and time of the calendar."""
 
     parameter: str
     text: str
-    reason = "the calendar has no such time"
+    reason = "the calendar has no such date and time"
     rule = _MANUAL
 
     @property
@@ -80,10 +80,10 @@ class NoSuchTime(InvalidRequest):
 
 
 class MalformedCollapse(InvalidRequest):
-    """The parameter `collapse` cannot be read."""
+    """The parameter `collapse` is malformed."""
 
     text: str
-    reason = "field or field:length is needed"
+    reason = "it must be a field or field:length"
     rule = _MANUAL
 
     @property
@@ -92,10 +92,10 @@ class MalformedCollapse(InvalidRequest):
 
 
 class ForeignResumeKey(InvalidRequest):
-    """The parameter `resumeKey` was not given by an earlier answer."""
+    """The parameter `resumeKey` does not come from an earlier answer."""
 
     text: str
-    reason = "one that an answer has given is needed"
+    reason = "use the resume key of the previous answer"
     rule = _MANUAL
 
     @property
@@ -121,38 +121,38 @@ class MalformedFilter(UnusableFilter):
 
     @property
     def reason(self) -> str:
-        return f"[!][=|~]field:text of at most {self.longest} characters is needed"
+        return f"it must have the form [!][=|~]field:text and at most {self.longest} characters"
 
 
 class FilterSyntaxUnknown(UnusableFilter):
-    """The expression of a filter has syntax that is not followed here."""
+    """The regular expression of a filter uses unsupported syntax."""
 
     found: str
 
     @property
     def reason(self) -> str:
-        return f"no regular expression known here at {quote(self.found)}"
+        return f"unsupported regular expression syntax at {quote(self.found)}"
 
 
 class FilterRepeatsGroup(UnusableFilter):
-    """The expression of a filter repeats more than a character."""
+    """The regular expression of a filter repeats more than one character or class."""
 
-    reason = "only a single character or class may be repeated"
+    reason = "only a single character or character class may be repeated"
 
 
 class FilterTooComplex(UnusableFilter):
-    """The expression of a filter has too many ways to match."""
+    """The regular expression of a filter has too many alternatives or repetitions."""
 
     choices: int
     repetitions: int
 
     @property
     def reason(self) -> str:
-        return f"more than {self.choices} choices or {self.repetitions} repetitions"
+        return f"it may have at most {self.choices} alternatives and {self.repetitions} repetitions"
 
 
 class FilterNotExpression(UnusableFilter):
-    """The expression of a filter does not compile."""
+    """The regular expression of a filter is invalid."""
 
     fault: str
 
@@ -165,7 +165,7 @@ class RangeNotListable(InvalidRequest):
     """A remote index cannot list this range."""
 
     what = "a listing of a remote index"
-    reason = "a CDX server lists the captures of a URL, a host or a domain"
+    reason = "a CDX server can list only the captures of a URL, a host or a domain"
 
 
 # PWIDs
@@ -173,14 +173,14 @@ class RangeNotListable(InvalidRequest):
 
 
 class UnknownDialect(UnknownChoice):
-    """No draft of PWID has this name."""
+    """No PWID draft has this name."""
 
     kind = "dialect"
     rule = "ruling pwid-dialect"
 
 
 class NotExpressible(InvalidRequest):
-    """The grammar of a draft cannot write this PWID."""
+    """This PWID cannot be written in the grammar of a draft."""
 
     dialect: str
     able: tuple[str, ...]
@@ -192,11 +192,11 @@ class NotExpressible(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"its grammar has no way to say this; those that have: {', '.join(self.able)}"
+        return f"the grammar cannot express it; use one of {', '.join(self.able)}"
 
 
 class NotPwid(InvalidRequest):
-    """An identifier of another scheme stands in for a PWID."""
+    """The request gives an identifier of another scheme where a PWID is needed."""
 
     identifier: str
     reason = "it is not a PWID"
@@ -207,7 +207,7 @@ class NotPwid(InvalidRequest):
 
 
 class AmbiguousTime(InvalidRequest):
-    """Several captures fit a PWID."""
+    """Several captures match a PWID."""
 
     identifier: str
     fits: int
@@ -220,29 +220,29 @@ class AmbiguousTime(InvalidRequest):
     @property
     def reason(self) -> str:
         return (
-            f"it fits {self.fits} captures, which 'perdure resolve' lists; "
-            "--nearest takes the first of them"
+            f"it matches {self.fits} captures; list them with 'perdure resolve', "
+            "or take the first with --nearest"
         )
 
 
 class ManyResources(InvalidRequest):
-    """The bytes of a page or a site are asked for, which is more than one capture."""
+    """The request asks for the bytes of a page or a site, which is more than one capture."""
 
     coverage: str
-    reason = "it is a list of captures, which 'perdure resolve' tells"
+    reason = "it consists of several captures; list them with 'perdure resolve'"
 
     @property
     def what(self) -> str:
-        return f"get of a {self.coverage}"
+        return f"getting a {self.coverage}"
 
 
 class UnknownPlayback(InvalidRequest):
-    """The URL is not one at which a known archive plays a capture back."""
+    """The URL is not a playback address of a known archive."""
 
     url: str
     reason = (
-        "no archive that is known plays anything back there (with 14 digits of time);"
-        " say what was archived, --archive and --at"
+        "it is not a playback address of a known archive (with a time of 14 digits);"
+        " give the original URL with --archive and --at"
     )
     rule = _MANUAL
 
@@ -252,7 +252,7 @@ class UnknownPlayback(InvalidRequest):
 
 
 class NotPlayable(InvalidRequest):
-    """A PWID has no address of playback. Abstract: each reason has a class."""
+    """A PWID has no playback address. Abstract: each reason has a class."""
 
     identifier: str
     rule = _MANUAL
@@ -265,32 +265,32 @@ class NotPlayable(InvalidRequest):
 class ItemNotUri(NotPlayable):
     """The item of a PWID is not a URI."""
 
-    reason = "its item is the archive's own name for something, not a URI"
+    reason = "its item is the archive's own name for a resource, not a URI"
 
 
 class TimeTooCoarse(NotPlayable):
-    """The time of a PWID names no second."""
+    """The time of a PWID is less precise than a second."""
 
-    reason = "its time names no second; its TimeGate or TimeMap tells what there is (--json)"
+    reason = "its time must include seconds; find the captures in its TimeGate or TimeMap (--json)"
 
 
 class CollectionNeeded(NotPlayable):
-    """The archive has collections, and none is named."""
+    """The archive has several collections, and the request names none."""
 
-    reason = "the archive is divided: --collection is needed"
+    reason = "the archive has several collections; name one with --collection"
 
 
 class PlaybackUnknown(NotPlayable):
-    """The archive has no addresses of this kind."""
+    """The archive has no playback addresses of this kind."""
 
-    reason = "the archive is not known to have such addresses"
+    reason = "no playback address of this kind is known for the archive"
 
 
 class NoArchivesFile(InvalidRequest):
-    """Archives are imported, and no file is set up to keep them in."""
+    """Archives are to be imported, but no file is configured to store them."""
 
     source: str
-    reason = "there is no file to keep archives in"
+    reason = "no file is configured to store archives"
     rule = "setting archives_file"
 
     @property
@@ -303,7 +303,7 @@ class NoArchivesFile(InvalidRequest):
 
 
 class NotFetchable(InvalidRequest):
-    """A URL is not fetched. Abstract: each reason has a class. The URL has no password in it."""
+    """A URL cannot be fetched. Abstract: each reason has a class. The URL has no password in it."""
 
     url: str
     rule = "docs/decisions/safe-fetching.md"
@@ -320,11 +320,11 @@ class UrlTooLong(NotFetchable):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.longest} characters"
+        return f"it may have at most {self.longest} characters"
 
 
 class UrlMalformed(NotFetchable):
-    """A URL cannot be read."""
+    """A URL is malformed."""
 
     fault: str
 
@@ -334,19 +334,19 @@ class UrlMalformed(NotFetchable):
 
 
 class UrlNotOfWeb(NotFetchable):
-    """A URL is of another scheme than http and https."""
+    """A URL has a scheme other than http and https."""
 
-    reason = "only http and https URLs are fetched"
+    reason = "perdure fetches only http and https URLs"
 
 
 class UrlHasPassword(NotFetchable):
-    """A URL names a user."""
+    """A URL contains a user name or password."""
 
-    reason = "user names and passwords are not sent"
+    reason = "perdure does not send user names and passwords; remove them from the URL"
 
 
 class PortForbidden(NotFetchable):
-    """A URL has the port of another protocol."""
+    """The port of a URL belongs to another protocol."""
 
     port: int
 
@@ -358,28 +358,28 @@ class PortForbidden(NotFetchable):
 class UrlWithoutHost(NotFetchable):
     """A URL has no host."""
 
-    reason = "it names no host"
+    reason = "it has no host"
 
 
 class HostImpossible(NotFetchable):
-    """The name of the host breaks the rules of names."""
+    """The host name is invalid."""
 
     fault: str
 
     @property
     def reason(self) -> str:
-        return f"no host can have this name: {self.fault}"
+        return f"its host name is invalid: {self.fault}"
 
 
 class HeaderUnsendable(NotFetchable):
-    """A header field of the request has characters that cannot be sent."""
+    """A header field of the request contains characters that are not allowed."""
 
-    reason = "a header field of the request has characters that cannot be sent"
+    reason = "a header field of the request contains characters that are not allowed"
     rule = "RFC 9110 section 5.5"
 
 
 class HostNotPublic(NotFetchable):
-    """The host lies on a private network."""
+    """The host is on a private network."""
 
     address: str
     rule = "setting private_networks"
@@ -392,7 +392,7 @@ class HostNotPublic(NotFetchable):
 class RobotsForbid(NotFetchable):
     """The robots.txt of the server forbids it."""
 
-    reason = "its robots.txt forbids it, or cannot be read"
+    reason = "the robots.txt of its server forbids it, or cannot be read"
     rule = "RFC 9309"
 
     @property

@@ -1,4 +1,4 @@
-"""Errors of numbered changes: write the number anew, or number the registry first."""
+"""Errors about numbered changes: correct the number, or number the registry first."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from perdure.errors.unavailable import Unavailable
 
 
 class MalformedMark(InvalidRequest):
-    """A text does not name a change by its number."""
+    """The text is not the number of a change."""
 
     mark: str
-    reason = "write a number, or epoch and number: 1042, 3.1042"
+    reason = "it must be a number such as 1042, or an epoch and a number such as 3.1042"
 
     @property
     def what(self) -> str:
@@ -19,7 +19,7 @@ class MalformedMark(InvalidRequest):
 
 
 class MalformedHead(InvalidRequest):
-    """A file is not a head that was saved."""
+    """A file is not a saved head."""
 
     file: str
     fault: str
@@ -30,11 +30,11 @@ class MalformedHead(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it is not what 'perdure head' prints: {self.fault}"
+        return f"it is not the output of 'perdure head': {self.fault}"
 
 
 class ChangesUnnumbered(Unavailable):
-    """No writer has numbered the changes of this registry yet."""
+    """The changes of this registry have no numbers yet."""
 
     what = "the head of the registry"
     reason = "its changes have no numbers yet"

@@ -1,4 +1,4 @@
-"""Errors of what is said of bytes: media types, formats, languages and charsets."""
+"""Errors about the description of bytes: media types, formats, languages and charsets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MalformedMediaType(InvalidRequest):
 
     text: str
     at: int | None = None
-    """The index of the parameter that cannot be read; None if there is no type/subtype."""
+    """The index of the malformed parameter; None if there is no type/subtype."""
     rule = "RFC 9110 section 8.3.1"
 
     @property
@@ -21,15 +21,15 @@ class MalformedMediaType(InvalidRequest):
     @property
     def reason(self) -> str:
         if self.at is None:
-            return "it is not of the form type/subtype"
-        return f"at {self.at} it has something that is not '; name=value'"
+            return "it must have the form type/subtype"
+        return f"at {self.at}, a parameter must have the form '; name=value'"
 
 
 class MalformedLanguage(InvalidRequest):
     """The text is not a language tag."""
 
     tag: str
-    reason = "it is not a language tag"
+    reason = "it is not a language tag such as en or pt-BR"
     rule = "RFC 5646"
 
     @property
@@ -41,7 +41,7 @@ class OneLanguageNeeded(InvalidRequest):
     """Content-Language is not a single language tag."""
 
     tag: str
-    reason = "one language tag is needed"
+    reason = "it must be a single language tag"
 
     @property
     def what(self) -> str:
@@ -52,7 +52,7 @@ class MalformedCharset(InvalidRequest):
     """The text is not the name of a charset."""
 
     charset: str
-    reason = "it is not the name of a charset"
+    reason = "it is not the name of a charset, such as utf-8"
     rule = "RFC 2978 section 2.3"
 
     @property
@@ -61,7 +61,7 @@ class MalformedCharset(InvalidRequest):
 
 
 class LineEndsNotConvertible(InvalidRequest):
-    """A byte LF is not a line end in this document: converting would destroy it."""
+    """The bytes LF in this document are not line ends, so converting them would damage it."""
 
     media_type: str
     charset: str | None
@@ -70,11 +70,11 @@ class LineEndsNotConvertible(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"{self.media_type} in {self.charset or 'no charset'} is not a text in bytes"
+        return f"{self.media_type} in {self.charset or 'no charset'} has no line ends of one byte"
 
 
 class FormatContradicted(InvalidRequest):
-    """The name says another format than the bytes have."""
+    """The identifier names a different format from the one the bytes have."""
 
     format: str
     found: tuple[str, ...]
@@ -87,15 +87,15 @@ class FormatContradicted(InvalidRequest):
     @property
     def reason(self) -> str:
         found = ", ".join(self.found)
-        return f"the bytes are declared or found to be {found}: leave the format out or mend it"
+        return f"the bytes are declared or detected as {found}; omit or correct the format"
 
 
 class MalformedToken(InvalidRequest):
-    """A value could not stand in a header as it is."""
+    """A value is not safe in a header field."""
 
     name: str
     text: str
-    reason = "letters, digits and -._:+/ are allowed, 100 at most"
+    reason = "it may contain at most 100 letters, digits and -._:+/"
 
     @property
     def what(self) -> str:

@@ -1,4 +1,4 @@
-"""Errors of descriptions: formats of metadata, citations, and what a description may hold."""
+"""Errors about descriptions: metadata formats, citations, and the values of a description."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ _MANUAL = "docs/reference/metadata.md"
 
 
 class UnknownMetadataFormat(UnknownChoice):
-    """No format of metadata has this name."""
+    """No metadata format has this name."""
 
     kind = "metadata format"
     rule = _MANUAL
 
 
 class UnknownMetadataType(UnknownChoice):
-    """No format of metadata has this media type."""
+    """No metadata format has this media type."""
 
     kind = "content-type"
     rule = _MANUAL
 
 
 class FormatNotRead(InvalidRequest):
-    """The format of metadata is only written here."""
+    """perdure can write this metadata format, but cannot read it."""
 
     format: str
     read: tuple[str, ...]
@@ -35,11 +35,11 @@ class FormatNotRead(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it is written only; read are {', '.join(self.read)}"
+        return f"perdure writes this format but cannot read it; use one of {', '.join(self.read)}"
 
 
 class UnknownCitationStyle(UnknownChoice):
-    """No style of citation has this name."""
+    """No citation style has this name."""
 
     kind = "citation style"
     rule = _MANUAL
@@ -49,7 +49,7 @@ class MalformedLocale(InvalidRequest):
     """The locale of a citation is not a language tag."""
 
     locale: str
-    reason = "a language tag is needed, such as fr"
+    reason = "it must be a language tag such as fr"
 
     @property
     def what(self) -> str:
@@ -57,10 +57,10 @@ class MalformedLocale(InvalidRequest):
 
 
 class UnknownLocale(InvalidRequest):
-    """No citations are written in this language."""
+    """perdure cannot write citations in this language."""
 
     locale: str
-    reason = "no citations are written in it"
+    reason = "citations are not available in this language"
 
     @property
     def what(self) -> str:
@@ -80,14 +80,14 @@ class TooManyValues(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it has more than {self.most} values"
+        return f"it may have at most {self.most} values"
 
 
 class PolygonNotClosed(InvalidRequest):
-    """A polygon has fewer points than a triangle needs."""
+    """A polygon has fewer than four points."""
 
     what = "a polygon"
-    reason = "four points are needed, the last being the first"
+    reason = "it needs at least four points, and the last must equal the first"
     rule = _MANUAL
 
 
@@ -95,7 +95,7 @@ class MalformedYear(InvalidRequest):
     """A year does not have four digits."""
 
     year: str
-    reason = "four digits are needed"
+    reason = "it must have four digits"
     rule = _MANUAL
 
     @property
@@ -112,14 +112,14 @@ class AttachedTooLong(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"they have more than {self.most} bytes"
+        return f"together they may have at most {self.most} bytes"
 
 
 class AttachedTwice(InvalidRequest):
-    """Two attached records have one format."""
+    """Two attached records have the same format."""
 
     what = "attached records"
-    reason = "two are of the same format"
+    reason = "two of them have the same format; attach one record for each format"
     rule = _MANUAL
 
 
@@ -127,7 +127,7 @@ class AttachedFormatInvalid(InvalidRequest):
     """The format of an attached record has characters that are not allowed."""
 
     format: str
-    reason = "it is not the name of a format"
+    reason = "it must be 1 to 40 lower-case letters, digits and hyphens, and begin with a letter"
     rule = _MANUAL
 
     @property
@@ -140,7 +140,7 @@ class AttachedFormatInvalid(InvalidRequest):
 
 
 class UnusableText(InvalidRequest):
-    """A value of a description cannot be kept. Abstract: each reason has a class."""
+    """A value of a description cannot be stored. Abstract: each reason has a class."""
 
     name: str
     """The last two names that lead to the value: `titles.kind`."""
@@ -153,10 +153,10 @@ class UnusableText(InvalidRequest):
 
 
 class EmptyText(InvalidRequest):
-    """A value that is needed is empty."""
+    """A required value is empty."""
 
     name: str
-    reason = "it is empty"
+    reason = "it is required, but empty"
     rule = _MANUAL
 
     @property
@@ -177,48 +177,48 @@ class TextTooLong(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"it is longer than {self.longest} characters"
+        return f"it may have at most {self.longest} characters"
 
 
 class TextNotXml(UnusableText):
-    """A value has a character that XML cannot carry."""
+    """A value contains a character that XML does not allow."""
 
-    reason = "it has a character that XML cannot carry"
+    reason = "it contains a character that XML does not allow; remove control characters"
 
 
 class WordUnknown(UnusableText):
-    """A value is not one of the words that its field may have."""
+    """A value is not one of the words that its field allows."""
 
     known: tuple[str, ...]
 
     @property
     def reason(self) -> str:
-        return f"it is not one of {', '.join(self.known)}"
+        return f"it must be one of {', '.join(self.known)}"
 
 
 class LinkActive(UnusableText):
-    """A link has a scheme that browsers run."""
+    """A link has a scheme that browsers execute."""
 
-    reason = "it is of a scheme that browsers run"
+    reason = "browsers execute links with this scheme; use https or another scheme"
 
 
 class TextNotUri(UnusableText):
     """A value is not a URI."""
 
-    reason = "it is not a URI: escape the characters that a URI cannot have"
+    reason = "it is not a URI; percent-escape the characters that a URI does not allow"
 
 
 class TextNotLanguage(UnusableText):
     """A value is not a language tag."""
 
-    reason = "it is not a tag of BCP 47"
+    reason = "it is not a BCP 47 language tag such as en or pt-BR"
 
 
 class DegreesInvalid(UnusableText):
-    """A value is not in degrees, or beyond the globe."""
+    """A value is not a number of degrees, or is out of range."""
 
     most: int
 
     @property
     def reason(self) -> str:
-        return f"degrees from -{self.most} to {self.most} are needed"
+        return f"it must be a number of degrees from -{self.most} to {self.most}"

@@ -1,4 +1,4 @@
-"""Errors of records on their way in and out: lines, bulk loads, backups, link checks."""
+"""Errors about importing and exporting records: lines, bulk loads, backups, link checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UnusableLine(InvalidRequest):
 
 
 class LineMalformed(UnusableLine):
-    """A line is not JSON of the documented form; the fault is in the words of the decoder."""
+    """A line is not JSON of the documented form; `fault` quotes the decoder."""
 
     fault: str
 
@@ -28,60 +28,60 @@ class LineMalformed(UnusableLine):
 class LineNotUtf8(UnusableLine):
     """A line is in UTF-16."""
 
-    reason = "it is not in UTF-8, but in UTF-16"
+    reason = "it is in UTF-16; convert it to UTF-8"
 
 
 class LineDateNotCome(UnusableLine):
-    """A line has a date to come."""
+    """A line has a date in the future."""
 
     date: str
 
     @property
     def reason(self) -> str:
-        return f"{self.date} has not come yet"
+        return f"its date, {self.date}, is in the future"
 
 
 class LineContentUnclear(UnusableLine):
-    """The content of a line is given in no way, or in several."""
+    """A line gives no content, or gives it in more than one way."""
 
-    reason = "content needs one of path, text and base64"
+    reason = "its content must have exactly one of path, text and base64"
 
 
 class LinePathOutside(UnusableLine):
-    """The path of a line leads out of the directory of files."""
+    """The path in a line points outside the directory of files."""
 
     path: str
     root: str
 
     @property
     def reason(self) -> str:
-        return f"path {quote(self.path)} leads out of {quote(self.root)}"
+        return f"path {quote(self.path)} points outside {quote(self.root)}"
 
 
 class LinePathUnreadable(UnusableLine):
-    """The file of a line cannot be read."""
+    """The file named in a line cannot be read."""
 
     path: str
     fault: str
 
     @property
     def reason(self) -> str:
-        return f"path {quote(self.path)}: {self.fault}"
+        return f"cannot read path {quote(self.path)}: {self.fault}"
 
 
 class LineTextUnwritable(UnusableLine):
-    """The text of a line cannot be written in its charset."""
+    """The text of a line cannot be encoded in its charset."""
 
     charset: str
     fault: str
 
     @property
     def reason(self) -> str:
-        return f"text in charset {quote(self.charset)}: {self.fault}"
+        return f"cannot encode the text in charset {quote(self.charset)}: {self.fault}"
 
 
 class LineLocationMalformed(InvalidRequest):
-    """The location of a line is not of the form that is read; the fault is the decoder's."""
+    """The location in a line does not have the documented form; `fault` quotes the decoder."""
 
     fault: str
     what = "the location"
@@ -93,7 +93,7 @@ class LineLocationMalformed(InvalidRequest):
 
 
 class BytesTooManyForLine(InvalidRequest):
-    """The bytes of a representation do not fit in a line of an export."""
+    """A representation is too long for one line of an export."""
 
     identifier: str
     length: int
@@ -104,7 +104,7 @@ class BytesTooManyForLine(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"its {self.length} bytes are too many for a line; export them with --files"
+        return f"its {self.length} bytes are too long for one line; export with --files"
 
 
 # bulk loads
@@ -112,14 +112,14 @@ class BytesTooManyForLine(InvalidRequest):
 
 
 class RowsUnordered(InvalidRequest):
-    """The rows of a bulk load are not in the order of keys."""
+    """The rows of a bulk load are not sorted by key."""
 
     what = "a bulk load"
-    reason = "rows come in the order of keys, each key once"
+    reason = "its rows must be sorted by key, and each key may occur only once"
 
 
 class LoadUnreadable(InvalidRequest):
-    """The file of a bulk load cannot be read, or is damaged."""
+    """The file of a bulk load is unreadable or damaged."""
 
     fault: str
     what = "a bulk load"
@@ -134,7 +134,7 @@ class LoadUnreadable(InvalidRequest):
 
 
 class UnusableTarget(InvalidRequest):
-    """A directory cannot take a backup. Abstract: each reason has a class."""
+    """A directory cannot be used for a backup. Abstract: each reason has a class."""
 
     target: str
 
@@ -144,22 +144,22 @@ class UnusableTarget(InvalidRequest):
 
 
 class TargetInRegistry(UnusableTarget):
-    """The backup is to lie in the registry."""
+    """The backup directory is inside the registry."""
 
-    reason = "it lies in the registry itself"
+    reason = "it is inside the registry; back up to another directory"
 
 
 class TargetNotBackup(UnusableTarget):
-    """The directory has other files in it."""
+    """The directory contains other files."""
 
-    reason = "it is neither empty nor an earlier backup"
+    reason = "it is neither empty nor an earlier backup; choose an empty directory"
 
 
 class TargetOfOtherRegistry(UnusableTarget):
-    """The directory has the backup of another registry, or of another course of this one."""
+    """The directory has a backup of another registry, or of this one before it was restored."""
 
     reason = (
-        "it holds another registry, or this one as it was before it was restored: "
+        "it holds a backup of another registry, or of this one before it was restored; "
         "back up to another directory"
     )
 
@@ -169,10 +169,10 @@ class TargetOfOtherRegistry(UnusableTarget):
 
 
 class SchemeUnordered(InvalidRequest):
-    """The identifiers of a scheme cannot be chosen by their beginning."""
+    """The identifiers of a scheme cannot be selected by prefix."""
 
     text: str
-    reason = "identifiers of its scheme are not kept in the order of their texts"
+    reason = "identifiers of its scheme are not sorted by text, so no prefix can select them"
 
     @property
     def what(self) -> str:

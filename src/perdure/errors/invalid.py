@@ -1,8 +1,7 @@
-"""The request that the rules forbid: the abstract class of all reasons, and what they share.
+"""Requests that the rules forbid: the abstract class of all reasons, and what they share.
 
-`InvalidRequest` itself is abstract: each reason has a class of its own in the module of its area.
-All of them share its code, and clients see `what`, `reason` and `rule`, computed from the fields of
-the class.
+`InvalidRequest` itself is abstract: each reason has its own class in the module of its area. All
+share its code. Clients see `what`, `reason` and `rule`, computed from the fields of the class.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from perdure.errors.root import PerdureError, quote
 
 
 class InvalidRequest(PerdureError, ValueError):
-    """A request that is well-formed and yet asks for what the rules forbid."""
+    """The request is well-formed, but the rules forbid it."""
 
     code = "invalid-request"
     computed = ("what", "reason", "rule")
@@ -30,7 +29,7 @@ class InvalidRequest(PerdureError, ValueError):
 
         @property
         def rule(self) -> str | None:
-            """The section of a specification, the ruling or the page that says so."""
+            """The section of a specification, the ruling, or the page that states the rule."""
 
     else:
         rule = None
@@ -43,7 +42,7 @@ class InvalidRequest(PerdureError, ValueError):
 
 
 class RefusedThere(InvalidRequest):
-    """Another server or process refuses it, in its own words."""
+    """Another server or process refuses the request, in its own words."""
 
     what: str
     reason: str
@@ -51,7 +50,7 @@ class RefusedThere(InvalidRequest):
 
 
 class UnknownChoice(InvalidRequest):
-    """A word is unknown. Each kind of word has a class below."""
+    """A word is not one of the known words. Each kind of word has a subclass."""
 
     kind: ClassVar[str] = "word"
     text: str
@@ -63,4 +62,4 @@ class UnknownChoice(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"known are {', '.join(self.known)}"
+        return f"choose one of {', '.join(self.known)}"

@@ -1,4 +1,4 @@
-"""Errors of locations, and of the templates and handle values that lead to locations."""
+"""Errors about locations, and about the templates and handle values that lead to them."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ class UnusableLocation(InvalidRequest):
 class MalformedLocation(UnusableLocation):
     """A location is not an absolute URI in ASCII."""
 
-    reason = "an absolute URI in ASCII of at most 8192 characters is needed"
+    reason = "it must be an absolute URI in ASCII of at most 8192 characters"
     rule = "RFC 3986 section 4.3: escape other characters as %hh"
 
 
 class SchemeNotLocating(UnusableLocation):
-    """The scheme of a location leads nowhere."""
+    """The scheme of a location is not one that locates a resource."""
 
     scheme: str
     known: tuple[str, ...]
 
     @property
     def reason(self) -> str:
-        return f"a location is one of {', '.join(self.known)}, not {quote(self.scheme)}"
+        return f"its scheme must be one of {', '.join(self.known)}, not {quote(self.scheme)}"
 
 
 class LocationVersionInvalid(UnusableLocation):
-    """A location is of a version that cannot exist."""
+    """A location has an invalid version number."""
 
-    reason = "versions are counted from 1, and have at most 18 digits"
+    reason = "version numbers start at 1 and have at most 18 digits"
     rule = "section 2.6"
 
 
 class LocationWeightInvalid(UnusableLocation):
-    """A location has a weight out of bounds."""
+    """The weight of a location is out of range."""
 
-    reason = "a weight is not negative, and less than 2^31"
+    reason = "its weight must be at least 0 and less than 2^31"
 
 
 class LocationDigestInvalid(UnusableLocation):
     """The digest of a location is malformed."""
 
-    reason = "a SHA-512 digest is 128 lower-case hexadecimal digits"
+    reason = "its SHA-512 digest must be 128 lower-case hexadecimal digits"
 
 
 class LocationSizeInvalid(UnusableLocation):
     """The size of a location is not a number of bytes."""
 
-    reason = "a size is a number of bytes"
+    reason = "its size must be a number of bytes"
 
 
 class LocationDayInvalid(UnusableLocation):
@@ -69,27 +69,27 @@ class LocationDayInvalid(UnusableLocation):
 
     @property
     def reason(self) -> str:
-        return f"{quote(self.day)} is not a day such as 2026-11-21"
+        return f"{quote(self.day)} is not a date such as 2026-11-21"
 
 
 class LocationDaysReversed(UnusableLocation):
-    """A location ends before it begins."""
+    """The last day of a location is before its first day."""
 
-    reason = "its last day lies before its first"
+    reason = "its last day is before its first day"
 
 
 class PrivateLocation(UnusableLocation):
-    """A location lies on a private network."""
+    """A location is on a private network."""
 
-    reason = "it is on a private network, which readers outside cannot reach"
+    reason = "it is on a private network, which outside readers cannot reach"
     rule = "setting private_locations"
 
 
 class NoLocationGiven(InvalidRequest):
-    """An identifier is to be bound to nothing."""
+    """A request to bind an identifier gives no location."""
 
     identifier: str
-    reason = "no location is given"
+    reason = "the request gives no location"
 
     @property
     def what(self) -> str:
@@ -97,10 +97,10 @@ class NoLocationGiven(InvalidRequest):
 
 
 class LocationEndless(InvalidRequest):
-    """An identifier is to be bound to itself."""
+    """A request binds an identifier to its own address."""
 
     identifier: str
-    reason = "its location is the identifier itself, without end"
+    reason = "the location is the identifier itself, which would redirect endlessly"
 
     @property
     def what(self) -> str:
@@ -123,11 +123,11 @@ class NotBound(InvalidRequest):
 
 
 class MalformedMove(InvalidRequest):
-    """A rule by which links are moved could do another thing than it seems to."""
+    """A rule for moving links is ambiguous."""
 
     source: str
     target: str
-    reason = "both are needed as scheme://host/… with a slash behind the host, or both as //host"
+    reason = "write both as scheme://host/… with a slash after the host, or both as //host"
     rule = "docs/reference/links.md"
 
     @property
@@ -136,14 +136,14 @@ class MalformedMove(InvalidRequest):
 
 
 class LeadsElsewhere(InvalidRequest):
-    """Text that is to be appended to a location would lead to another server."""
+    """Text to be appended to a location would lead to another server."""
 
     appended: str
-    reason = "it would lead to another server"
+    reason = "the result would lead to another server"
 
     @property
     def what(self) -> str:
-        return f"{quote(self.appended)} behind a location"
+        return f"appending {quote(self.appended)} to a location"
 
 
 # addresses of resolvers
@@ -151,10 +151,10 @@ class LeadsElsewhere(InvalidRequest):
 
 
 class NoPublicResolver(InvalidRequest):
-    """The scheme has no public resolver, and none is named."""
+    """The scheme has no public resolver, and the request names none."""
 
     identifier: str
-    reason = "its scheme has no public resolver; name one with --url, or set base_url"
+    reason = "its scheme has no public resolver; name a resolver with --url, or set base_url"
     rule = "setting base_url"
 
     @property
@@ -163,10 +163,10 @@ class NoPublicResolver(InvalidRequest):
 
 
 class UnknownResolver(InvalidRequest):
-    """The address is not that of an identifier at a resolver that is known here."""
+    """The address is not an identifier's address at a known resolver."""
 
     url: str
-    reason = "it is not the address of a resolver that is known here"
+    reason = "it is not an address at a known resolver"
     rule = "docs/reference/landing-pages.md"
 
     @property
@@ -195,9 +195,9 @@ class MalformedAddress(InvalidRequest):
 
 
 class MalformedTemplate(InvalidRequest):
-    """The text is not a template of locations.
+    """The text is not a location template.
 
-    `expected` is the rule of its grammar that it breaks.
+    `expected` is the grammar rule that the text breaks.
     """
 
     text: str
@@ -214,9 +214,9 @@ class MalformedTemplate(InvalidRequest):
 
 
 class MalformedExpression(InvalidRequest):
-    """The text is not an expression of a template.
+    """The text is not a template expression.
 
-    `at` is the index in `text` where reading stopped, `fault` the rule that is broken there.
+    `at` is the index in `text` where parsing stopped, `fault` is the rule broken there.
     """
 
     text: str
@@ -238,7 +238,7 @@ class MalformedExpression(InvalidRequest):
 
 
 class MalformedValueXml(InvalidRequest):
-    """A handle value of a type in XML cannot be read, or is too large."""
+    """A handle value with XML data is malformed or too large."""
 
     value_type: str
     fault: str
@@ -253,9 +253,9 @@ class MalformedValueXml(InvalidRequest):
 
 
 class MalformedNamespace(InvalidRequest):
-    """A handle value of type HS_NAMESPACE has no usable template.
+    """A handle value of type HS_NAMESPACE has no valid template.
 
-    `fault` is the rule of its grammar that it breaks.
+    `fault` is the grammar rule that the template breaks.
     """
 
     value_type: str
@@ -272,10 +272,10 @@ class MalformedNamespace(InvalidRequest):
 
 
 class IndexTwice(InvalidRequest):
-    """Two values of a handle have one index."""
+    """Two values of a handle have the same index."""
 
     what = "the values"
-    reason = "an index stands twice"
+    reason = "two values have the same index; give each a different one"
     rule = _HANDLES
 
 
@@ -288,11 +288,11 @@ class IndexOutOfRange(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"a number from 1 to {self.highest} is needed"
+        return f"it must be a number from 1 to {self.highest}"
 
 
 class UnusableValue(InvalidRequest):
-    """A handle value cannot be kept. Abstract: each reason has a class."""
+    """A handle value cannot be stored. Abstract: each reason has a class."""
 
     index: int
     rule = _HANDLES
@@ -305,25 +305,25 @@ class UnusableValue(InvalidRequest):
 class ValueTypeInvalid(UnusableValue):
     """The type of a handle value has characters that are not allowed."""
 
-    reason = "a type is 1 to 255 visible ASCII characters"
+    reason = "its type must be 1 to 255 visible ASCII characters"
 
 
 class ValueTtlInvalid(UnusableValue):
-    """The time to live of a handle value is not a number."""
+    """The time to live of a handle value is not a number of seconds."""
 
-    reason = "ttl is a number of seconds"
+    reason = "its ttl must be a number of seconds"
 
 
 class ValuePermissionsInvalid(UnusableValue):
     """The permissions of a handle value are not four digits."""
 
-    reason = "permissions are four digits, 0 or 1"
+    reason = "its permissions must be four digits, each 0 or 1"
 
 
 class ValueFormatInvalid(UnusableValue):
     """The format of a handle value has characters that are not allowed."""
 
-    reason = "a format is up to 20 small letters and digits"
+    reason = "its format must be at most 20 lower-case letters and digits"
 
 
 class ValueDataNotText(UnusableValue):
@@ -333,17 +333,17 @@ class ValueDataNotText(UnusableValue):
 
     @property
     def reason(self) -> str:
-        return f"a value of format {self.format} is text"
+        return f"its data must be text, because its format is {self.format}"
 
 
 class ValueDataInvalid(UnusableValue):
-    """The data of a handle value is neither text nor has a format and a value."""
+    """The data of a handle value is neither text nor an object with a format and a value."""
 
     fault: str
 
     @property
     def reason(self) -> str:
-        return f"data is text, or has format and value: {self.fault}"
+        return f"its data must be text, or an object with format and value: {self.fault}"
 
 
 class ValueDataNotJson(UnusableValue):
@@ -357,19 +357,19 @@ class ValueDataNotJson(UnusableValue):
 
 
 class ValueDataTooDeep(UnusableValue):
-    """The data of a handle value is nested too deep."""
+    """The data of a handle value is nested too deeply."""
 
     deepest: int
 
     @property
     def reason(self) -> str:
-        return f"its data is nested more than {self.deepest} deep"
+        return f"its data may be nested at most {self.deepest} levels deep"
 
 
 class SecretEmpty(UnusableValue):
-    """A secret is empty, or no text."""
+    """A secret is empty, or is not text."""
 
-    reason = "a secret is text, and not empty"
+    reason = "a secret must be text that is not empty"
 
 
 class SealNotAllowed(UnusableValue):
@@ -379,4 +379,4 @@ class SealNotAllowed(UnusableValue):
 
     @property
     def reason(self) -> str:
-        return f"only {self.value_type} is sealed"
+        return f"only values of type {self.value_type} can be sealed"

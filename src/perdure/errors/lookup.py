@@ -1,4 +1,4 @@
-"""Errors of what is not here: look elsewhere."""
+"""Errors about identifiers, versions and captures that this registry does not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perdure.errors.root import PerdureError, quote
 
 
 class NotFound(PerdureError, LookupError):
-    """Nothing was ever registered under this identifier here."""
+    """This identifier was never registered here."""
 
     code = "not-found"
     identifier: str
@@ -15,11 +15,11 @@ class NotFound(PerdureError, LookupError):
         return f"not found: {quote(self.identifier)} was never registered here"
 
     def repair(self) -> str:
-        return "check the spelling, or ask the resolver of its issuing authority"
+        return "check the spelling, or try the resolver of the authority that issued it"
 
 
 class NoSuchVersion(NotFound):
-    """The identifier is known, this version of it is not."""
+    """The identifier is known, but not this version of it."""
 
     code = "no-such-version"
     version: int
@@ -30,82 +30,80 @@ class NoSuchVersion(NotFound):
 
     def repair(self) -> str:
         known = ", ".join(map(str, self.versions)) or "none"
-        return f"versions known: {known}"
+        return f"known versions: {known}"
 
 
 class NotCaptured(NotFound):
-    """No capture is what was asked for; something near to it may be there."""
+    """No capture matches the request; a similar one may be available."""
 
     code = "not-captured"
     verdict: str
     offered: tuple[dict[str, object], ...]
-    """Captures that are near to it, the nearest first."""
+    """Similar captures, the nearest first."""
 
     def problem(self) -> str:
-        return f"{self.verdict}: no capture is {quote(self.identifier)}"
+        return f"{self.verdict}: no capture matches {quote(self.identifier)}"
 
     def repair(self) -> str:
         if not self.offered:
-            return "nothing with this address was captured"
+            return "this address was never captured"
         uri, date = (self.offered[0].get(name) for name in ("uri", "date"))
-        return f"the nearest is {quote(uri)} of {date}: ask with 'nearest' for it"
+        return f"the nearest is {quote(uri)} of {date}; request it with 'nearest'"
 
 
 class OriginalMissing(NotFound):
-    """The capture is a revisit, and the one that has its payload is not kept here."""
+    """The capture is a revisit, and the capture with its payload is not available here."""
 
     code = "original-missing"
     original: str
-    """The URI of the capture with the payload, its date and digest, as far as they are known."""
+    """The URI, date and digest of the capture with the payload, as far as they are known."""
 
     def problem(self) -> str:
         return f"the payload of {quote(self.identifier)} is missing"
 
     def repair(self) -> str:
-        return (
-            f"it lies in another capture, {quote(self.original)}: add the archive file that has it"
-        )
+        return f"add the archive file that contains the original capture, {quote(self.original)}"
 
 
 class NoSuchToken(NotFound):
-    """No token has this name, or the caller may not know of it."""
+    """No token has this name, or the caller may not see it."""
 
     def problem(self) -> str:
-        return f"not found: no token is called {quote(self.identifier)}"
+        return f"not found: no token has the name {quote(self.identifier)}"
 
     def repair(self) -> str:
-        return "'perdure token list', or over HTTP GET /tokens, lists the tokens"
+        return "list the tokens with 'perdure token list', or with GET /tokens over HTTP"
 
 
 class UnknownArchive(NotFound):
-    """Nothing is told of this web archive."""
+    """This web archive is not in the list of known archives."""
 
     code = "unknown-archive"
     archive: str
 
     def problem(self) -> str:
-        return f"nothing is told here of the web archive {quote(self.archive)}"
+        return f"the web archive {quote(self.archive)} is not known here"
 
     def repair(self) -> str:
-        return "check its id with 'perdure pwid archives'"
+        return "list the known archives with 'perdure pwid archives'"
 
 
 class UnknownAuthority(PerdureError, LookupError):
-    """No series, naming authority or shoulder of this name is owned here: nothing to mint under."""
+    """This registry owns no series, naming authority or shoulder of this name."""
 
     code = "unknown-authority"
     authority: str
     known: tuple[str, ...]
 
     def problem(self) -> str:
-        return f"nothing is minted here under {quote(self.authority)}"
+        return f"this registry cannot mint under {quote(self.authority)}"
 
     def repair(self) -> str:
-        return f"authorities owned here: {', '.join(self.known) or 'none'}"
+        return f"authorities of this registry: {', '.join(self.known) or 'none'}"
 
 
 class NotAcceptable(PerdureError):
-    """The identifier is known, but not in any format that was asked for."""
+    """The identifier is known, but not available in any requested format."""
 
     code = "not-acceptable"
     identifier: str
@@ -113,7 +111,8 @@ class NotAcceptable(PerdureError):
     offered: tuple[str, ...]
 
     def problem(self) -> str:
-        return f"{quote(self.identifier)} is not held as {quote(self.asked)}"
+        return f"{quote(self.identifier)} is not available as {quote(self.asked)}"
 
     def repair(self) -> str:
-        return f"ask for one of {', '.join(self.offered) or 'nothing: no format is held'}"
+        offered = ", ".join(self.offered)
+        return f"request one of {offered}" if offered else "no format of it is available"

@@ -10,7 +10,7 @@ _SECTION = "section 2.6"
 
 
 class UnusableName(InvalidRequest):
-    """What is asked cannot be done with this identifier. Abstract: each reason has a class."""
+    """The operation cannot be applied to this identifier. Abstract: each reason has a class."""
 
     identifier: str
 
@@ -20,33 +20,33 @@ class UnusableName(InvalidRequest):
 
 
 class PatternNotAllowed(UnusableName):
-    """A pattern stands in for a single identifier."""
+    """The request gives a pattern where a single identifier is needed."""
 
     rule = _WILDCARD
 
     @property
     def reason(self) -> str:
         return (
-            "a pattern names many resources; ask for it by itself to list them, "
+            "a pattern names many resources; request the pattern itself to list them, "
             f"or use 'perdure list {self.identifier}'"
         )
 
 
 class ListingNotSupported(UnusableName):
-    """A listing is asked of something that is not a PDI."""
+    """A listing was requested for something that is not a PDI."""
 
-    reason = "only PDIs are listed"
+    reason = "only PDIs can be listed"
     rule = _WILDCARD
 
 
 class PartNotBindable(UnusableName):
-    """A part of a document stands in for the whole."""
+    """The request gives a part of a document where the whole document is needed."""
 
-    reason = "bytes are bound to a whole document, not to a part of it"
+    reason = "bytes can be bound only to a whole document; remove the part from the identifier"
 
 
 class VersionNotSaid(UnusableName):
-    """A part is asked of a document with several versions, and they differ."""
+    """A part was requested of a document that has several different versions."""
 
     versions: tuple[str, ...]
     rule = "ruling part-version"
@@ -57,27 +57,27 @@ class VersionNotSaid(UnusableName):
 
     @property
     def reason(self) -> str:
-        return f"which of its versions is meant? {', '.join(self.versions)}"
+        return f"its versions differ; choose one of {', '.join(self.versions)}"
 
 
 class NothingToCommit(UnusableName):
-    """A version is to be made of no bytes."""
+    """A commit has no bytes."""
 
     reason = "there are no bytes to commit"
 
 
 class FormatTwice(UnusableName):
-    """One version is to have a format twice."""
+    """A commit gives the same format twice for one version."""
 
-    reason = "a format stands twice in one version"
+    reason = "a version can contain each format only once"
     rule = _SECTION
 
 
 class VersionBelowOne(InvalidRequest):
-    """Versions count from 1."""
+    """A version number is less than 1."""
 
     version: int
-    reason = "versions are counted from 1"
+    reason = "version numbers start at 1"
     rule = _SECTION
 
     @property
@@ -97,35 +97,35 @@ class VersionContradicted(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"the name says version {self.named}"
+        return f"the identifier names version {self.named}; use the same version in both"
 
 
 class ReasonMissing(UnusableName):
     """A withdrawal gives no reason."""
 
-    reason = "a reason must be given"
+    reason = "a withdrawal needs a reason"
 
 
 class DayNotCome(UnusableName):
-    """A name of a day to come is asked for."""
+    """The requested name has a date in the future."""
 
-    reason = "its day has not come yet, and names are minted on their day"
+    reason = "its date is in the future; a name can be minted only on its own date"
     rule = "section 2.3"
 
 
 class SerialNotCome(UnusableName):
-    """A serial number beyond the last one of today is asked for."""
+    """The requested serial number is higher than the last one assigned today."""
 
     last: int
     rule = "section 2.4: mint the next number, or choose a unique-id that is not a number"
 
     @property
     def reason(self) -> str:
-        return f"the numbers of today go up to {self.last}: they are handed out in order"
+        return f"serial numbers are assigned in order, and today's last one is {self.last}"
 
 
 class CountryUnknown(InvalidRequest):
-    """A series ends in no country."""
+    """A series does not end in a country code."""
 
     series: str
     country: str
@@ -137,22 +137,22 @@ class CountryUnknown(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"{quote(self.country)} is not an ISO 3166 code of a country, present or former"
+        return f"{quote(self.country)} is not a current or former ISO 3166 country code"
 
 
 class EmptyUniqueId(InvalidRequest):
-    """The unique-id has no characters."""
+    """The unique-id is empty."""
 
     what = "unique-id ''"
-    reason = "it is empty: leave it out"
+    reason = "it is empty; omit it to get the next serial number"
 
 
 class NumericUniqueId(InvalidRequest):
-    """A unique-id is asked for that the daily counter will hand out."""
+    """The requested unique-id is a number that the daily counter will assign."""
 
     unique_id: str
-    reason = "numbers are handed out in order, without gaps"
-    rule = "section 2.4: leave the unique-id out, or choose one that is not a number"
+    reason = "serial numbers are assigned in order, without gaps"
+    rule = "section 2.4: omit the unique-id, or choose one that is not a number"
 
     @property
     def what(self) -> str:
@@ -163,7 +163,7 @@ class MalformedSchemeName(InvalidRequest):
     """The name of a naming scheme has characters that its grammar forbids."""
 
     name: str
-    reason = "its name must consist of letters, digits and -_.@"
+    reason = "its name may contain only letters, digits and -_.@"
     rule = "draft-ietf-uri-resource-names-00 section 5"
 
     @property
@@ -172,14 +172,14 @@ class MalformedSchemeName(InvalidRequest):
 
 
 class UnspeakableValue(InvalidRequest):
-    """A value can be neither kept nor sent."""
+    """A value cannot be encoded for storing or sending."""
 
     what = "this write"
-    reason = "it has characters that no encoding can carry, or a number beyond 64 bits"
+    reason = "it contains characters that cannot be encoded, or a number of more than 64 bits"
 
 
 class SpooledFileIsPath(InvalidRequest):
-    """The name of a spooled file leads out of its directory."""
+    """The name of a spooled file points outside its directory."""
 
     what = "a spooled file"
-    reason = "its name is a path"
+    reason = "its name is a path; only the name of a file in 'incoming' is allowed"

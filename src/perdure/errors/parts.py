@@ -1,4 +1,4 @@
-"""Errors of parts of a document that cannot be cut."""
+"""Errors about parts that cannot be cut out of a document."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ class PartNotFound(PerdureError, LookupError):
     identifier: str
     selector: str
     extent: str
-    """What there is instead, in words."""
+    """A description of the parts that exist, such as `3 pages`."""
 
     def problem(self) -> str:
         return f"{quote(self.identifier)} has no part {quote(self.selector)}"
 
     def repair(self) -> str:
-        return f"there is {self.extent}"
+        return f"it has {self.extent}"
 
 
 class PartOutOfRange(PartNotFound):
-    """The part lies beyond the resource, wholly or partly, or is empty  # ruling: part-range"""
+    """The part is empty, or extends beyond the end of the resource  # ruling: part-range"""
 
     code = "part-out-of-range"
 
     def problem(self) -> str:
-        return f"part {quote(self.selector)} is empty or beyond {quote(self.identifier)}"
+        return f"part {quote(self.selector)} is empty or extends beyond {quote(self.identifier)}"
 
     def repair(self) -> str:
-        return f"it extends over {self.extent}"
+        return f"it has {self.extent}"
 
 
 class PartCheckFailed(PerdureError):
-    """A check that came with the part does not hold of the resource (RFC 5147 section 2.1.3)."""
+    """The resource fails an integrity check given with the part (RFC 5147 section 2.1.3)."""
 
     code = "part-check-failed"
     identifier: str
@@ -42,38 +42,38 @@ class PartCheckFailed(PerdureError):
     found: str
 
     def problem(self) -> str:
-        return f"{quote(self.identifier)} does not pass the check {quote(self.check)}"
+        return f"{quote(self.identifier)} fails the integrity check {quote(self.check)}"
 
     def repair(self) -> str:
-        return f"it has {self.found}: the part was made of another text"
+        return f"it has {self.found}; the part refers to a different text"
 
 
 class PartNotSupported(PerdureError):
-    """Parts of this kind cannot be cut from this media type here."""
+    """This kind of part cannot be cut from this media type on this installation."""
 
     code = "part-not-supported"
     media_type: str | None = None
-    """None if the text was read without knowing the type of the document."""
+    """None if the part was parsed before the document's type was known."""
     selector: str
     install: str | None = None
-    """The package that makes it possible."""
+    """The package to install, if one adds the support."""
     offered: tuple[str, ...] | None = None
-    """The kinds of part that there are here, as they are written."""
+    """The available kinds of part, as they are written."""
 
     def problem(self) -> str:
         source = f" from {quote(self.media_type)}" if self.media_type else ""
-        return f"no part {quote(self.selector)} can be cut{source}"
+        return f"part {quote(self.selector)} cannot be cut{source}"
 
     def repair(self) -> str:
         if self.install:
             return f"install {self.install}"
         if self.offered:
-            return f"it has parts of the kinds {', '.join(self.offered)}"
-        return "ask for the whole document"
+            return f"choose one of the available kinds of part: {', '.join(self.offered)}"
+        return "request the whole document"
 
 
 class Undecodable(PerdureError, ValueError):
-    """The bytes are not what their media type says, or are damaged."""
+    """The bytes do not match their media type, or are damaged."""
 
     code = "undecodable"
     identifier: str
@@ -87,18 +87,18 @@ class Undecodable(PerdureError, ValueError):
         )
 
     def repair(self) -> str:
-        return "ask for the whole document, or for a part in octets"
+        return "request the whole document, or a range of bytes"
 
 
 class OverBudget(PerdureError):
-    """It would take more time or memory than one request is given."""
+    """The request would exceed the time or memory limit for one request."""
 
     code = "over-budget"
     what: str
     limit: str
 
     def problem(self) -> str:
-        return f"{self.what} takes more than {self.limit}"
+        return f"{self.what} needs more than {self.limit}"
 
     def repair(self) -> str:
-        return "ask for less, or take the whole to a program that has no such bound"
+        return "request less, or download the whole and process it with another program"

@@ -1,4 +1,4 @@
-"""Errors of this program's processes, files and libraries: try again, or mend the installation."""
+"""Errors about perdure's processes, files and libraries: try again, or repair the installation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perdure.errors.unavailable import Unavailable
 
 
 class MissingLibrary(Unavailable):
-    """A library that this needs is not installed."""
+    """A required library is not installed."""
 
     task: str
     extra: str
@@ -27,7 +27,7 @@ class Stopping(Unavailable):
     """This process is stopping."""
 
     task: str
-    """What could not be begun or ended."""
+    """The task that could not be started or finished."""
     reason = "this process is stopping"
 
     @property
@@ -36,7 +36,7 @@ class Stopping(Unavailable):
 
 
 class TooBusy(Unavailable):
-    """As many are at work as may be at one time."""
+    """The maximum number of tasks is already running."""
 
     task: str
     under_way: str
@@ -47,7 +47,7 @@ class TooBusy(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"{self.under_way} are under way"
+        return f"{self.under_way} are already running"
 
 
 class InUse(Unavailable):
@@ -55,7 +55,7 @@ class InUse(Unavailable):
 
     used: str
     user: str
-    """What the other process does, and what to do about it."""
+    """The other process's activity, and how to resolve the conflict."""
 
     @property
     def what(self) -> str:
@@ -67,14 +67,14 @@ class InUse(Unavailable):
 
 
 class OtherFormat(Unavailable):
-    """A file of ours has the format of another release."""
+    """A file of perdure has the format of another release."""
 
     file: str
     found: int
     known: int
     """The newest format that this release knows."""
     oldest: int | None = None
-    """The oldest one; only `known` if none is given."""
+    """The oldest format that this release knows; equal to `known` if it is None."""
 
     @property
     def what(self) -> str:
@@ -83,7 +83,7 @@ class OtherFormat(Unavailable):
     @property
     def reason(self) -> str:
         known = self.known if self.oldest is None else f"{self.oldest} to {self.known}"
-        return f"its format is {self.found}, and this release knows {known} only"
+        return f"its format is {self.found}, but this release reads only {known}"
 
     @property
     def mend(self) -> str | None:
@@ -92,7 +92,7 @@ class OtherFormat(Unavailable):
 
 
 class FileUnusable(Unavailable):
-    """A file of ours cannot be read or written; the fault is in the words of the library."""
+    """A file of perdure cannot be read or written; `fault` quotes the library."""
 
     file: str
     fault: str
@@ -108,14 +108,14 @@ class FileUnusable(Unavailable):
 
 
 class ChangedMeanwhile(Unavailable):
-    """The files change faster than they are copied."""
+    """The files change faster than perdure can copy them."""
 
     what = "the web archive"
-    reason = "its index changes faster than it is copied"
+    reason = "its index changes faster than perdure can copy it"
 
 
 class WriterUnreachable(Unavailable):
-    """No process of this registry takes writes."""
+    """No process accepts writes for this registry."""
 
     fault: str
     what = "the write door"
@@ -126,7 +126,7 @@ class WriterUnreachable(Unavailable):
 
 
 class OutcomeUnknown(Unavailable):
-    """The writing process ended while it had this command."""
+    """The writing process ended while it was executing this command."""
 
     what = "the outcome of this write"
     reason = (
@@ -136,7 +136,7 @@ class OutcomeUnknown(Unavailable):
 
 
 class CommandFailed(Unavailable):
-    """A command met a mistake of this program; the log has the traceback."""
+    """A command failed because of a bug in perdure; the log contains the traceback."""
 
     fault: str
     what = "this write"
@@ -147,7 +147,7 @@ class CommandFailed(Unavailable):
 
 
 class WorkerKilled(Unavailable):
-    """A process that reads lines was killed."""
+    """A process that parses lines was killed."""
 
     fault: str
     what = "a process that reads lines"

@@ -1,4 +1,4 @@
-"""Errors of requests in general: choices, numbers, cursors, questions, fields and bodies."""
+"""Errors about requests in general: choices, numbers, cursors, questions, fields and bodies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MANUAL = "docs/reference/http.md"
 
 
 class UnknownQuestion(UnknownChoice):
-    """The address asks an unknown question."""
+    """The query of the address asks an unknown question."""
 
     kind = "question"
     rule = _MANUAL
@@ -23,10 +23,10 @@ class UnknownService(UnknownChoice):
 
 
 class MissingOperand(InvalidRequest):
-    """A resolution service is asked about nothing."""
+    """A request to a resolution service names no URI."""
 
     service: str
-    reason = "the URI it is asked about is missing"
+    reason = "the request names no URI"
     rule = "RFC 2169 section 2: GET /uri-res/<service>?<uri>"
 
     @property
@@ -35,15 +35,15 @@ class MissingOperand(InvalidRequest):
 
 
 class TwoOperandsNeeded(InvalidRequest):
-    """The comparison of two URIs got fewer."""
+    """A comparison of two URIs names fewer than two."""
 
     what = "service 'I=I'"
-    reason = "two URIs are needed, with %20 between them"
+    reason = "it needs two URIs, separated by %20"
     rule = "RFC 2483 section 4.9"
 
 
 class MissingParameter(InvalidRequest):
-    """A parameter of the query is needed."""
+    """A required query parameter is missing."""
 
     request: str
     parameter: str
@@ -60,32 +60,32 @@ class MissingParameter(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"the parameter {self.parameter}= is needed"
+        return f"the parameter {self.parameter}= is required"
 
 
 class AuthorityNeeded(InvalidRequest):
-    """A name is to be minted, and this registry mints under several authorities, or none."""
+    """A minting request names no authority, and the registry has several authorities or none."""
 
     known: tuple[str, ...]
-    what = "a name without an authority"
+    what = "minting without an authority"
 
     @property
     def reason(self) -> str:
         if not self.known:
             return "this registry has no series yet; add one with 'perdure init --series NAME'"
-        return f"this registry mints under several: {', '.join(self.known)}"
+        return f"this registry has several; name one of {', '.join(self.known)}"
 
 
 class MissingUri(InvalidRequest):
-    """The path of a TimeGate or TimeMap lacks the URI."""
+    """The path of a TimeGate or TimeMap request has no URI."""
 
     what = "request"
-    reason = "a URI is missing"
+    reason = "add the original URI to the path"
     rule = "RFC 7089"
 
 
 class MalformedNumber(InvalidRequest):
-    """A parameter is not a number, or not one within its bounds."""
+    """A parameter is not a number, or is out of range."""
 
     parameter: str
     text: str
@@ -105,15 +105,15 @@ class MalformedNumber(InvalidRequest):
     @property
     def reason(self) -> str:
         if self.high is not None:
-            return f"a number from {self.low} to {self.high} is needed"
-        return "a positive number is needed" if self.low else "a number is needed"
+            return f"it must be a number from {self.low} to {self.high}"
+        return "it must be a positive number" if self.low else "it must be a number"
 
 
 class EmptyPart(InvalidRequest):
-    """`?part=` says nothing."""
+    """The value of `?part=` is empty."""
 
     question: str
-    reason = "an empty part is neither a part nor the whole"
+    reason = "an empty part is ambiguous; name a part, or remove the question to get the document"
     rule = "docs/reference/parts.md"
 
     @property
@@ -122,10 +122,10 @@ class EmptyPart(InvalidRequest):
 
 
 class ForeignCursor(InvalidRequest):
-    """The cursor does not belong to this list."""
+    """The cursor belongs to another list."""
 
     cursor: str
-    reason = "it does not belong to this list; take the one that the page before gives"
+    reason = "it does not belong to this list; use the cursor given in the previous page"
     rule = _MANUAL
 
     @property
@@ -134,10 +134,10 @@ class ForeignCursor(InvalidRequest):
 
 
 class ListNotPaged(InvalidRequest):
-    """A cursor is given for a list that has one page only."""
+    """A request gives a cursor for a list that has only one page."""
 
     cursor: str
-    reason = "this list comes as a whole"
+    reason = "this list has only one page; remove the cursor"
     rule = _MANUAL
 
     @property
@@ -149,7 +149,7 @@ class CursorNotNumber(InvalidRequest):
     """The cursor of a collection is not the number of a member."""
 
     cursor: str
-    reason = "the number of a member is needed"
+    reason = "it must be the number of a member"
     rule = _MANUAL
 
     @property
@@ -158,7 +158,7 @@ class CursorNotNumber(InvalidRequest):
 
 
 class PageBeyondEnd(InvalidRequest):
-    """There are fewer pages."""
+    """The page number is higher than the number of pages."""
 
     page: int
     pages: int
@@ -169,11 +169,11 @@ class PageBeyondEnd(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"there are {self.pages}"
+        return f"the last page is {self.pages}"
 
 
 class MalformedBody(InvalidRequest):
-    """The body of a request is not of the form that is read; the fault is the decoder's."""
+    """The body of a request does not have the documented form; `fault` quotes the decoder."""
 
     fault: str
     body: str = "the body"
@@ -194,11 +194,11 @@ class MalformedBody(InvalidRequest):
 
 
 class MalformedDate(InvalidRequest):
-    """A header field is not a date of _MANUAL."""
+    """A header field is not a valid HTTP date."""
 
     field: str
     text: str
-    reason = "a date such as 'Fri, 22 Jan 2016 11:20:29 GMT' is needed"
+    reason = "it must be a date such as 'Fri, 22 Jan 2016 11:20:29 GMT'"
     rule = "RFC 7089 section 4.5.3"
 
     @property
@@ -207,7 +207,7 @@ class MalformedDate(InvalidRequest):
 
 
 class MalformedDigestField(InvalidRequest):
-    """A digest field is not a structured dictionary."""
+    """A digest field is not a structured-field dictionary."""
 
     field: str
     fault: str
@@ -223,7 +223,7 @@ class MalformedDigestField(InvalidRequest):
 
 
 class DigestNotBytes(InvalidRequest):
-    """A member of a digest field has no byte sequence."""
+    """A member of a digest field is not a byte sequence."""
 
     field: str
     algorithm: str
@@ -235,14 +235,14 @@ class DigestNotBytes(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"{self.algorithm} has no byte sequence; :base64: is needed"
+        return f"the value of {self.algorithm} must be a byte sequence, written :base64:"
 
 
 class TrailerNotRead(InvalidRequest):
-    """A digest is to follow the body."""
+    """A digest is announced as a trailer."""
 
     trailer: str
-    reason = "trailers are not read: send it in the header"
+    reason = "trailers are not supported; send this field in the header"
     rule = "RFC 9110 section 6.5.1"
 
     @property
@@ -251,11 +251,11 @@ class TrailerNotRead(InvalidRequest):
 
 
 class BytesEncoded(InvalidRequest):
-    """The bytes are sent in a coding, or are only a range of the whole."""
+    """The bytes are sent with a content coding, or are only a range of the document."""
 
     field: str
     text: str
-    reason = "bytes are kept exactly as they are sent, and as a whole"
+    reason = "bytes are stored exactly as sent; send the complete document without content coding"
     rule = "ruling bytes-verbatim"
 
     @property
@@ -264,10 +264,10 @@ class BytesEncoded(InvalidRequest):
 
 
 class MalformedKey(InvalidRequest):
-    """The idempotency key cannot be kept."""
+    """The idempotency key is malformed."""
 
     key: str
-    reason = "1 to 255 printable ASCII characters are needed"
+    reason = "it must be 1 to 255 printable ASCII characters"
 
     @property
     def what(self) -> str:
@@ -275,10 +275,10 @@ class MalformedKey(InvalidRequest):
 
 
 class KeyReused(InvalidRequest):
-    """The idempotency key belongs to an earlier, different request."""
+    """The idempotency key was already used for a different request."""
 
     key: str
-    reason = "it was used for another request"
+    reason = "it was already used for a different request; choose a new key"
 
     @property
     def what(self) -> str:
@@ -286,10 +286,10 @@ class KeyReused(InvalidRequest):
 
 
 class MalformedCallback(InvalidRequest):
-    """The callback of JSONP is not the name of a function."""
+    """The JSONP callback is not the name of a function."""
 
     callback: str
-    reason = "the name of a function of JavaScript is needed"
+    reason = "it must be the name of a JavaScript function"
 
     @property
     def what(self) -> str:
@@ -297,18 +297,18 @@ class MalformedCallback(InvalidRequest):
 
 
 class CriteriaNeeded(InvalidRequest):
-    """A search of handles has no criteria, or too many."""
+    """A search for handles has no criteria, or too many."""
 
     most: int
     what = "the search"
 
     @property
     def reason(self) -> str:
-        return f"1 to {self.most} types with their values are needed, such as ?URL=*x*"
+        return f"it needs 1 to {self.most} types with values, such as ?URL=*x*"
 
 
 class PatternTooComplex(InvalidRequest):
-    """A pattern of a search is too long or has too many stars."""
+    """A search pattern is too long or has too many asterisks."""
 
     name: str
     longest: int
@@ -320,4 +320,4 @@ class PatternTooComplex(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"at most {self.longest} characters, {self.stars} of them *"
+        return f"it may have at most {self.longest} characters and {self.stars} asterisks"

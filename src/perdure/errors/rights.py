@@ -1,4 +1,4 @@
-"""Errors of rights and of conflicts: get the right to do it, or resolve the conflict."""
+"""Errors about rights and conflicts: obtain the right, or resolve the conflict."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perdure.errors.root import PerdureError, quote
 
 
 class Unauthenticated(PerdureError, PermissionError):
-    """No credential, or one that is unknown, expired or revoked."""
+    """The request has no credential, or an unknown, expired or revoked one."""
 
     code = "unauthenticated"
     reason: str
@@ -15,11 +15,11 @@ class Unauthenticated(PerdureError, PermissionError):
         return f"not authenticated: {self.reason}"
 
     def repair(self) -> str:
-        return "send 'Authorization: Bearer TOKEN' with a token made by 'perdure token create'"
+        return "send 'Authorization: Bearer TOKEN' with a token from 'perdure token create'"
 
 
 class Forbidden(PerdureError, PermissionError):
-    """The caller is known and may not do this."""
+    """The caller is authenticated but does not have the required right."""
 
     code = "forbidden"
     who: str
@@ -29,11 +29,11 @@ class Forbidden(PerdureError, PermissionError):
         return f"{quote(self.who)} may not do this"
 
     def repair(self) -> str:
-        return f"what it takes: {self.needed}"
+        return f"required: {self.needed}"
 
 
 class ArchiveClosed(Forbidden):
-    """The web archive is known, and only readable on its own premises."""
+    """The web archive is known, but can be read only on its own premises."""
 
     code = "archive-closed"
     who: str = "a reader elsewhere"
@@ -41,14 +41,14 @@ class ArchiveClosed(Forbidden):
     archive: str
 
     def problem(self) -> str:
-        return f"closed but known: the web archive {quote(self.archive)} cannot be read from here"
+        return f"the web archive {quote(self.archive)} can be read only on its own premises"
 
     def repair(self) -> str:
-        return "ask that archive for access to its reading room"
+        return "ask the archive for access to its reading room"
 
 
 class Conflict(PerdureError):
-    """What is asked contradicts what was promised earlier, or what another writer did meanwhile."""
+    """The request contradicts an earlier promise, or a change made by another writer meanwhile."""
 
     code = "conflict"
     identifier: str
@@ -63,6 +63,6 @@ class Conflict(PerdureError):
 
 
 class PreconditionFailed(Conflict):
-    """`If-Match` names a state that is no longer the current one."""
+    """`If-Match` names a state that is no longer current."""
 
     code = "precondition-failed"

@@ -1,14 +1,14 @@
 """The root of the tree of errors: a frozen value with typed fields, and foreign text in quotes.
 
-How it works: a class of the tree annotates its fields, as a data class does. The root takes them as
-keyword arguments, checks that none is missing and none unknown, and freezes them; type checkers see
-the same through `dataclass_transform`. What a class says (`problem`, `repair`) is computed from its
-fields. `computed` names properties that travel to clients beside the fields.
+How it works: each class of the tree annotates its fields, like a data class. The root takes the
+fields as keyword arguments, rejects missing and unknown ones, and freezes them; type checkers see
+the same through `dataclass_transform`. A class computes its message (`problem`, `repair`) from its
+fields. `computed` names the properties that clients receive beside the fields.
 
-What must stay true: two errors are equal if they have one class and equal fields; an error can be
-pickled and copied; fields never change once the error is made, while Python can still set its
-traceback, cause, context and notes; nothing is generated and compiled when a class is made, because
-every program imports all classes.
+What must stay true: two errors are equal if they have the same class and equal fields; an error can
+be pickled and copied; its fields never change, although Python can still set its traceback, cause,
+context and notes; creating a class generates and compiles no code, because every program imports
+these classes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_MESSAGE = 4000
 
 
 def quote(text: object) -> str:
-    """Foreign text in printable ASCII between quotation marks, cut at 120 characters.
+    """Return foreign text in printable ASCII and quotation marks, truncated to 120 characters.
 
     >>> quote("a\\r\\nX: 1")
     "'a\\\\r\\\\nX: 1'"
@@ -31,7 +31,7 @@ def quote(text: object) -> str:
 
 
 def show_plainly(text: str) -> str:
-    """A sentence without control characters, cut at 4,000 characters.
+    """Return a sentence without control characters, truncated to 4,000 characters.
 
     Unlike `quote` it adds no quotation marks and keeps letters of other scripts.
 
@@ -46,7 +46,7 @@ def show_plainly(text: str) -> str:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class PerdureError(Exception):
-    """The root of the tree. Annotations of a class are its fields, given by keyword."""
+    """The root of the tree. The annotations of a class are its fields, passed by keyword."""
 
     code: ClassVar[str] = "error"
     fields: ClassVar[tuple[str, ...]] = ()
@@ -78,19 +78,19 @@ class PerdureError(Exception):
             raise TypeError(f"{kind.__name__} has no field {sorted(fields)}")
 
     def problem(self) -> str:
-        """What is wrong, in one lower-case clause."""
+        """Say in one lower-case clause what is wrong."""
         return self.code.replace("-", " ")
 
     def repair(self) -> str:
-        """How the caller can mend it; empty if nothing helps."""
+        """Say how the caller can repair it; empty if nothing helps."""
         return ""
 
     def field_values(self) -> dict[str, object]:
-        """The fields with their values, enough to make an equal error."""
+        """Return the fields with their values, enough to create an equal error."""
         return {name: self.__dict__[name] for name in self.fields}
 
     def as_dict(self) -> dict[str, object]:
-        """Code, computed properties and fields, for problem documents and `--json`."""
+        """Return code, computed properties and fields, for problem documents and `--json`."""
         told = {name: getattr(self, name) for name in self.computed}
         return {"code": self.code} | told | self.field_values()
 

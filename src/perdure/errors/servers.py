@@ -1,4 +1,4 @@
-"""Errors of other servers, and of bytes that are elsewhere: try again later."""
+"""Errors about other servers, and about bytes held elsewhere: try again later."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from perdure.errors.unavailable import Unavailable
 
 
 class ServerRefused(Unavailable):
-    """Another server answers with a status that is of no use."""
+    """Another server answered with an error or an unexpected status."""
 
     url: str
     answered: int
@@ -20,11 +20,11 @@ class ServerRefused(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"it answers {self.answered} {self.phrase}".rstrip()
+        return f"it answered {self.answered} {self.phrase}".rstrip()
 
 
 class ServerUnreachable(Unavailable):
-    """Another server cannot be asked; the fault is in the words of the system."""
+    """Another server cannot be reached; `fault` quotes the system."""
 
     url: str
     fault: str
@@ -40,7 +40,7 @@ class ServerUnreachable(Unavailable):
 
 
 class AnswerCut(Unavailable):
-    """Another server's answer is cut off at a limit of length or time."""
+    """Another server's answer exceeds a limit of length or time."""
 
     url: str
     limit: str
@@ -51,14 +51,14 @@ class AnswerCut(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"its answer is cut off ({self.limit})"
+        return f"its answer exceeded a limit ({self.limit})"
 
 
 class EndlessRedirects(Unavailable):
-    """Another server's redirects have no end."""
+    """Another server redirects too many times."""
 
     url: str
-    reason = "its redirects go on and on"
+    reason = "it redirects too many times"
 
     @property
     def what(self) -> str:
@@ -66,7 +66,7 @@ class EndlessRedirects(Unavailable):
 
 
 class ForeignAnswer(Unavailable):
-    """Another server answers with something that is not understood."""
+    """Another server sent an answer that perdure cannot interpret."""
 
     url: str
     found: str
@@ -77,11 +77,11 @@ class ForeignAnswer(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"it answers {quote(self.found)}"
+        return f"its answer {quote(self.found)} was not understood"
 
 
 class TransferBroken(Unavailable):
-    """The bytes broke off."""
+    """A transfer ended before all bytes arrived."""
 
     identifier: str
     received: int
@@ -93,14 +93,14 @@ class TransferBroken(Unavailable):
 
     @property
     def reason(self) -> str:
-        return f"it broke off after {self.received} of {self.expected} bytes"
+        return f"the transfer ended after {self.received} of {self.expected} bytes"
 
 
 class NothingHeld(Unavailable):
-    """The identifier is known by name only."""
+    """The identifier is known, but has neither bytes nor locations."""
 
     identifier: str
-    reason = "it is known by name only: no bytes are held, and no location is bound"
+    reason = "only its name is registered: it has neither bytes nor locations"
 
     @property
     def what(self) -> str:
@@ -108,10 +108,10 @@ class NothingHeld(Unavailable):
 
 
 class BytesElsewhere(Unavailable):
-    """The bytes of the identifier are not held here, though it may have a location."""
+    """The bytes of the identifier are not held here, but it may have a location."""
 
     identifier: str
-    reason = "no bytes of it are held here"
+    reason = "its bytes are not held here"
 
     @property
     def what(self) -> str:

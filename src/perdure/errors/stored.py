@@ -1,4 +1,4 @@
-"""Errors of bytes: distrust them, and raise the alarm if they are ours."""
+"""Errors about bytes: do not trust them, and raise the alarm if they were stored here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perdure.errors.root import PerdureError, quote
 
 
 class DigestMismatch(PerdureError, ValueError):
-    """The bytes received are not those that the sender's digest promises."""
+    """The bytes received do not match the sender's digest."""
 
     code = "digest-mismatch"
     algorithm: str
@@ -14,10 +14,10 @@ class DigestMismatch(PerdureError, ValueError):
     found: str
 
     def problem(self) -> str:
-        return f"{self.algorithm} digest promised {self.promised}, received {self.found}"
+        return f"{self.algorithm} digest mismatch: promised {self.promised}, received {self.found}"
 
     def repair(self) -> str:
-        return "do not use these bytes: none were stored; send or fetch them again"
+        return "nothing was stored; do not use these bytes, and send or fetch them again"
 
 
 class Incomplete(PerdureError, ValueError):
@@ -31,22 +31,22 @@ class Incomplete(PerdureError, ValueError):
         return f"upload ended after {self.received} of {self.expected} bytes"
 
     def repair(self) -> str:
-        return "nothing was stored; send it again"
+        return "nothing was stored; send the upload again"
 
 
 class TooLarge(PerdureError, ValueError):
-    """More than a limit allows."""
+    """The data exceeds a size limit."""
 
     code = "too-large"
     what: str
     limit: int
 
     def problem(self) -> str:
-        return f"{self.what} is larger than the limit of {self.limit}"
+        return f"{self.what} exceeds the limit of {self.limit}"
 
 
 class Corrupt(PerdureError):
-    """Stored bytes no longer have the digest that was promised: raise the alarm."""
+    """Stored bytes no longer match their recorded digest: raise the alarm."""
 
     code = "corrupt"
     identifier: str

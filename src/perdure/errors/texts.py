@@ -1,4 +1,4 @@
-"""Errors of text that must be mended: identifiers, parts, metadata, settings."""
+"""Errors about text that must be corrected: identifiers, parts, metadata, settings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from perdure.errors.root import PerdureError, quote
 
 
 class MalformedIdentifier(PerdureError, ValueError):
-    """The text is no identifier of its scheme.
+    """The text is not a valid identifier of its scheme.
 
-    `at` is the index in `text` where reading stopped, `expected` what could have stood there,
-    `rule` the section of the specification or the ruling that says so.
+    `at` is the index in `text` where parsing stopped, `expected` is what is allowed there, and
+    `rule` is the section of the specification, or the ruling, that requires it.
     """
 
     code = "malformed-identifier"
@@ -27,7 +27,7 @@ class MalformedIdentifier(PerdureError, ValueError):
 
 
 class UnknownScheme(PerdureError, ValueError):
-    """The text begins with no prefix of a known scheme."""
+    """The text does not begin with the prefix of a known scheme."""
 
     code = "unknown-scheme"
     text: str
@@ -38,11 +38,11 @@ class UnknownScheme(PerdureError, ValueError):
 
     def repair(self) -> str:
         known = sorted(self.known, key=lambda one: (len(one), one))  # the usual ones are short
-        return f"begin with one of {', '.join(known)}"
+        return f"an identifier begins with one of {', '.join(known)}"
 
 
 class MalformedPart(PerdureError, ValueError):
-    """The text is no part of a document in any syntax that its identifier allows."""
+    """The text is not a valid part in any syntax that the identifier allows."""
 
     code = "malformed-part"
     text: str
@@ -58,24 +58,24 @@ class MalformedPart(PerdureError, ValueError):
 
 
 class InvalidMetadata(PerdureError, ValueError):
-    """The bytes are no record of the metadata format that they are said to be of."""
+    """The bytes are not a valid record of the declared metadata format."""
 
     code = "invalid-metadata"
     format: str
     line: int | None
-    """Counted from 1; None where the format has no lines."""
+    """The line number, counted from 1; None if the format has no lines."""
     reason: str
 
     def problem(self) -> str:
         where = f" at line {self.line}" if self.line else ""
-        return f"no valid {self.format} record{where}: {quote(self.reason)}"
+        return f"invalid {self.format} record{where}: {quote(self.reason)}"
 
     def repair(self) -> str:
-        return "mend it and send it again; nothing was changed"
+        return "correct the record and send it again; nothing was changed"
 
 
 class BadSettings(PerdureError, ValueError):
-    """A setting has a value that cannot work."""
+    """A setting has an invalid value."""
 
     code = "bad-settings"
     setting: str

@@ -1,4 +1,4 @@
-"""Errors of tokens and of the rights that they are to give."""
+"""Errors about tokens and the rights they grant."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from perdure.errors.root import quote
 
 
 class MalformedPublicKey(InvalidRequest):
-    """The text is not a public key of Ed25519."""
+    """The text is not an Ed25519 public key."""
 
     text: str
-    reason = "32 bytes in base64 are needed"
+    reason = "it must be 32 bytes in base64"
     rule = "RFC 8032"
 
     @property
@@ -19,7 +19,7 @@ class MalformedPublicKey(InvalidRequest):
 
 
 class UnknownOperation(InvalidRequest):
-    """A token is to allow an operation that does not exist."""
+    """A token names an operation that does not exist."""
 
     operation: str
     known: tuple[str, ...]
@@ -30,21 +30,21 @@ class UnknownOperation(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"one of {', '.join(self.known)}"
+        return f"it must be one of {', '.join(self.known)}"
 
 
 class EmptyGrant(InvalidRequest):
-    """A token is to allow nothing."""
+    """A token grants no rights."""
 
     what = "the grant"
-    reason = "at least one operation and one scope are needed"
+    reason = "it needs at least one operation and one scope"
 
 
 class MalformedScope(InvalidRequest):
-    """The scope of a token has a star elsewhere than at its ends."""
+    """The scope of a token has an asterisk in the middle."""
 
     scope: str
-    reason = "a * stands at its end, or first as '*.'"
+    reason = "it may have a * only at its end, or as '*.' at its beginning"
 
     @property
     def what(self) -> str:
@@ -52,10 +52,10 @@ class MalformedScope(InvalidRequest):
 
 
 class MalformedTokenName(InvalidRequest):
-    """The name of a token cannot be shown."""
+    """The name of a token is too long or not printable."""
 
     name: str
-    reason = "1 to 100 printable characters are needed"
+    reason = "it must have 1 to 100 printable characters"
 
     @property
     def what(self) -> str:
@@ -63,10 +63,10 @@ class MalformedTokenName(InvalidRequest):
 
 
 class ReservedTokenName(InvalidRequest):
-    """The name of a token is that of the local user."""
+    """The name of a token is reserved for the local user."""
 
     name: str
-    reason = "histories call so who works on this machine"
+    reason = "it is reserved for local users in the history of changes; choose another name"
 
     @property
     def what(self) -> str:
@@ -74,7 +74,7 @@ class ReservedTokenName(InvalidRequest):
 
 
 class ValidityReversed(InvalidRequest):
-    """The first day of a grant lies after its last."""
+    """The first day of a grant is after its last day."""
 
     first_day: str
     last_day: str
@@ -85,4 +85,4 @@ class ValidityReversed(InvalidRequest):
 
     @property
     def reason(self) -> str:
-        return f"its first day lies after its last, {self.last_day}"
+        return f"it is after the last day, {self.last_day}"

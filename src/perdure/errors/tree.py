@@ -1,12 +1,14 @@
-"""The tree as a whole: classes by name and by code, and errors on their way between processes.
+"""The tree as a whole: find classes by name and by code, and send errors between processes.
 
-`AREAS` are the modules that are imported only by what raises their errors.
+`AREAS` are the modules that are imported only by the code that raises their errors.
 
-How it works: `pack` names the class and its parents and gives what clients see of the error;
-`unpack` makes the error again, of the nearest class that this process knows: the class of a plug-in
-may be loaded on one side only. An abstract class stands for the one that quotes another process.
+How it works: `pack` returns the names of the class and its parents, and the members that clients
+see. `unpack` recreates the error in the nearest class that this process knows, because the class of
+a plug-in may be loaded on one side only. An abstract class is replaced by the one that quotes
+another process.
 
-What must stay true: what does not make an error raises ValueError, and nothing else is made.
+What must stay true: if the members do not make an error, ValueError is raised, and no other object
+is created.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _QUOTING: dict[type[PerdureError], type[PerdureError]] = {
 
 
 def list_classes() -> Iterator[type[PerdureError]]:
-    """Every class of the tree, parents first, and those of plug-ins that are loaded."""
+    """List every class of the tree, parents first, including those of loaded plug-ins."""
     for area in AREAS:
         import_module(f"perdure.errors.{area}")
     waiting: list[type[PerdureError]] = [PerdureError]
@@ -49,7 +51,7 @@ def list_classes() -> Iterator[type[PerdureError]]:
 
 
 def pack(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
-    """The names of the error's class and its parents, and its fields and computed properties."""
+    """Return the names of an error's class and its parents, and its fields and properties."""
     names = tuple(kind.__name__ for kind in type(error).__mro__ if issubclass(kind, PerdureError))
     members = error.as_dict()
     members.pop("code")
@@ -57,20 +59,23 @@ def pack(error: PerdureError) -> tuple[tuple[str, ...], dict[str, object]]:
 
 
 def unpack(names: Sequence[str], members: Mapping[str, object]) -> PerdureError:
-    """The error that was packed, or of a parent class. Raises ValueError if there is none."""
+    """Recreate a packed error, if need be as a parent class.
+
+    Raises ValueError if no known class fits.
+    """
     known = {kind.__name__: kind for kind in list_classes()}
     for at, name in enumerate(names):
         kind = known.get(name)
-        if kind is None or (at and kind is PerdureError):  # the root would say nothing
+        if kind is None or (at and kind is PerdureError):  # the root has no message of its own
             continue
         error = _make(kind, members)
         if error is not None:
             return error
-    raise ValueError(f"no error is of the classes {names!r} and has these fields")
+    raise ValueError(f"no error class fits the names {names!r} and these fields")
 
 
 def read_document(document: Mapping[str, object]) -> PerdureError | None:
-    """The error that a problem document speaks of, if its code is one of ours."""
+    """Return the error that a problem document describes, or None if its code is unknown."""
     code = document.get("code")
     owner = next((kind for kind in list_classes() if vars(kind).get("code") == code), None)
     return _make(owner, document) if owner else None
@@ -80,7 +85,7 @@ def _make(kind: type[PerdureError], members: Mapping[str, object]) -> PerdureErr
     made = _QUOTING.get(kind, kind)
     try:
         error = made(**{name: members[name] for name in made.fields if name in members})
-        str(error)  # fields of other types make no sentence
+        str(error)  # fails if the fields have the wrong types
     except (TypeError, ValueError, AttributeError, KeyError):
         return None
     return error

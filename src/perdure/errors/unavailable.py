@@ -1,8 +1,7 @@
-"""Errors of what cannot be done now: try again, or mend what keeps it from being done.
+"""Errors about things that are unavailable now: try again, or remove the cause.
 
-`Unavailable` itself is abstract: each reason has a class of its own, in `servers` and
-`processes`. All of them share its code, and clients see `what`, `reason` and `mend`, computed from
-the fields of the class.
+`Unavailable` itself is abstract: each reason has its own class, in `servers` and `processes`. All
+share its code. Clients see `what`, `reason` and `mend`, computed from the fields of the class.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from perdure.errors.root import PerdureError
 
 
 class Unavailable(PerdureError):
-    """Known, but it cannot be done or fetched now."""
+    """The request is valid, but cannot be fulfilled now."""
 
     code = "unavailable"
     computed = ("what", "reason", "mend")
@@ -30,7 +29,7 @@ class Unavailable(PerdureError):
 
         @property
         def mend(self) -> str | None:
-            """What makes it available again; None if it is enough to wait."""
+            """The repair that makes it available again; None if waiting is enough."""
 
     else:
         mend = None
@@ -43,7 +42,7 @@ class Unavailable(PerdureError):
 
 
 class UnavailableThere(Unavailable):
-    """Another server or process says so, in its own words."""
+    """Another server or process reports that something is unavailable, in its own words."""
 
     what: str
     reason: str
@@ -51,14 +50,14 @@ class UnavailableThere(Unavailable):
 
 
 class StorageFailed(Unavailable):
-    """The disk is full or failing: what was not acknowledged is not kept."""
+    """The disk is full or failing; only acknowledged writes are kept."""
 
     code = "storage-failed"
     what: str
     reason: str
     mend = (
-        "free space, and writing goes on, or replace a failing disk and restart the writer; "
-        "nothing acknowledged is lost"
+        "free disk space to resume writing, or replace a failing disk and restart the writer; "
+        "no acknowledged write is lost"
     )
 
     def problem(self) -> str:

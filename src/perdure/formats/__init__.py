@@ -1,20 +1,19 @@
-"""Media types, charsets, and the tokens that stand for them in the format field of a PDI.
+"""Media types, charsets, and the tokens that represent them in the format field of a PDI.
 
-How it works: two tables shipped with the package (perdure/formats/data, made by
-tools/snapshot_iana.py from IANA's registries) and two kept by hand are read on first use and never
-changed after that:
+How it works: four tables in perdure/formats/data are read on first use and never change after that.
+tools/snapshot_iana.py makes the first two from IANA's registries; the others are kept by hand:
 
 1. `media-types.txt`: each registered type with its token and its file name extensions;
-2. `charsets.txt`: each registered charset, whether a character may take several bytes in it,
-   Python's codec for it, and its other names;
+2. `charsets.txt`: each registered charset, whether its characters may take several bytes, Python's
+   codec for it, and its other names;
 3. `synonyms.txt`: types that are different names of one format;
-4. `textual.txt`: what is text outside `text/*`.
+4. `textual.txt`: text types other than `text/*`.
 
-`token` goes from a media type to the one canonical token. `media_type` reads any token: canonical
+`token` converts a media type to its only canonical token. `media_type` reads any token: canonical
 ones, charsets, the long form `major+minor` of every type, and file name extensions.
 
-What must stay true: `media_type(token(m))` gives m back, for every type there is; different types
-have different tokens; a token never changes its meaning, since published identifiers carry it.
+What must stay true: `media_type(token(m))` returns m for every type; different types have different
+tokens; a token never changes its meaning, because published identifiers contain it.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ import msgspec
 
 from perdure.errors.contents import MalformedMediaType
 
-# RFC 9110 section 5.6: token, OWS, quoted-string (without obs-text: a value goes into headers)
+# RFC 9110 section 5.6: token, OWS, quoted-string (without obs-text, since values go into headers)
 _TCHARS = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _OWS = r"[ \t]*"
 _QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e]|\\[\t \x21-\x7e])*"'
-# RFC 6838 section 4.2: what a type and a subtype may be called; narrower than RFC 9110's token, so
-# that the range "text/*" is no type
+# RFC 6838 section 4.2: names of types and subtypes; narrower than RFC 9110's token, so that the
+# range "text/*" is not a type
 _NAME = r"[0-9A-Za-z][0-9A-Za-z!#$&^_.+-]{0,126}"
-_LONGEST_TOKEN = 3 * (127 + 1 + 127)  # characters: two names and what is between them, all escaped
+_LONGEST_TOKEN = 3 * (127 + 1 + 127)  # characters: two names and the mark between them, all escaped
 
 _ESSENCE = re.compile(rf"{_OWS}({_NAME})/({_NAME})")
 _PARAMETER = re.compile(rf"{_OWS};{_OWS}(?:({_TCHARS})=(?:({_TCHARS})|({_QUOTED})))?")
@@ -48,7 +47,7 @@ _FORMAT = re.compile(rf"({_WORD})(?:\+({_WORD}))?")
 
 
 class MediaType(msgspec.Struct, frozen=True):
-    """A media type of RFC 9110 section 8.3.1: lower case, with its parameters in their order.
+    """A media type (RFC 9110 section 8.3.1) in lower case, with its parameters in order.
 
     >>> str(MediaType.parse('Text/HTML ;Charset="UTF-8"'))
     'text/html; charset=utf-8'
@@ -60,9 +59,9 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The value of a Content-Type header. Raises InvalidRequest.
+        """Parse the value of a Content-Type header. Raises InvalidRequest.
 
-        Names and the charset are lower-cased; of a parameter given twice, the first counts.
+        Names and the charset are lower-cased. If a parameter is given twice, the first counts.
         """
         essence = _ESSENCE.match(text)
         if essence is None:
@@ -87,11 +86,11 @@ class MediaType(msgspec.Struct, frozen=True):
 
     @property
     def charset(self) -> str | None:
-        """The parameter of that name."""
+        """The parameter `charset`, or None."""
         return dict(self.parameters).get("charset")
 
     def with_charset(self, charset: str | None) -> MediaType:
-        """The same type with this charset in place of its own, or with none."""
+        """Return the same type with this charset, or without a charset for None."""
         kept = tuple(pair for pair in self.parameters if pair[0] != "charset")
         added = () if charset is None else (("charset", charset.lower()),)
         return MediaType(self.major, self.minor, added + kept)
@@ -115,7 +114,7 @@ def _value(text: str) -> str:
 
 
 class Charset(msgspec.Struct, frozen=True):
-    """A charset of IANA's registry. Its name is the preferred one, lower case."""
+    """A charset of IANA's registry. Its name is the preferred one, in lower case."""
 
     name: str
     multi_byte: bool
@@ -175,7 +174,7 @@ def _normal(charset: str) -> str:
 
 
 def charset(name: str) -> Charset | None:
-    """The charset that IANA, or Python, knows under this name, in any case.
+    """Return the charset that IANA or Python knows by this name, in any case, or None.
 
     >>> charset("latin1").name
     'iso-8859-1'
@@ -184,7 +183,7 @@ def charset(name: str) -> Charset | None:
 
 
 def python_codec(name: str) -> str | None:
-    """Python's codec for the charset; None where it has none, or the charset is unknown.
+    """Return Python's codec for a charset; None if Python has none, or the charset is unknown.
 
     >>> python_codec("Windows-31J")
     'cp932'
@@ -200,7 +199,7 @@ _DECLARED = re.compile(
 
 
 def declared_charset(head: bytes) -> str | None:
-    """What an HTML or XML document that begins so calls its charset; None where it does not.
+    """Return the charset declared at the beginning of an HTML or XML document, or None.
 
     >>> declared_charset(b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>")
     'koi8-r'
@@ -214,9 +213,9 @@ def declared_charset(head: bytes) -> str | None:
 
 
 def token(media_type: MediaType | str, charset: str | None = None) -> str:
-    """The canonical PDI format of a media type. Raises InvalidRequest if it is none.
+    """Return the canonical PDI format of a media type. Raises InvalidRequest if it is invalid.
 
-    `charset` overrules the type's own parameter. PDI draft sections 2.5 and 3.4.1.
+    `charset` overrides the type's own parameter. PDI draft sections 2.5 and 3.4.1.
 
     >>> token("text/plain"), token("image/svg+xml"), token("audio/mpeg")
     ('text', 'svg%2bxml', 'audio+mpeg')
@@ -233,9 +232,9 @@ def token(media_type: MediaType | str, charset: str | None = None) -> str:
 
 
 def media_type(token: str) -> MediaType | None:
-    """The media type that a PDI format stands for; None where it stands for none that is known.
+    """Return the media type that a PDI format represents, or None if it is unknown.
 
-    A charset gives text/plain with that charset. Case and needless escapes do not matter.
+    A charset represents text/plain in that charset. Case and unnecessary escapes are ignored.
 
     >>> str(media_type("AU")), str(media_type("utf-8"))
     ('audio/basic', 'text/plain; charset=utf-8')
@@ -263,7 +262,7 @@ def _media_type(token: str) -> MediaType | None:
 
 
 def same_format(a: str, b: str) -> bool:
-    """Whether two PDI formats name the same representation, though their text may differ.
+    """Return True if two PDI formats name the same representation, even if their texts differ.
 
     >>> same_format("au", "BASIC"), same_format("jpg", "image+jpeg"), same_format("text", "html")
     (True, True, False)
@@ -272,7 +271,7 @@ def same_format(a: str, b: str) -> bool:
 
 
 def aliases(token: str) -> tuple[str, ...]:
-    """All other formats that name the same representation, the canonical one first.
+    """Return all other formats that name the same representation, the canonical one first.
 
     >>> aliases("au")
     ('basic', 'audio+au', 'audio+basic', 'audio+ulaw', 'audio+x-au', 'audio+x-basic', ...
@@ -282,7 +281,7 @@ def aliases(token: str) -> tuple[str, ...]:
 
 
 def extension(token: str) -> str:
-    """What a file with a representation in this format is called after the last dot of its name.
+    """Return the file name extension for a representation in this format, without the dot.
 
     >>> extension("svg%2bxml"), extension("utf-8"), extension("application+x-unheard-of")
     ('svg', 'txt', 'bin')
@@ -304,7 +303,7 @@ def extension(token: str) -> str:
 
 
 def preferred(media_type: MediaType) -> MediaType:
-    """The same format under the name to use for it: audio/x-wav is audio/wav."""
+    """Return a type under its preferred name: audio/x-wav becomes audio/wav."""
     name = _preferred().get(media_type.essence)
     if name is None:
         return media_type
@@ -313,7 +312,7 @@ def preferred(media_type: MediaType) -> MediaType:
 
 
 def of_file_name(name: str) -> MediaType | None:
-    """The media type that the extension of a file name claims.
+    """Return the media type that the extension of a file name indicates, or None.
 
     >>> str(of_file_name("us-vp2.AU"))
     'audio/basic'
@@ -323,7 +322,7 @@ def of_file_name(name: str) -> MediaType | None:
 
 
 def is_text(media_type: MediaType | str) -> bool:
-    """Whether a representation of the type is a sequence of characters in some charset."""
+    """Return True if a representation of the type is a sequence of characters in a charset."""
     parsed = MediaType.parse(media_type) if isinstance(media_type, str) else media_type
     suffix = parsed.minor[parsed.minor.rfind("+") :]
     return parsed.major == "text" or not _textual().isdisjoint({parsed.essence, suffix})
@@ -335,14 +334,14 @@ def _of_essence(text: str) -> MediaType:
 
 
 def _identity(token: str) -> str:
-    """What equal formats have in common; the token itself where nothing is known of it."""
+    """Return a text that equal formats share; the token itself if it is unknown."""
     found = media_type(token)
     return str(preferred(found)) if found else (_canonical(token) or token.lower())
 
 
 @cache
 def _spellings() -> dict[str, tuple[str, ...]]:
-    """All that may be written for each representation, canonical tokens first."""
+    """Return all tokens for each representation, canonical ones first."""
     types = _types()
     long = [_long(name) for name in (*types.token, *_preferred(), *_preferred().values())]
     charsets = [_escape(name) for name, one in _charsets().items() if one.multi_byte]
@@ -358,7 +357,7 @@ def _long(essence: str) -> str:
     return "+".join(map(_escape, essence.split("/")))
 
 
-# how a name is written in a PDI  # ruling: pdi-format
+# writing a name in a PDI  # ruling: pdi-format
 # ------------------------------
 
 
@@ -371,7 +370,7 @@ def _unescape(word: str) -> str:
 
 
 def _canonical(token: str) -> str | None:
-    """The token in lower case, with nothing escaped that may stand for itself; None if illegal."""
+    """Return the token in lower case without unnecessary escapes; None if it is illegal."""
     lower = token.lower()
     if not token.isascii() or _FORMAT.fullmatch(lower) is None:
         return None

@@ -1,19 +1,20 @@
-"""What a deposited file is: its media type, and the charset where it is text.
+"""Detection of a deposited file's media type and, if it is text, its charset.
 
-How it works: pure-magic-rs (libmagic's rules, in memory-safe code) reads the content, and
-charset-normalizer the coding of what is neither ASCII nor UTF-8. A `Sampler` keeps of a stream that
-passes by what they need, in bounded memory. In this order:
+How it works: pure-magic-rs (libmagic's rules, in memory-safe code) analyses the content, and
+charset-normalizer detects codings other than ASCII and UTF-8. A `Sampler` keeps the bytes that they
+need from a stream, in bounded memory. The steps are:
 
-1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else what HTML or XML declares if
-   the content can be in that, else charset-normalizer. Without evidence for another, a text has
-   the default of ruling pdi-charset. Content in no charset at all is binary.
-2. Type by content. Text is shown to the library as UTF-8, whatever its own coding.
-3. The file name then decides between what the content leaves open, and never against it: a binary
-   is not text because its name ends in `.html`, what lacks the signature of PNG is no PNG.
+1. Charset: byte-order mark, else pure ASCII, else strict UTF-8, else the charset that HTML or XML
+   declares if the content is valid in it, else charset-normalizer. Without evidence for another
+   charset, a text has the default of ruling pdi-charset. Content that fits no charset is binary.
+2. Type by content. The library receives text as UTF-8, whatever its own coding.
+3. The file name then decides between the types that the content allows, and never contradicts it:
+   the name `x.html` does not make a binary file text, and a file without PNG's signature is not a
+   PNG.
 
-What must stay true: nothing is raised for any bytes; no more than `LOOK` bytes are analysed,
-however long the content. The depositor has the last word (`resolve_type`). Measurements, and the
-libraries that were compared: docs/decisions/type-detection.md.
+What must stay true: no bytes raise an error; at most `LOOK` bytes are analysed, however long the
+content. The depositor has the last word (`resolve_type`). Measurements and a comparison of
+libraries: docs/decisions/type-detection.md.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ Source = Literal["content", "name", "both", "nothing"]
 
 
 class Detected(msgspec.Struct, frozen=True):
-    """What a file was found to be.
+    """The detected type of a file.
 
-    `charset` is None for what is not text, and for text in a coding without an IANA name.
-    `source` says what the type rests on: "nothing" goes with application/octet-stream.
+    `charset` is None if the file is not text, or if its coding has no IANA name. `source` is the
+    evidence for the type: "nothing" occurs with application/octet-stream.
     """
 
     media_type: MediaType
@@ -52,10 +53,10 @@ class Detected(msgspec.Struct, frozen=True):
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What detection looks at.
+    """The bytes that detection analyses.
 
-    `head` is the first LOOK bytes, `odd` the first LOOK bytes from the first one beyond ASCII, so
-    that it is empty for ASCII. `utf_8` is true if all of the content, head or not, is UTF-8.
+    `head` is the first LOOK bytes. `odd` is LOOK bytes from the first one beyond ASCII, so it is
+    empty for ASCII. `utf_8` is true if the complete content, beyond the head too, is UTF-8.
     """
 
     head: bytes
@@ -64,7 +65,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Sampler:
-    """Watches a stream pass by and keeps a sample of it: 128 KiB at most, whatever the length."""
+    """Keeps a sample of at most 128 KiB from a stream of any length."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -72,12 +73,12 @@ class Sampler:
         self._utf_8: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
 
     def feed(self, data: bytes) -> None:
-        """The next bytes of the content."""
+        """Add the next bytes of the content."""
         for at in range(0, len(data), _PIECE):
             self._feed(data[at : at + _PIECE])
 
     def sample(self, *, cut: bool = False) -> Sample:
-        """What was kept. `cut`: more would follow, so the last character may be incomplete."""
+        """Return the sample. `cut`: more bytes follow, so the last character may be incomplete."""
         utf_8 = self._utf_8 is not None and (cut or not self._utf_8.getstate()[0])
         return Sample(bytes(self._head), bytes(self._odd), utf_8)
 
@@ -97,17 +98,17 @@ class Sampler:
 
 
 def detect(content: bytes | Sample, *, name: str | None = None) -> Detected:
-    """Media type and charset of a file that begins with these bytes and may have this name.
+    """Detect media type and charset of a file from its first bytes and, optionally, its name.
 
-    Give the sample of a `Sampler` for a charset that holds for all of a long text; of bytes, those
-    after the first LOOK are not looked at. Raises nothing.
+    Pass the sample of a `Sampler` to get a charset that is valid for a complete long text. If you
+    pass bytes, only the first LOOK are analysed. Raises nothing.
     """
     if isinstance(content, bytes):
         sampler = Sampler()
         sampler.feed(content[:LOOK])
         content = sampler.sample(cut=len(content) >= LOOK)
     claimed = formats.of_file_name(name) if name else None
-    if not content.head:  # nothing contradicts no name
+    if not content.head:  # an empty file cannot contradict its name
         charset = "us-ascii" if claimed and formats.is_text(claimed) else None
         return Detected(claimed or OCTETS, charset, "name" if claimed else "nothing")
     text = _text(content)
@@ -116,10 +117,10 @@ def detect(content: bytes | Sample, *, name: str | None = None) -> Detected:
 
 
 def resolve_type(declared: MediaType | None, detected: Detected) -> MediaType:
-    """The media type to record: what the depositor declares, else what was found.
+    """Return the media type to record: the declared one, else the detected one.
 
-    What HTTP clients declare when they were told nothing is no declaration. A text/* type that
-    comes without a charset gets the one that was found.
+    The default types of HTTP clients do not count as declared. A text/* type without a charset gets
+    the detected charset.
     """
     said = declared is not None and declared.essence not in _UNSAID
     chosen = declared if declared is not None and said else detected.media_type
@@ -128,14 +129,15 @@ def resolve_type(declared: MediaType | None, detected: Detected) -> MediaType:
     return chosen
 
 
-# RFC 9110 section 8.3; the second is what curl says of any --data
+# RFC 9110 section 8.3; the second is curl's default for --data
 _UNSAID = frozenset({"application/octet-stream", "application/x-www-form-urlencoded"})
 
 
 # type
 # ----
 
-# What always begins with its signature: a library that does not see it says that it is not this.
+# Types that always begin with their signature: if the library does not find it, the file has
+# another type.
 _SIGNED = frozenset(
     """
     application/gzip application/pdf application/warc application/zip application/x-bzip2
@@ -145,7 +147,7 @@ _SIGNED = frozenset(
     """.split()  # noqa: SIM905  (a table reads better than a list of quotes)
 )
 
-# Formats on which others are built, and the major types of those: there the name tells more.
+# Formats on which others are built, and the major types of those: the name is more specific.
 _BUILT_UPON = {
     "application/zip": ("application", "model"),
     "image/tiff": ("image",),
@@ -156,16 +158,16 @@ _BUILT_UPON = {
 
 @cache
 def _library() -> MagicDb:
-    return MagicDb()  # reads its rules, once: 30 ms, 16 MB
+    return MagicDb()  # loads its rules once: 30 ms, 16 MB
 
 
 def _by_content(head: bytes, text: _Coding | None) -> MediaType:
-    """The type that the bytes speak for; text/plain or octet-stream where they leave it open."""
+    """Return the type that the bytes indicate; text/plain or octet-stream if they are unclear."""
     shown = text.as_utf_8(head[:_LOOK_AT_TEXT]) if text else head
     found = _by_library(shown)
     if text is None:
         return OCTETS if found.major == "text" else found
-    # A guess at a language from a few words, or at a table from its commas, needs the name.
+    # A language guessed from a few words, or a table guessed from commas, needs the name.
     guess = found.minor.startswith("x-") or found.minor in ("csv", "troff")
     return PLAIN_TEXT if found == OCTETS or (found.major == "text" and guess) else found
 
@@ -174,18 +176,18 @@ def _by_library(data: bytes) -> MediaType:
     try:
         best = _library().best_magic_buffer(data)
         named = best.mime_type
-        if named == OCTETS.essence and best.strength > 0:  # it knows what it is, but no type for it
+        if named == OCTETS.essence and best.strength > 0:  # it knows the format, but no type for it
             weaker = (rule.mime_type for rule in _library().all_magics_buffer(data))
             named = next((other for other in weaker if other != named), named)
         return formats.preferred(MediaType.parse(named).with_charset(None))
-    except ValueError:  # "magic identification failed", or a name that is no media type
+    except ValueError:  # "magic identification failed", or a name that is not a media type
         return OCTETS
 
 
 def _weigh(
     content: MediaType, claimed: MediaType | None, *, text: bool
 ) -> tuple[MediaType, Source]:
-    """Whether content or name decides."""
+    """Decide between the type by content and the type by name."""
     if claimed == content:
         return content, "nothing" if content == OCTETS else "both"
     if claimed is not None and _allows(content, claimed, text=text):
@@ -194,7 +196,7 @@ def _weigh(
 
 
 def _allows(content: MediaType, claimed: MediaType, *, text: bool) -> bool:
-    """Whether what the content was found to be leaves it open to be what the name says."""
+    """Return True if the type by content allows the type by name."""
     if formats.is_text(claimed):
         structured = claimed.minor.endswith(("xml", "json"))
         same_kind = content.minor.endswith("xml") and claimed.minor.endswith("xml")
@@ -217,16 +219,16 @@ _MARKS = (  # in this order: the mark of UTF-32LE begins with that of UTF-16LE
     (codecs.BOM_UTF16_BE, "utf-16", "utf-16"),
 )
 
-# What stands in no text: control characters, but for bell to return, Ctrl-Z (the end of a DOS
-# text), and shift out, shift in and escape (ISO 2022).
+# Characters that text does not contain: control characters except bell to return, Ctrl-Z (the end
+# of a DOS text), and shift out, shift in and escape (ISO 2022).
 _CONTROL = re.compile(r"[\0-\x06\x10-\x19\x1c-\x1f\x7f]")
 _CONTROL_BYTES = bytes(point for point in range(256) if _CONTROL.match(chr(point)))
-_STRAY = 1024  # ASCII and UTF-8 stay text with one of them, but for NUL, in so many bytes
+_STRAY = 1024  # ASCII and UTF-8 may have one of them, except NUL, in this number of bytes
 
-# What is told by its NULs, where there is no mark
+# Codings recognised by their NULs if there is no mark
 _WIDE = ["utf_16_be", "utf_16_le", "utf_32_be", "utf_32_le"]
 
-# IANA's preferred MIME names: where several codings give the same text, one of these is meant.
+# IANA's preferred MIME names: if several codings decode to the same text, prefer one of these.
 _USUAL = (
     *(f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 9, 10)),
     *("iso2022_jp", "iso2022_kr", "shift_jis", "euc_jp", "euc_kr", "gb2312", "big5", "koi8_r"),
@@ -235,13 +237,14 @@ _USUAL = (
 _DECLARING = 1024  # bytes in which HTML looks for a charset; XML has it in the first line
 _DEFAULT = frozenset({"iso8859-1", "latin_1"})
 _BROADER = {"gb2312": "gbk", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs"}
-"""What is written under the names of smaller sets (Encoding Standard section 4.2)."""
+"""Broader sets that use the names of smaller ones (Encoding Standard section 4.2)."""
 
-# Single-byte codings of Latin letters differ in a few of them. So the default stands against near
-# guesses where there are too few letters beyond ASCII to tell the language, and where this is one
-# that ISO 8859-1 was made for (names of charset-normalizer), unless another is told better. Where
-# the guess is the same such language, told well and written with characters that ISO 8859-1 has,
-# the default stands against any: nobody writes French in windows-1257.
+# Single-byte codings of Latin letters differ in only a few of them. So the default prevails over
+# near guesses if there are too few letters beyond ASCII to recognise the language, or if the
+# language is one that ISO 8859-1 was made for (names of charset-normalizer), unless another is
+# recognised better. If the guess is the same such language, recognised well and written with
+# characters of ISO 8859-1, the default prevails over any guess: French is not written in
+# windows-1257.
 _WESTERN = frozenset(
     {"Dutch", "English", "Finnish", "French", "German", "Indonesian", "Italian", "Norwegian"}
     | {"Portuguese", "Spanish", "Swedish"}
@@ -250,17 +253,19 @@ _NEAR = 0.02  # of charset-normalizer's measure of disorder, 0 to 1
 _TOO_FEW = 32  # letters beyond ASCII
 _TOLD = 0.6  # of charset-normalizer's measure of coherence with a language, 0 to 1
 _CHANCE = 4  # characters that a multi-byte coding may find in anything
-_TELLING = 256  # bytes: so many without a control character are some text, whatever its coding
+_TELLING = (
+    256  # bytes: without a control character, this number of bytes is text, whatever its coding
+)
 
 
 class _Coding(NamedTuple):
-    """The coding of a text: Python's name of it, and IANA's if there is one."""
+    """The coding of a text: Python's name for it, and IANA's if there is one."""
 
     codec: str
     charset: str | None
 
     def as_utf_8(self, data: bytes) -> bytes:
-        """The same text in UTF-8, without a character that is cut off at the end."""
+        """Return the same text in UTF-8, without an incomplete character at the end."""
         return data.decode(self.codec, "ignore").encode()
 
 
@@ -268,7 +273,7 @@ _ASCII = _Coding("ascii", "us-ascii")
 
 
 def _text(sample: Sample) -> _Coding | None:
-    """The coding of the content; None where it is not text."""
+    """Detect the coding of the content; None if it is not text."""
     head = sample.head
     for mark, codec, charset in _MARKS:
         possible = head.startswith(mark) and (sample.utf_8 or charset != "utf-8")
@@ -289,11 +294,11 @@ def _text(sample: Sample) -> _Coding | None:
 
 
 def _declared(data: bytes) -> _Coding | None:
-    """The coding that HTML or XML declares; None where it does not, or the data is in another."""
+    """Return the coding that HTML or XML declares; None if there is none, or it does not fit."""
     said = formats.declared_charset(data[:_DECLARING])
     codec = said and formats.python_codec(said)
     if not said or not codec or said.encode().decode(codec, "replace") != said:
-        return None  # what could be read in ASCII is not in UTF-16, say
+        return None  # a declaration read as ASCII cannot be in UTF-16, for example
     if codec in _DEFAULT:
         return _default(data)
     for one in (codec, _BROADER.get(codec)):
@@ -303,10 +308,10 @@ def _declared(data: bytes) -> _Coding | None:
 
 
 def _guess(data: bytes) -> _Coding | None:
-    """The coding that explains the data best, by charset-normalizer."""
-    import charset_normalizer  # takes a tenth of all our imports, for texts that are rare today
+    """Return the coding that explains the data best, according to charset-normalizer."""
+    import charset_normalizer  # takes a tenth of all import time, for texts that are rare today
 
-    if len(data) >= LOOK:  # between words, so that no character is cut in two
+    if len(data) >= LOOK:  # between words, so that no character is split
         data = data[: max(data.rfind(b" "), data.rfind(b"\n")) + 1] or data
     nulls = data.count(0)
     matches = charset_normalizer.from_bytes(
@@ -320,7 +325,7 @@ def _guess(data: bytes) -> _Coding | None:
         return None
     if nulls:
         return _named(best.encoding) if best.languages or nulls * 4 > len(data) else None
-    if best.encoding == "utf_8":  # which it is only here: the rest of the content is not
+    if best.encoding == "utf_8":  # only this part is UTF-8: the rest of the content is not
         return _default(data)
     letters = sum(not character.isascii() for character in decoded)
     if best.multi_byte_usage > 0:
@@ -338,9 +343,9 @@ def _stands(
     *,
     basic: bool,
 ) -> bool:
-    """Whether this match is the default, and explains the data about as well as the best.
+    """Return True if this match is the default, and explains the data about as well as the best.
 
-    `basic`: the data has none of the bytes that are no characters in ISO 8859-1.
+    `basic`: every byte of the data is a character in ISO 8859-1.
     """
     default = not {"latin_1", "cp1252"}.isdisjoint({match.encoding, *match.could_be_from_charset})
     western = not _WESTERN.isdisjoint(match.languages[:1])
@@ -351,7 +356,7 @@ def _stands(
 
 
 def _usual(match: CharsetMatch) -> str:
-    """The codec to name where several give the same text: a usual one, or one that has a name."""
+    """Choose a codec if several decode to the same text: a common one, or one with a name."""
     same = [match.encoding, *match.could_be_from_charset]
     usual = [codec for codec in _USUAL if codec in same]
     return next((codec for codec in (*usual, *same) if formats.charset(codec)), match.encoding)
@@ -363,7 +368,7 @@ def _named(codec: str) -> _Coding:
 
 
 def _default(data: bytes) -> _Coding:
-    """ISO 8859-1, or with characters where that has none, its extension.  # ruling: pdi-charset"""
+    """Return ISO 8859-1, or its extension if that is needed.  # ruling: pdi-charset"""
     extended = re.search(rb"[\x80-\x9f]", data) and not re.search(rb"[\x81\x8d\x8f\x90\x9d]", data)
     return _named("cp1252" if extended else "latin_1")
 

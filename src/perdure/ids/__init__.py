@@ -1,18 +1,20 @@
 """Identifiers: text in, frozen value out, for every scheme that perdure knows.
 
-How it works: each scheme is one module that gives a `Scheme`, which is data: its prefixes, its
-parser, how its names are written, resolved and made (`perdure.ids.scheme`). `parse` looks for the
-longest prefix that the text begins with and calls that scheme's parser; nothing is ever guessed
-from the rest. Built-in schemes and those of other packages are found the same way, as entry points
-in the group `perdure.schemes`.
+How it works: each scheme is one module that defines a `Scheme`. A `Scheme` is data: the prefixes,
+the parser, and the rules for writing, resolving and minting names (`perdure.ids.scheme`). `parse`
+finds the longest prefix that begins the text and calls that scheme's parser; it never guesses from
+the rest of the text. Built-in schemes and those of other packages are found in the same way, as
+entry points in the group `perdure.schemes`.
 
-`urn:` has several owners, told apart by prefix alone: `urn:pdi:` and `urn:pwid:` belong to those
-schemes, `urn:iana:` and `urn:isbn_publisher_id:` (neither of which is a namespace registered under
-RFC 8141) to the URN of 1993, every other `urn:` to RFC 8141. That parser refuses a name in the
-closed form of 1993, `urn:nobody:1::x:::`, because its scheme is not registered here.
+Several schemes share `urn:`, and only the prefix distinguishes them: `urn:pdi:` and `urn:pwid:`
+belong to those schemes, `urn:iana:` and `urn:isbn_publisher_id:` (neither of which is a namespace
+registered under RFC 8141) to the URN of 1993, every other `urn:` to RFC 8141. The RFC 8141 parser
+refuses a name in the closed form of 1993, `urn:acme:1::x:::`, because its scheme is not registered
+here.
 
 What must stay true: a parser raises nothing but `MalformedIdentifier`; `parse(str(x)) == x`;
-equal identifiers have equal `key`s; past this module nobody handles an identifier as a string.
+equal identifiers have equal `key`s; code outside this package never handles an identifier as a
+string.
 """
 
 from __future__ import annotations
@@ -52,17 +54,17 @@ _PREFIX = re.compile("[a-z][a-z0-9+.-]*:[!-~]*")
 
 @cache
 def schemes() -> dict[str, Scheme]:
-    """All installed schemes by name.
+    """Return all installed schemes by name.
 
-    A scheme of another package that cannot be loaded, or that claims a name or a prefix of another
-    scheme, is logged and left out.
+    A scheme of another package is logged and ignored if it cannot be loaded, or if it claims a name
+    or a prefix of another scheme.
     """
     found = load_plugins("perdure.schemes", Scheme, _list_claims)
     return {plugin.value.name: plugin.value for plugin in found}
 
 
 def _list_claims(scheme: Scheme) -> tuple[str, ...]:
-    """The name and the prefixes of a scheme. Raises ValueError for a prefix that cannot be one."""
+    """Return the name and the prefixes of a scheme. Raises ValueError for an invalid prefix."""
     for prefix in scheme.prefixes:
         if prefix.lower() != prefix or not _PREFIX.fullmatch(prefix):
             raise ValueError(f"{prefix!r} is not a prefix of lower-case ASCII with a colon in it")
@@ -70,11 +72,11 @@ def _list_claims(scheme: Scheme) -> tuple[str, ...]:
 
 
 def parse(text: str) -> Identifier:
-    """The identifier that `text` is, whatever its scheme.
+    """Parse an identifier of any scheme.
 
-    Raises MalformedIdentifier where its scheme does not allow it, or where it is empty, has more
-    than 8192 characters or control characters or spaces in it; UnknownScheme where no scheme's
-    prefix begins it.
+    Raises MalformedIdentifier if its scheme does not allow the text, or if the text is empty, has
+    more than 8192 characters, or contains control characters or spaces. Raises UnknownScheme if
+    the text does not begin with the prefix of a scheme.
 
     >>> str(parse("urn:pdi://OMA.eop.gov.us/1999/9/16/15.text.1"))
     'pdi://oma.eop.gov.us/1999/09/16/15.text.1'
@@ -83,19 +85,19 @@ def parse(text: str) -> Identifier:
 
 
 def scheme_of(identifier: Identifier) -> Scheme:
-    """The scheme of an identifier."""
+    """Return the scheme of an identifier."""
     return schemes()[identifier.kind]
 
 
 def find_scheme(text: str) -> Scheme | None:
-    """The scheme whose prefix begins a text, well-formed or not; None if no prefix does."""
+    """Return the scheme whose prefix begins a text, well-formed or not, or None."""
     _, pattern, owners = _claims()
     match = pattern.match(text)
     return owners[match.lastindex - 1] if match and match.lastindex else None
 
 
 def find_label(datacite_type: str) -> Label | None:
-    """The first label, by the names of schemes, of a DataCite type; None if no scheme has it.
+    """Return the first label of a DataCite type, in order of scheme names, or None.
 
     >>> find_label("Handle").text, find_label("nothing")
     ('hdl:', None)
@@ -124,7 +126,7 @@ def _parse_by_prefix(text: str) -> Identifier:
 
 @cache
 def _claims() -> tuple[tuple[str, ...], re.Pattern[str], tuple[Scheme, ...]]:
-    """All prefixes, longest first; the pattern that finds one, each being a group; whose it is."""
+    """Return all prefixes, longest first; a pattern with a group for each; and their schemes."""
     claims = [(prefix, scheme) for scheme in schemes().values() for prefix in scheme.prefixes]
     claims.sort(key=lambda claim: (-len(claim[0]), claim[0]))
     pattern = "|".join(f"({re.escape(prefix)})" for prefix, _ in claims)
@@ -140,8 +142,11 @@ _SHORT = len("pdi:")
 
 @cache
 def _shortcuts() -> Callable[[str, _Parser], _Parser]:
-    """The way of nearly all texts: from their first four characters to a parser that needs no
-    limits checked before, where no other scheme has a prefix that begins with the same four."""
+    """Return a function from a text's first four characters to a parser.
+
+    Nearly all texts take this shortcut. It is safe only if the parser checks the limits itself, and
+    no other scheme has a prefix that begins with the same four characters.
+    """
     prefixes, _, owners = _claims()
     return {
         prefix: scheme.parse
@@ -153,5 +158,5 @@ def _shortcuts() -> Callable[[str, _Parser], _Parser]:
 
 
 def equivalent(one: Identifier, other: Identifier) -> bool:
-    """Whether both are equal, or one scheme's own wider rule says that they name the same."""
+    """Return True if both are equal, or equivalent by their scheme's own wider rule."""
     return one == other or (one.kind == other.kind and schemes()[one.kind].equivalent(one, other))

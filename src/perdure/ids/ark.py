@@ -1,8 +1,8 @@
 """Archival Resource Keys.
 
-An ARK names anything at all: the number of the authority that assigned it, then the name that it
-assigned, then perhaps a qualifier, the way to a component or a variant of the thing. Who serves
-it (`https://n2t.net/`) is no part of its identity. Specification: draft-kunze-ark-42.
+An ARK can name anything. It consists of the number of the authority that assigned it, the name that
+the authority assigned, and optionally a qualifier, which leads to a component or a variant. The
+server (`https://n2t.net/`) is not part of its identity. Specification: draft-kunze-ark-42.
 
 >>> ark = parse("https://n2t.net/ark:/12345/x6-np1-wh8k/c3/s5.v7.xsl")
 >>> str(ark), ark.naan, ark.name, ark.qualifier
@@ -11,13 +11,13 @@ it (`https://n2t.net/`) is no part of its identity. Specification: draft-kunze-a
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 19 found '?info'; expected ...
 
-How it works: one pattern checks the characters, then the steps of section 3.2 of the draft make
+How it works: one pattern checks the characters, then the steps of section 3.2 of the draft produce
 the canonical form, which is also the key.
 
 What must stay true: hyphens and the slash of the old label `ark:/` never distinguish two ARKs;
 case always does, except in the label, the authority's number and the digits of percent-escapes.
-An inflection (`?info`) asks something about an ARK and is no part of it: the server takes it off
-before anything is parsed.
+An inflection (`?info`) asks a question about an ARK and is not part of it: the server removes it
+before parsing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from perdure.ids.scheme import BETANUMERIC, NewName
 from perdure.ids.strays import reach, stray
 
 # section 3.1: letters, digits, = ~ * + @ _ $, and with reserved meaning % - . /
-# Typesetting turns hyphens into U+2010 to U+2015: these are read as what they were.
+# Typesetting turns hyphens into U+2010 to U+2015: these are read as hyphens.
 _HYPHENS = "\\-\u2010-\u2015"
 _NAAN_CHARACTER = f"[{BETANUMERIC}{BETANUMERIC.upper()}{_HYPHENS}]"
 _CHARACTER = f"(?:[A-Za-z0-9=~*+@_$./{_HYPHENS}]|%[0-9A-Fa-f]{{2}})"
@@ -50,7 +50,7 @@ _BASE_NAME = re.compile("[^./]+")
 
 
 class Ark(Keyed, frozen=True, gc=False):
-    """An ARK in canonical form: who assigned it, the name, and what within the thing is meant."""
+    """An ARK in canonical form: the authority, the name it assigned, and the qualifier."""
 
     kind: ClassVar[str] = "ark"
 
@@ -59,7 +59,7 @@ class Ark(Keyed, frozen=True, gc=False):
     name: str
     """The name that the authority assigned, without hyphens."""
     qualifier: str
-    """The component and variant (`/c3/s5.v7.xsl`), empty where the whole thing is meant."""
+    """The component and variant (`/c3/s5.v7.xsl`); empty if the ARK names the whole resource."""
     written: str
 
     def __str__(self) -> str:
@@ -67,22 +67,22 @@ class Ark(Keyed, frozen=True, gc=False):
 
     @property
     def base(self) -> Self:
-        """The ARK without its qualifier: what the authority assigned."""
+        """The ARK without its qualifier, as the authority assigned it."""
         return replace(self, qualifier="") if self.qualifier else self
 
     @property
     def assigned_under(self) -> str:
-        """The text behind the label: a shoulder is the beginning of it."""
+        """The text after the label. It begins with the shoulder."""
         return str(self).removeprefix("ark:")
 
     @property
     def key(self) -> str:
-        """The canonical text. A qualified ARK has a record of its own."""
+        """The canonical text. A qualified ARK has its own record."""
         return str(self)
 
     @classmethod
     def from_key(cls, key: str) -> Ark:
-        """The ARK that has this key. Raises MalformedIdentifier where `key` is no ARK's."""
+        """Return the ARK that has this key. Raises MalformedIdentifier for other texts."""
         return parse(key)
 
 
@@ -92,7 +92,7 @@ def parse(text: str) -> Ark:
     if match is None:
         raise _fault(text)
     naan, rest = match.groups()
-    # section 3.2; steps 1 to 3 (host, query, label) are the pattern's
+    # section 3.2; the pattern does steps 1 to 3 (host, query, label)
     naan = _HYPHEN.sub("", naan).lower()  # steps 4 and 6
     if "%" in rest:
         rest = _ESCAPE.sub(lambda escape: escape[0].upper(), rest)  # step 5
@@ -105,11 +105,11 @@ def parse(text: str) -> Ark:
 
 
 def _equivalent(one: Identifier, other: Identifier) -> bool:
-    return one == other  # section 3.2 knows nothing wider
+    return one == other  # section 3.2 has no wider rule
 
 
 def read_shoulder(text: str) -> str:
-    """The number of an authority and the beginning of its names, without hyphens.
+    """Read an authority's number and the beginning of its names, without hyphens.
 
     Raises ValueError.
 
@@ -119,17 +119,17 @@ def read_shoulder(text: str) -> str:
     label = "" if text[:4].lower() == "ark:" else "ark:"
     found = parse(f"{label}{text}x")
     if found.qualifier:
-        raise ValueError("a shoulder is the beginning of a name, and has no '/' or '.' in it")
+        raise ValueError("a shoulder is the beginning of a name, so it cannot contain '/' or '.'")
     return f"{found.naan}/{found.name[:-1]}"
 
 
 def _requested_shoulder(text: str) -> str | None:
-    """The text behind the label, if it can be a shoulder. A name may look the same."""
+    """Return the text after the label if it can be a shoulder. A name may look the same."""
     return text[4:].lstrip("/") if text[:4].lower() == "ark:" else None
 
 
 def _spell(new: NewName) -> Ark:
-    """The ARK on a shoulder, with its check character."""
+    """Return the new ARK on a shoulder, with its check character."""
     name = f"{new.authority}{new.text}"
     return parse(f"ark:{name}{check_character(name)}")
 
@@ -160,31 +160,31 @@ SCHEME = Scheme(
 
 
 def check_character(text: str) -> str:
-    """The character that guards the check zone `text`, `NAAN/name`, against slips of the pen.
+    """Return the character that protects the check zone `text`, `NAAN/name`, against typing errors.
 
-    Any single wrong character and any two exchanged ones change it, as long as the zone is
+    It changes with any single wrong character and any two exchanged characters, if the zone is
     shorter than 29 characters. Source: NOID CHECK DIGIT ALGORITHM in the manual of `noid`.
 
     >>> check_character("13030/xf93gt2")
     'q'
     """
-    # "/" and whatever else is not betanumeric has the value 0, but takes its place
+    # "/" and all other characters that are not betanumeric have the value 0, but count as a place
     values = (max(BETANUMERIC.find(character), 0) for character in text)
     total = sum(place * value for place, value in enumerate(values, start=1))
     return BETANUMERIC[total % len(BETANUMERIC)]
 
 
 def valid_check(ark: Ark) -> bool:
-    """Whether the name that the authority assigned ends in its check character.
+    """Return True if the name that the authority assigned ends in its check character.
 
     Qualifiers are not covered (draft section 2.4.1). Only the authority knows whether its names
-    have a check character at all: one without has a chance of 1 in 29 to pass.
+    have a check character: a name without one passes with a chance of 1 in 29.
     """
     zone = f"{ark.naan}/{ark.name}"
     return check_character(zone[:-1]) == zone[-1]
 
 
-# where a text fails
+# finding the fault
 # ------------------
 
 _NAAN = re.compile(f"{_NAAN_CHARACTER}+")
@@ -192,7 +192,7 @@ _NAME = re.compile(f"{_CHARACTER}+")
 
 
 def _fault(text: str) -> MalformedIdentifier:
-    """Where and why `text`, which `parse` could not read, stops being an ARK."""
+    """Find where and why `text`, which `parse` refused, stops being an ARK."""
 
     def stop(at: int, expected: str, section: str) -> MalformedIdentifier:
         return MalformedIdentifier(
@@ -204,11 +204,11 @@ def _fault(text: str) -> MalformedIdentifier:
         return stop(stray(text, SCHEME.prefixes), "'ark:'", "2.2")
     end = reach(_NAAN, text, naan)
     if not _HYPHEN.sub("", text[naan:end]):
-        return stop(end, "the authority's number, of digits and consonants without l", "2.3")
+        return stop(end, "the authority's number: digits and consonants except l", "2.3")
     if text[end : end + 1] != "/":
-        return stop(end, "a digit or consonant (not l) of the authority's number, or '/'", "2.3")
+        return stop(end, "a digit or consonant (except l) of the authority's number, or '/'", "2.3")
     name = end + 1
     end = reach(_NAME, text, name)
     if end == len(text):
-        return stop(end, "a name, and not only '/', '.' and hyphens, which mean nothing", "2.4")
+        return stop(end, "a name with more than '/', '.' and hyphens", "2.4")
     return stop(end, "a letter, digit, %hh or one of =~*+@_$-./", "3.1")

@@ -1,19 +1,19 @@
-"""The grammar of PDIs as pattern fragments, and what every scheme's reading begins with.
+"""The grammar of PDIs as pattern fragments, and the limits of every scheme.
 
-How it works: each constant is the body of a regular expression, standing under the rule of the
-draft's ABNF (sections 1.2 and 3.4 of draft-mallery-urn-pdi-00) that it carries out. Where a ruling
-amends the rule, the ruling is named. Joined they give four patterns: `RESOURCE`, `FRAGMENT` and
-`CITATION` make up a PDI, `INTERVAL` is the left part of one. `PLAIN_RESOURCE` is that part of
-`RESOURCE` that is canonical already and needs no second look; nearly all PDIs are written so.
+How it works: each constant is the body of a regular expression. Above it is the rule of the draft's
+ABNF (sections 1.2 and 3.4 of draft-mallery-urn-pdi-00) that it implements, and the name of the
+ruling if one amends that rule. Joined they form four patterns: `RESOURCE`, `FRAGMENT` and
+`CITATION` make up a PDI, `INTERVAL` is the left part of one. `PLAIN_RESOURCE` matches a `RESOURCE`
+that is already canonical and needs no further work; nearly all PDIs are written that way.
 
-Where nearly all texts go, an optional group is `(?:…|)`, through which `re` runs faster than
-through `(?:…)?`.
+On the path of nearly all texts, an optional group is written `(?:…|)`, which `re` executes faster
+than `(?:…)?`.
 
 What must stay true: every pattern takes time linear in its input. A run of one character class is
-possessive (`++`), so it is never divided in a second way; whether a group repeats is decided by the
-next character alone. Only such runs are possessive, never a group: Python before 3.11.5 reads on
-from the wrong place after one (CPython issue 106052). Patterns are ASCII through and through:
-classes are spelled out, and ignoring case must not reach `ı` or the Kelvin sign.
+possessive (`++`), so it is never divided in a second way; the next character alone decides whether
+a group repeats. Only such runs are possessive, never a group: Python before 3.11.5 continues at the
+wrong place after one (CPython issue 106052). Patterns are strictly ASCII: classes are spelled out,
+and ignoring case must not match `ı` or the Kelvin sign.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import re
 
 from perdure.errors import MalformedIdentifier
 
-# what every scheme's text must satisfy
+# the limits of every scheme
 # -------------------------------------
 
 LONGEST = 8192  # characters  # ruling: pdi-limits
 
-# Controls, and whatever Unicode calls white space, and halves of surrogate pairs, which are no
-# text. Spelled out, because what Python calls printable grows with each Unicode version, and
-# an identifier may not become legal by an upgrade.
+# Control characters, Unicode white space, and halves of surrogate pairs, which are not text.
+# Spelled out, because Python's set of printable characters grows with each Unicode version, and
+# an upgrade must not make an identifier legal.
 _FORBIDDEN = re.compile(
     r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ud800-\udfff]"
 )
 
 
 def check_limits(text: str) -> None:
-    """Raise MalformedIdentifier for a text that is no identifier in any scheme."""
+    """Raise MalformedIdentifier if the text cannot be an identifier in any scheme."""
     # ruling: pdi-limits
     if text.isascii() and text.isprintable() and " " not in text and 0 < len(text) <= LONGEST:
         return
@@ -66,7 +66,7 @@ ESCAPE = f"%[{_HEX}]{{2}}"
 
 
 def _run(characters: str) -> str:
-    """One or more of `characters` and escapes."""
+    """Return a pattern of one or more of `characters` and escapes."""
     return f"(?:[{characters}]|{ESCAPE})[{characters}]*+(?:{ESCAPE}[{characters}]*+)*"
 
 
@@ -99,7 +99,7 @@ _TOKEN = _run(TOKEN_CHARACTERS)
 FORMAT = rf"(?:{_TOKEN}(?:\+{_TOKEN}|)|\*)"
 
 # version = digits / wildcard           ; not zero  # ruling: pdi-version
-# Eighteen digits are the most: every number then fits a signed 64-bit integer wherever it goes.
+# Eighteen digits are the maximum, so every number fits in a signed 64-bit integer.
 NUMERAL_DIGITS = 18
 VERSION = rf"(?:(?=0*+[1-9])[0-9]{{1,{NUMERAL_DIGITS}}}+|\*)"
 
@@ -115,15 +115,15 @@ POSITION = rf"(?:{SPECIFIER}|\({SPECIFIER}(?:,{SPECIFIER})*\))"
 
 # fragment-specifier = "#" [fragment-scheme "="] position [*("," position)]
 # fragment-scheme    = "char" / "elt" / … / ext-fragment-scheme
-# ext-fragment-scheme = alpha-hyphen, ext-time-position-scheme = alpha-hyphen-digits; both stand
-# in the same place, so the wider one holds.
+# ext-fragment-scheme = alpha-hyphen, ext-time-position-scheme = alpha-hyphen-digits; both occur
+# in the same place, so the wider one applies.
 SCHEME_NAME = f"[{_ALPHADIGITS}-]++"
 FRAGMENT = re.compile(rf"(?:({SCHEME_NAME})=|)({POSITION}(?:,{POSITION})*)", re.ASCII)
-"""What follows the `#`. Groups: fragment scheme, positions."""
+"""The text after the `#`. Groups: fragment scheme, positions."""
 
 # citation-specifier = "@" origin-position "=" pdi
 CITATION = re.compile(rf"({POSITION})=(.++)", re.ASCII)
-"""What follows the `@`. Groups: origin position, what should be the cited PDI."""
+"""The text after the `@`. Groups: origin position, cited PDI (not checked)."""
 
 # sections 1, 1.1 and 1.2
 # -----------------------
@@ -138,12 +138,12 @@ RESOURCE = re.compile(
     rf"({UID})(?:\.({FORMAT})(?:\.({VERSION})|)|)",
     re.ASCII,
 )
-"""All of a PDI but fragment and citation. Groups: series, year, month, day, unique-id, format,
+"""A PDI without fragment and citation. Groups: series, year, month, day, unique-id, format,
 version."""
 
-# The same where it is canonical already: without wildcards and escapes, in a series of two to five
-# components that ends in a two-letter code, on a day that every year has, and within the limits.
-# (A repeated group for the components would cost a tenth of all the reading.)
+# The same in canonical form only: without wildcards and escapes, in a series of two to five
+# components that ends in a two-letter code, on a day that exists in every year, within the limits.
+# (A repeated group for the components would cost a tenth of the parsing time.)
 _NAME = "[a-z0-9-]{1,255}+"
 _PLAIN_SERIES = rf"{_NAME}\.{_NAME}(?:\.{_NAME}|)(?:\.{_NAME}|)(?:\.{_NAME}|)(?<=\.[a-z][a-z])"
 _LOWER_CASE = "[a-z0-9-_]{1,255}+"
@@ -174,10 +174,10 @@ INTERVAL = re.compile(
 
 
 class Escapes:
-    """How percent-escapes stand in the canonical form of one component.
+    """The percent-escapes of one component, in canonical form.
 
-    What may stand unescaped does, the rest has lower-case hexadecimal digits. One pass does it all,
-    since an escaped `%` is never unescaped.
+    A character that needs no escape is unescaped, and all other escapes have lower-case hexadecimal
+    digits. One pass is enough, because an escaped `%` is never unescaped.
     """
 
     # ruling: pdi-escape
@@ -185,7 +185,7 @@ class Escapes:
     __slots__ = ("_by_digits", "_by_octet")
 
     def __init__(self, unescaped: str) -> None:
-        """`unescaped`: body of the character class that may stand as it is."""
+        """`unescaped`: body of the class of characters that need no escape."""
         plain = re.compile(f"[{unescaped}]", re.ASCII)
         self._by_octet = [
             chr(octet) if plain.match(chr(octet)) else f"%{octet:02x}" for octet in range(256)
@@ -195,14 +195,14 @@ class Escapes:
         }
 
     def canonical(self, text: str) -> str:
-        """The canonical spelling of a text in which every `%` begins an escape."""
+        """Return the canonical spelling of a text in which every `%` begins an escape."""
         if "%" not in text:
             return text
         before, *escapes = text.split("%")
         return before + "".join([self._by_digits[e[:2]] + e[2:] for e in escapes])
 
     def escaped(self, plain: str) -> str:
-        """Any text as it is written in this component: UTF-8, with the rest escaped."""
+        """Escape any text for this component, as UTF-8."""
         return "".join([self._by_octet[octet] for octet in plain.encode()])
 
 

@@ -1,7 +1,7 @@
 """Handles, and among them DOIs.
 
-A Handle is a prefix, which the Handle System gives to an organization, and whatever name that
-organization chooses after the slash. A DOI is a Handle whose prefix begins with `10.`.
+A Handle consists of a prefix, which the Handle System assigns to an organization, a slash, and any
+name that the organization chooses. A DOI is a Handle whose prefix begins with `10.`.
 Specifications: RFC 3650 and 3651, ISO 26324 (DOI), RFC 4452 (`info:`).
 
 >>> doi = parse("https://dx.doi.org/10.1000/ABC%23d")
@@ -13,14 +13,14 @@ True
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 5 found '839/A'; expected '10.', with ...
 
-How it works: what follows `hdl:` and `doi:` is the Handle itself, every character of it, `%` and
-`#` too. What follows a proxy's address or `info:` is a piece of a URI and is percent-decoded.
+How it works: after `hdl:` and `doi:` every character belongs to the Handle, including `%` and `#`.
+The text after a proxy's address or `info:` is part of a URI and is percent-decoded.
 
-What must stay true: ASCII letters are compared without regard to case (RFC 3651 lets a service do
-so; ISO 26324 and the software of the Handle System do), all other characters as they are. The
-canonical text is of the kind that is not decoded, so that reading it again gives the same Handle.
-A character that no identifier may have (a blank, a control) is refused however it is escaped. The
-key is ASCII: in it other characters, and `%`, are escaped.
+What must stay true: ASCII letters are compared without regard to case (RFC 3651 allows a service to
+do so; ISO 26324 and the Handle System software do), all other characters exactly. The canonical
+text has a label that is not decoded, so parsing it returns the same Handle. A character that no
+identifier may have (a space, a control character) is refused even if it is escaped. The key is
+ASCII: all other characters, and `%`, are escaped in it.
 """
 
 from __future__ import annotations
@@ -58,29 +58,29 @@ _DOI_ONLY = ("doi:", "info:doi/")
 # NamingAuthority = *(NamingAuthority ".") NAsegment
 # NAsegment       = 1*<any character but "." and "/">
 # LocalName       = *<any character>
-# Left out: what cannot be seen (ruling: pdi-limits), and names without any character.
+# Excluded: invisible characters (ruling: pdi-limits), and empty names.
 _UNSEEN = r"\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff"
 _SEGMENTS = rf"[^./{_UNSEEN}]+(?:\.[^./{_UNSEEN}]+)*"
 _NAME = rf"[^{_UNSEEN}]+"
 _HANDLE = re.compile(f"({_SEGMENTS})/({_NAME})")
 
-# RFC 3986: in an address "?" and "#" end the path
+# RFC 3986: in a URL "?" and "#" end the path
 _ESCAPED = re.compile(r"(?:[^%?#]|%[0-9A-Fa-f]{2})*")
 
 FOLDING = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-"""Handles are compared so: without regard to the case of letters of ASCII."""
+"""Handles are compared after this translation: without regard to the case of ASCII letters."""
 _KEPT_IN_KEY = string.punctuation.replace("%", "")
 
 
 class Handle(Keyed, frozen=True, gc=False):
-    """A Handle or DOI; equal to others that differ in the case of ASCII letters only."""
+    """A Handle or DOI. Handles that differ only in the case of ASCII letters are equal."""
 
     kind: ClassVar[str] = "handle"
 
     prefix: str
-    """Who assigned the name: `10.1000`, `1839`."""
+    """The prefix of the organization that assigned the name: `10.1000`, `1839`."""
     suffix: str
-    """The name: of a DOI in lower case, of another Handle as written."""
+    """The name; in lower case for a DOI, as written for other Handles."""
     written: str
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Handle(Keyed, frozen=True, gc=False):
 
     @property
     def is_doi(self) -> bool:
-        """Whether this is a DOI: its prefix begins with `10.` (ISO 26324)."""
+        """True for a DOI: its prefix begins with `10.` (ISO 26324)."""
         return self.prefix.startswith("10.")
 
     @property
@@ -104,9 +104,9 @@ class Handle(Keyed, frozen=True, gc=False):
 
     @classmethod
     def from_key(cls, key: str) -> Handle:
-        """The Handle that has this key, in lower case.
+        """Return the Handle that has this key, in lower case.
 
-        Raises MalformedIdentifier where `key` is no Handle's.
+        Raises MalformedIdentifier if `key` is not the key of a Handle.
         """
         return parse(unquote(key))
 
@@ -118,7 +118,7 @@ def parse(text: str) -> Handle:
         raise _fault(text)
     before, rest = opening[0].lower(), text[opening.end() :]
     if before not in _NOT_DECODED:
-        # what is no UTF-8 becomes surrogates, which no Handle may have
+        # bytes that are not UTF-8 become surrogates, which no Handle may have
         rest = unquote(rest, errors="surrogateescape") if _ESCAPED.fullmatch(rest) else ""
     match = _HANDLE.fullmatch(rest)
     if match is None or (before in _DOI_ONLY and not rest.startswith("10.")):
@@ -130,7 +130,7 @@ def parse(text: str) -> Handle:
 
 
 def _equivalent(one: Identifier, other: Identifier) -> bool:
-    return one == other  # there is nothing wider
+    return one == other  # there is no wider rule
 
 
 SCHEME = Scheme(
@@ -159,7 +159,7 @@ SCHEME = Scheme(
 )
 
 
-# where a text fails
+# finding the fault
 # ------------------
 
 _SEGMENTS_READ = re.compile(_SEGMENTS)
@@ -167,7 +167,7 @@ _NAME_READ = re.compile(_NAME)
 
 
 def _fault(text: str) -> MalformedIdentifier:
-    """Where and why `text`, which `parse` could not read, stops being a Handle."""
+    """Find where and why `text`, which `parse` refused, stops being a Handle."""
 
     opening = _OPENING.match(text)
     if opening is None:
@@ -190,24 +190,26 @@ def _fault(text: str) -> MalformedIdentifier:
     if before in _DOI_ONLY and ten < len("10."):
         at, expected, rule = ten, "'10.', with which every DOI begins", "ISO 26324"
     if places[at] == end < len(text):
-        expected, rule = "%25, %3F or %23: %, ? and # are escaped here", "RFC 3986 section 3.3"
+        expected, rule = "%25, %3F or %23: %, ? and # must be escaped here", "RFC 3986 section 3.3"
     return MalformedIdentifier(text=text, at=places[at], expected=expected, rule=rule)
 
 
 def _end_of_handle(handle: str) -> tuple[int, str]:
-    """Where `handle` stops being one and what was expected there."""
+    """Return the index at which `handle` stops being a Handle, and what was expected there."""
     end = reach(_SEGMENTS_READ, handle, 0)
     if end == 0:
         return end, "a prefix, such as 10.1000 or 1839"
     if handle[end : end + 1] != "/":
         end += handle[end : end + 1] == "."
-        return end, "a character that can be seen, in UTF-8, of the prefix, or '/'"
-    return reach(_NAME_READ, handle, end + 1), "a character that can be seen, in UTF-8"
+        return end, "a visible UTF-8 character of the prefix, or '/'"
+    return reach(_NAME_READ, handle, end + 1), "a visible UTF-8 character"
 
 
 def _decoded(escaped_text: str, at: int) -> tuple[str, list[int]]:
-    """The text without escapes, and the place of each character, and of the end, counted from `at`
-    on where it begins."""
+    """Return the text without escapes, and the index of each character and of the end.
+
+    Indexes count from `at`, the index at which the escaped text begins.
+    """
     handle, places = "", []
     for piece in re.findall("(?:%[0-9A-Fa-f]{2})+|[^%]+", escaped_text):
         escaped = piece.startswith("%")

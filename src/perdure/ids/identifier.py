@@ -1,11 +1,11 @@
 """The interface of every identifier, whatever its scheme.
 
-How it works: the rest of perdure asks an identifier these questions and never asks which class it
-is of. A scheme's value class derives from `perdure.ids.keyed.Keyed`, which gives the usual answer
-to each of them, and overrides those that its scheme answers in another way.
+How it works: the rest of perdure asks an identifier these questions and never looks at its class. A
+scheme's value class derives from `perdure.ids.keyed.Keyed`, which has the usual answer to each
+question, and overrides the answers that differ in its scheme.
 
-What must stay true: a question belongs here only if it makes sense for every scheme. What one
-scheme alone can answer stays in the module of that scheme.
+What must stay true: a question belongs here only if it makes sense for every scheme. A question
+that only one scheme can answer stays in the module of that scheme.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Version = int | Literal["*"]
 
 
 class ArchivedItem(msgspec.Struct, frozen=True):
-    """A thing in a web archive, as an identifier names it."""
+    """A resource in a web archive, as an identifier names it."""
 
     archive: str
     """The id of the archive, such as `archive.org`."""
     time: str
     """The time of archiving in ISO 8601, as precise as the identifier gives it."""
     item: str
-    """The archived address, or the archive's own name for the thing."""
+    """The archived URL, or the archive's own name for the resource."""
 
 
 @runtime_checkable
 class Identifier(Protocol):
     """The questions that every identifier answers. Values are immutable, hashable and ordered.
 
-    `str()` is the canonical text, and `==` compares it (with the folding its scheme prescribes).
+    `str()` returns the canonical text, and `==` compares it (folded as its scheme prescribes).
     """
 
     kind: ClassVar[str]
@@ -53,32 +53,35 @@ class Identifier(Protocol):
 
     @property
     def handle(self) -> str:
-        """How clients of the Handle System write the identifier; else its canonical text."""
+        """The form used by clients of the Handle System; else the canonical text."""
 
     @property
     def file_stem(self) -> str:
-        """The name of a file with the resource, without extension and in any characters."""
+        """A file name for the resource, without extension; it may contain any characters."""
 
     @property
     def path(self) -> str:
-        """How the identifier is written in the path of a URL: a piece of a URI."""
+        """The identifier as part of the path of a URL."""
 
     @property
     def uri(self) -> str:
-        """The identifier as a URI of its own."""
+        """The identifier as a complete URI."""
 
     # identity
     # --------
 
     @property
     def key(self) -> str:
-        """Identity and order of the record in the store: two identifiers with the same key share
-        one record. For a PDI that is the generic resource, without format, version or part.
-        Keys sort in listing order (PDIs chronologically, serial numbers as numbers)."""
+        """Identity and order of the record in the store.
+
+        Two identifiers with the same key share one record. The key of a PDI is that of the generic
+        resource, without format, version or part. Keys sort in listing order (PDIs
+        chronologically, serial numbers as numbers).
+        """
 
     @property
     def is_spelled_by_key(self) -> bool:
-        """Whether the key alone gives the resource, in the spelling that is kept for it."""
+        """True if the key alone determines the resource, in the spelling stored for it."""
 
     @property
     def whole(self) -> Self:
@@ -90,7 +93,7 @@ class Identifier(Protocol):
 
     @classmethod
     def from_key(cls, key: str) -> Identifier:
-        """The identifier that has a key. Raises MalformedIdentifier if no identifier has it."""
+        """Return the identifier that has a key. Raises MalformedIdentifier if none has it."""
 
     # representations
     # ---------------
@@ -104,25 +107,25 @@ class Identifier(Protocol):
         """The version that the identifier names; None if it leaves the version open."""
 
     def at(self, *, format: str | None = None, version: Version | None = None) -> Self:
-        """The same resource in a format and version, if the scheme can name them; else `whole`."""
+        """Return the resource in a format and version if the scheme can name them, else `whole`."""
 
     # parts
     # -----
 
     @property
     def part(self) -> str | None:
-        """The part that the identifier names by the rules of the media type; None for no part."""
+        """The part named by the rules of the media type; None if there is no part."""
 
     @property
     def fragment(self) -> Fragment | None:
-        """The part that the identifier names by rules of its own scheme; None for no part."""
+        """The part named by the rules of the identifier's own scheme; None if there is no part."""
 
     @property
     def is_citation(self) -> bool:
-        """Whether the identifier names a place where one document cites another."""
+        """True if the identifier names a place where one document cites another."""
 
     def with_part(self, part: str) -> Self | None:
-        """The identifier of a part; None if names of this scheme cannot hold a part.
+        """Return the identifier of a part; None if names of this scheme cannot hold a part.
 
         Raises MalformedIdentifier if `part` is not a part of this scheme.
         """
@@ -132,31 +135,33 @@ class Identifier(Protocol):
 
     @property
     def is_pattern(self) -> bool:
-        """Whether the identifier stands for many identifiers."""
+        """True if the identifier stands for many identifiers."""
 
     @property
     def is_interval(self) -> bool:
-        """Whether the identifier is the beginning that many identifiers have in common."""
+        """True if the identifier is the common beginning of many identifiers."""
 
     @property
     def is_divided(self) -> bool:
-        """Whether an interval is listed by smaller intervals, as a year is by its months."""
+        """True for an interval that is listed by smaller intervals, as a year is by its months."""
 
     def member_of(self, key: str) -> Self:
-        """The next smaller interval in which a key lies, such as a month of this year."""
+        """Return the next smaller interval that contains a key, such as a month of this year."""
 
     def next_key(self, name: Identifier) -> str | None:
-        """The next key after that of `name` that the pattern can match; None if the key that
-        follows is one."""
+        """Return the next key after that of `name` that the pattern can match.
+
+        None if the key that directly follows can match.
+        """
 
     def authority_range(self) -> tuple[str, str]:
-        """The range of keys of all identifiers of the same authority, as `key_range`."""
+        """Return the key range of all identifiers of the same authority, as `key_range` does."""
 
     def key_range(self) -> tuple[str, str]:
-        """The first key, and the end (exclusive), of the keys of all that the identifier names."""
+        """Return the first key and the end (exclusive) of the keys that the identifier names."""
 
     def matches(self, other: Identifier) -> bool:
-        """Whether all that `other` names is among what this identifier names."""
+        """Return True if this identifier names everything that `other` names."""
 
     # assignment and content
     # ----------------------
@@ -171,4 +176,4 @@ class Identifier(Protocol):
 
     @property
     def archived(self) -> ArchivedItem | None:
-        """The thing in a web archive that the identifier names; None for any other thing."""
+        """The resource in a web archive that the identifier names; None for other resources."""

@@ -1,13 +1,13 @@
-"""The common base of identifiers: compared by their key, with the usual answer to each question.
+"""The common base of identifiers: comparison by key, and the usual answer to each question.
 
-How it works: a scheme's value class derives from `Keyed` and says what its `kind`, `str()`, `key`
-and `written` text are. Equality, hash and order follow from the key; the text as it was received
-never takes part. All other questions of `perdure.ids.Identifier` are answered here as a scheme
-answers them that names whole things and nothing else: no versions, no parts, no patterns. What its
-`Scheme` says as data is used here.
+How it works: a scheme's value class derives from `Keyed` and defines its `kind`, `str()`, `key` and
+`written` text. Equality, hash and order follow from the key; the text as received is never
+compared. All other questions of `perdure.ids.Identifier` are answered here for a scheme that names
+only whole resources: no versions, no parts, no patterns. Some answers come from the data of its
+`Scheme`.
 
-What must stay true: equal values have equal keys, and values sort as their keys do, so that a
-list sorted in memory and a listing from the store agree.
+What must stay true: equal values have equal keys, and values sort like their keys, so that a list
+sorted in memory and a listing from the store agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KEPT_IN_PATH = "/:;,@!$&'()*+=-._~"
 
 
 class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
-    """A frozen value that is equal to, and sorts with, others of its class by its key."""
+    """A frozen value that is compared with, and sorted among, others of its class by its key."""
 
     kind: ClassVar[str]
 
@@ -35,7 +35,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
     @classmethod
     def from_key(cls, key: str) -> Identifier:
-        """The identifier that has a key, if keys are texts of its scheme.
+        """Return the identifier that has a key, if the keys of its scheme are identifiers.
 
         Raises MalformedIdentifier. A scheme whose keys have another form overrides it.
         """
@@ -58,12 +58,12 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
     @property
     def file_stem(self) -> str:
-        """The canonical text of the whole."""
+        """The canonical text of `whole`."""
         return str(self.whole)
 
     @property
     def path(self) -> str:
-        """The canonical text of the whole, escaped behind its label if it is not a URI."""
+        """The canonical text of `whole`, escaped after its label if it is not a URI."""
         text = str(self.whole)
         scheme = scheme_of(self)
         if scheme.is_uri:
@@ -78,17 +78,17 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
     @property
     def is_spelled_by_key(self) -> bool:
-        """False: the usual name is kept beside its key."""
+        """False: the usual name is stored beside its key."""
         return False
 
     @property
     def whole(self) -> Self:
-        """Itself: the usual name has no parts."""
+        """The identifier itself: the usual name has no parts."""
         return self
 
     @property
     def resource(self) -> Self:
-        """The same as `whole`: the usual name says nothing of formats and versions."""
+        """The same as `whole`: the usual name has no format and version."""
         return self.whole
 
     @property
@@ -102,7 +102,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         return None
 
     def at(self, *, format: str | None = None, version: Version | None = None) -> Self:  # noqa: ARG002  (no use for them)
-        """The same as `whole`: the usual name says nothing of formats and versions."""
+        """Return `whole`: the usual name has no format and version."""
         return self.whole
 
     @property
@@ -121,7 +121,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         return False
 
     def with_part(self, part: str) -> Self | None:
-        """The name with a part behind the mark of its scheme; None if the scheme has no mark.
+        """Return the name with a part after the mark of its scheme; None if it has no mark.
 
         Raises MalformedIdentifier.
         """
@@ -142,27 +142,27 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
     @property
     def is_divided(self) -> bool:
-        """False: the usual name is no interval."""
+        """False: the usual name is not an interval."""
         return False
 
-    def member_of(self, key: str) -> Self:  # noqa: ARG002  (it lies nowhere else)
-        """Itself: the usual name is not divided."""
+    def member_of(self, key: str) -> Self:  # noqa: ARG002  (there is no smaller interval)
+        """Return the identifier itself: the usual name is not divided."""
         return self
 
-    def next_key(self, name: Identifier) -> str | None:  # noqa: ARG002  (it says nothing here)
-        """None: the usual scheme has no gaps among its names to jump over."""
+    def next_key(self, name: Identifier) -> str | None:  # noqa: ARG002  (not needed)
+        """Return None: the usual scheme has no gaps to skip between its names."""
         return None
 
     def authority_range(self) -> tuple[str, str]:
-        """The range of this name: the usual key does not say where those of its authority end."""
+        """Return the range of this name: the usual key does not show where its authority's end."""
         return self.key_range()
 
     def key_range(self) -> tuple[str, str]:
-        """The range that holds the key of this name only."""
+        """Return the range that contains only the key of this name."""
         return self.key, f"{self.key}\0"
 
     def matches(self, other: Identifier) -> bool:
-        """Whether the key is the same: the usual name matches itself."""
+        """Return True if the key is the same: the usual name matches only itself."""
         return other.kind == self.kind and other.key == self.key
 
     @property
@@ -172,7 +172,7 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
 
     @property
     def assigned_under(self) -> str:
-        """The key: rights to the usual name are given by its beginning."""
+        """The key: rights to the usual name are granted by its beginning."""
         return self.key
 
     @property
@@ -181,11 +181,11 @@ class Keyed(msgspec.Struct, frozen=True, gc=False, eq=False, order=False):
         return None
 
     def _rank(self) -> tuple[str, str]:
-        """What is compared. A scheme whose key leaves something out adds it in second place."""
+        """Return the values to compare. A scheme whose key omits something adds it second."""
         return self.key, ""
 
-    # All six are written out: msgspec structs have comparison slots of their own, which Python and
-    # `functools.total_ordering` take for comparisons that need no help.
+    # All six are written out: msgspec structs have their own comparison slots, which Python and
+    # `functools.total_ordering` mistake for complete comparisons.
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__ or not isinstance(other, Keyed):

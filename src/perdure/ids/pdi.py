@@ -1,8 +1,8 @@
 """Persistent Document Identifiers.
 
-A PDI names a document of a series by the day on which the name was minted and a unique-id of that
-day, and can go on to its format, its version, a part of it, or such a part as another document
-cites it. Specification: draft-mallery-urn-pdi-00, as the rulings named `pdi-*` read it.
+A PDI names a document in a series by the day on which the name was minted and a unique-id of that
+day. It can also name a format, a version, a part, or a place where it cites another document.
+Specification: draft-mallery-urn-pdi-00, as interpreted by the rulings named `pdi-*`.
 
 >>> pdi = parse("urn:pdi://OMA.eop.gov.us/1997/9/1/1.text.1#37,51")
 >>> str(pdi)
@@ -13,13 +13,13 @@ cites it. Specification: draft-mallery-urn-pdi-00, as the rulings named `pdi-*` 
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 28 found '.html.1'; expected '/' ...
 
-How it works: nine in ten PDIs are written in canonical form, and one pattern reads those. A more
-general pattern reads the rest and each component is brought to its canonical form; fragment or
-citation follow. What none of them accepts goes to `perdure.ids.pdi_mistake`, which finds out why.
+How it works: nine in ten PDIs are written in canonical form, and one pattern parses them. A more
+general pattern parses the rest, and each component is converted to canonical form; a fragment or
+citation follows. If no pattern accepts a text, `perdure.ids.pdi_mistake` finds out why.
 
-What must stay true: `str()` is canonical and all that equality looks at; parsing it gives an equal
-value. Reading looks at nothing but the text: whether a country exists, a day has come or a version
-was committed is for `perdure.policy.rules` and the registry.
+What must stay true: `str()` is canonical, and equality compares nothing else; parsing it returns an
+equal value. Parsing looks only at the text: `perdure.policy.rules` and the registry check whether a
+country exists, a day has come or a version was committed.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ from perdure.ids.pdi_key import (
 from perdure.ids.pdi_mistake import DEEPEST, mistake_in
 from perdure.ids.scheme import NewName
 
-_LONGEST_INT = 640  # digits that int() reads under whatever limit Python is started with
+_LONGEST_INT = 640  # digits that int() accepts under every limit that Python can be started with
 
 
 class Citation(msgspec.Struct, frozen=True, gc=False):
-    """Where in the citing document the cited PDI stands (section 3.5)."""
+    """The place in the citing document where another PDI is cited (section 3.5)."""
 
     origin: str
     """The origin position, canonical: `103`, `(5,10)`."""
@@ -67,8 +67,8 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 class Pdi(Keyed, frozen=True, gc=False, eq=False):
     """A PDI, or a pattern of PDIs: an interval, or one with wildcards.
 
-    Made by `parse`, `Pdi.make` and `Pdi.from_key`, which check what they are given; the fields of
-    a value always agree with one another.
+    `parse`, `Pdi.make` and `Pdi.from_key` create it and check their arguments, so the fields of a
+    value always agree with one another.
     """
 
     kind: ClassVar[str] = "pdi"
@@ -78,12 +78,12 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     series: str
     """The document series, in lower case."""
     date: str | None
-    """`1997/09/01`, with `*` for a wildcard; `1997/09` or `1997` in an interval; None in that of a
-    whole series."""
+    """`1997/09/01`, with `*` for a wildcard; `1997/09` or `1997` in an interval; None if the
+    interval is the whole series."""
     uid: str | None
     """The unique-id in canonical form, escapes included; `*`; None for an interval."""
     format: str | None
-    """The media-type token in canonical form; `*`; None where it is left out."""
+    """The media-type token in canonical form; `*`; None if the PDI has no format."""
     version: Version | None
     fragment: Fragment | None
     citation: Citation | None
@@ -112,8 +112,8 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def handle(self) -> str:
-        """`pdi/` and the PDI without its own label. Its colons are escaped, since clients of the
-        Handle System take what stands before a colon for a scheme."""
+        """`pdi/` and the PDI without its own label. Its colons are escaped, because clients of the
+        Handle System take the text before a colon for a scheme."""
         return f"pdi/{self.text.removeprefix('pdi://').replace(':', '%3a')}"
 
     @property
@@ -125,7 +125,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def path(self) -> str:
-        """The canonical text, part included: its `#` escaped, and a `?` of a unique-id."""
+        """The canonical text including the part, with `#` and `?` escaped."""
         return self.text.replace("#", "%23").replace("?", "%3f")
 
     @property
@@ -169,9 +169,9 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def serial(self) -> int | None:
-        """The daily serial number that the unique-id is; None for any other unique-id.
+        """The unique-id as a daily serial number; None if it is not one.
 
-        One of more than 640 digits, which Python may refuse to make a number of, counts as none.
+        A number of more than 640 digits, which Python may refuse to convert, is None.
         """
         uid = self.uid
         if uid is None or not uid.isdigit() or uid[0] == "0" or len(uid) > _LONGEST_INT:
@@ -188,12 +188,12 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def is_interval(self) -> bool:
-        """Whether it is a left prefix that names all PDIs of a series, a year, a month or a day."""
+        """True for a left prefix that names all PDIs of a series, a year, a month or a day."""
         return self.uid is None
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it stands for many PDIs: an interval, or one with a wildcard in it."""
+        """True if it stands for many PDIs: an interval, or a PDI with a wildcard."""
         return (
             self.uid is None
             or "*" in {self.uid, self.format, self.version}
@@ -203,7 +203,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def is_citation(self) -> bool:
-        """Whether it names a place where one document cites another (section 3.5)."""
+        """True if it names a place where one document cites another (section 3.5)."""
         return self.citation is not None
 
     @property
@@ -213,7 +213,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def is_spelled_by_key(self) -> bool:
-        """Whether the unique-id encapsulates nothing: the key has such a URL in normal form."""
+        """True if the unique-id encapsulates nothing: the key has such a URL in normal form."""
         return self.foreign is None
 
     @property
@@ -235,10 +235,10 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return Pdi(text, self.series, self.date, self.uid, token, version, None, None, text)
 
     def at(self, *, format: str | None = None, version: Version | None = None) -> Pdi:
-        """The same resource in another format or version; the one not given stays as it is.
+        """Return the same resource in another format or version; the one not given is kept.
 
-        Fragment and citation are left off: they belong to one representation. Raises
-        MalformedIdentifier for an interval, or a version where there is no format.
+        Fragment and citation are removed: they belong to one representation. Raises
+        MalformedIdentifier for an interval, or for a version without a format.
         """
         format = self.format if format is None else format
         version = self.version if version is None else version
@@ -253,10 +253,10 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @property
     def key(self) -> str:
-        """The sort key of the generic resource, or of the interval: see `perdure.ids.pdi_key`.
+        """The sort key of the generic resource or interval: see `perdure.ids.pdi_key`.
 
-        Formats, versions and parts of one resource share it, and so do encapsulated URLs that are
-        equivalent (section 3.6.4, step 4).
+        All formats, versions and parts of one resource share it, and so do equivalent
+        encapsulated URLs (section 3.6.4, step 4).
         """
         uid = self.uid
         if uid is not None and not uid.isdigit():  # a number encapsulates nothing
@@ -270,7 +270,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @classmethod
     def from_key(cls, key: str) -> Pdi:
-        """The generic resource or interval that has this key, an encapsulated URL in normal form.
+        """Return the generic resource or interval of this key, with its URL in normal form.
 
         Raises MalformedIdentifier for any other text.
         """
@@ -285,30 +285,31 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return pdi
 
     def key_range(self) -> tuple[str, str]:
-        """First key and end of keys (exclusive) among which are all that this pattern matches.
+        """Return the first key and the end (exclusive) of a range with all matches.
 
-        Up to its first wildcard the range holds nothing else; beyond that, `matches` decides.
+        If the pattern has no wildcard, the range contains nothing else; otherwise, `matches`
+        decides.
         """
         return key_range(self.series, self.date, self._normal_uid)
 
     def authority_range(self) -> tuple[str, str]:
-        """The keys of the series."""
+        """Return the key range of the series."""
         return key_range(self.series, None, None)
 
     @property
     def is_divided(self) -> bool:
-        """Whether it is a series, a year or a month, each of which is listed by its parts."""
+        """True for a series, a year or a month, each of which is listed by its members."""
         return self.is_interval and self.day is None and "*" not in (self.date or "")
 
     def member_of(self, key: str) -> Pdi:
-        """The year of a series, the month of a year or the day of a month in which a key lies."""
+        """Return the year of a series, the month of a year or the day of a month with a key."""
         name = Pdi.from_key(key)
         depth = 1 + sum(part is not None for part in (self.year, self.month))
         date = "/".join(str(name.date).split("/")[:depth])
         return parse(f"pdi://{name.series}/{date}/")
 
     def next_key(self, name: Identifier) -> str | None:
-        """The key of the next day that this pattern can match, if that of `name` cannot."""
+        """Return the key of the next day that this pattern can match, if that of `name` cannot."""
         if not isinstance(name, Pdi) or name.date is None:
             return None
         return next_day_key(name.series, self.month, self.day, name.date)
@@ -321,11 +322,10 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
     # ---------------------
 
     def matches(self, other: Identifier) -> bool:
-        """Whether all that `other` names is among what this PDI, read as a pattern, names.
+        """Return True if this PDI, read as a pattern, names everything that `other` names.
 
-        A wildcard stands for anything in its place, and so does what is left out: an interval
-        matches all that lies in it, a generic resource all its formats and versions and their
-        parts.
+        A wildcard or a missing component matches anything in its place: an interval matches
+        every PDI in it, and a generic resource matches all its formats, versions and their parts.
         """
         # rulings: pdi-wildcard, pdi-interval
         return (
@@ -344,7 +344,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         return year, month, day, self._normal_uid, self.format, self.version
 
     def same_extent(self, other: Pdi) -> bool:
-        """Whether both name the same part, or both the whole, of equivalent resources."""
+        """Return True if both name the same part, or both the whole, of equivalent resources."""
         # ruling: pdi-crop
         mine, theirs = self.fragment, other.fragment
         return (
@@ -369,11 +369,11 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         format: str | None = None,
         version: Version | None = None,
     ) -> Pdi:
-        """A PDI from its components, each checked by itself.
+        """Make a PDI from its components, each checked separately.
 
-        `date` is a day or text such as `1997/09/01`; `uid` is written as in a PDI, so any other
-        name goes through `encapsulate` first. Raises MalformedIdentifier, whose `text` is the
-        component where one is malformed.
+        `date` is a day or text such as `1997/09/01`; `uid` is written as in a PDI, so pass any
+        other name through `encapsulate` first. Raises MalformedIdentifier; if a component is
+        malformed, its `text` is that component.
         """
         if isinstance(date, datetime.date):
             date = f"{date.year:04}/{date.month:02}/{date.day:02}"
@@ -383,9 +383,9 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
 
     @staticmethod
     def encapsulate(foreign: str) -> str:
-        """The unique-id that stands for any text (section 2.4.1), for `make`.
+        """Return the unique-id that encapsulates any text (section 2.4.1), for `make`.
 
-        Raises MalformedIdentifier for half a surrogate pair, which is no text.
+        Raises MalformedIdentifier for half a surrogate pair, which is not text.
 
         >>> Pdi.encapsulate("http://www.whitehouse.gov/")
         'http:%2f%2fwww%2ewhitehouse%2egov%2f'
@@ -393,7 +393,7 @@ class Pdi(Keyed, frozen=True, gc=False, eq=False):
         try:
             return UID_ESCAPES.escaped(foreign)
         except UnicodeEncodeError as error:
-            expected = "a character of Unicode"
+            expected = "a Unicode character"
             raise MalformedIdentifier(
                 text=foreign, at=error.start, expected=expected, rule="section 2.4.1"
             ) from None
@@ -412,7 +412,7 @@ _REPRESENTATION: tuple[_Shape, ...] = (
 
 
 def _check(component: str, shape: _Shape) -> None:
-    """Raises MalformedIdentifier where a component is not as it must be by itself."""
+    """Raise MalformedIdentifier if a component is malformed by itself."""
     pattern, expected, rule = shape
     found = pattern.match(component)
     at = found.end() if found else 0
@@ -423,7 +423,7 @@ def _check(component: str, shape: _Shape) -> None:
 def _represented(
     series: str, date: str, uid: str, format: str | None, version: Version | None
 ) -> Pdi:
-    """The PDI of a resource whose components were checked, in a format and version that were not.
+    """Return the PDI of checked resource components, in an unchecked format and version.
 
     Raises MalformedIdentifier.
     """
@@ -432,7 +432,7 @@ def _represented(
             _check(str(component), shape)
     text = _compose(series, date, uid, format, version)
     if version is not None and format is None:
-        expected = "a format: versions require formats"
+        expected = "a format, because a version requires one"
         raise MalformedIdentifier(text=text, at=len(text), expected=expected, rule="section 1.2.1")
     return parse(text)
 
@@ -457,7 +457,7 @@ _resource = grammar.RESOURCE.match
 
 
 def parse(text: str) -> Pdi:
-    """The PDI that `text` is. Raises MalformedIdentifier."""
+    """Parse a PDI. Raises MalformedIdentifier."""
     plain = _plain_resource(text)
     if plain is not None and plain.end() == len(text):
         series, date, uid, token, digits = plain.groups()
@@ -471,10 +471,10 @@ def parse(text: str) -> Pdi:
 
 
 def plain_key(text: str) -> tuple[str, str | None, str | None] | None:
-    """Key, format and version of a PDI in canonical form that names no part, as `parse` has them.
+    """Return key, format and version of a PDI in canonical form without a part, as `parse` does.
 
-    None for any other text, and where the unique-id may encapsulate a URL. For those who look up
-    millions: it takes half the time.
+    None for any other text, or if the unique-id may encapsulate a URL. It takes half the time of
+    `parse`, for callers that look up millions of PDIs.
 
     >>> plain_key("pdi://oma.eop.gov.us/1997/09/01/1.text.1")
     ('oma.eop.gov.us/19970901/a1', 'text', '1')
@@ -489,9 +489,9 @@ def plain_key(text: str) -> tuple[str, str | None, str | None] | None:
 
 
 def _read(text: str, plain: re.Match[str] | None, depth: int) -> Pdi | None:
-    """The PDI that `text` is, or None.
+    """Parse a PDI, or return None.
 
-    `plain` is the plain resource found at its beginning, `depth` counts the citations around it.
+    `plain` is the plain resource at its beginning, if any; `depth` counts the citations around it.
     """
     if plain is not None:
         series, date, uid, token, digits = plain.groups()
@@ -559,7 +559,7 @@ def _compose(
 
 
 def equivalent(one: Identifier, other: Identifier) -> bool:
-    """Equal once encapsulated URLs are in normal form (section 3.6.4, step 4)."""
+    """Compare PDIs with encapsulated URLs in normal form (section 3.6.4, step 4)."""
     return (
         isinstance(one, Pdi)
         and isinstance(other, Pdi)
@@ -575,15 +575,15 @@ def equivalent(one: Identifier, other: Identifier) -> bool:
 
 
 def read_series(text: str) -> str:
-    """A document series as it stands in a PDI, in lower case. Raises ValueError."""
+    """Read a document series as written in a PDI; return it in lower case. Raises ValueError."""
     found = parse(f"pdi://{text}/")
     if found.date is not None:
-        raise ValueError("a series has no date")
+        raise ValueError("a document series has no date; write only the series")
     return found.series
 
 
 def _requested_series(text: str) -> str | None:
-    """The series of an interval that has no date."""
+    """Return the series of an interval without a date, or None."""
     if not text.endswith("/"):
         return None
     with suppress(MalformedIdentifier):
@@ -594,7 +594,7 @@ def _requested_series(text: str) -> str | None:
 
 
 def _spell(new: NewName) -> Pdi:
-    """The first version of a document whose unique-id encapsulates a text."""
+    """Return the PDI of the first version of a document, whose unique-id encapsulates a text."""
     uid = Pdi.encapsulate(new.text)
     return Pdi.make(series=new.authority, date=new.day, uid=uid, format=new.format, version=1)
 

@@ -1,16 +1,16 @@
-"""The date of a PDI: does it exist, and how is it written.
+"""The date of a PDI: check that it exists, and write it in canonical form.
 
-How it works: components are texts as the grammar lets them through: digits, a wildcard, or None
-where an interval ends. Two small tables, by every spelling of a month and of a day, pad them and
-say whether they exist.
+How it works: components are texts that the grammar has accepted: digits, a wildcard, or None if the
+interval ends before them. Two small tables, indexed by every spelling of a month and of a day, pad
+them and show whether they exist.
 
-What must stay true: the calendar is the Gregorian one, also for years before it was in use, and a
-year has four or more digits. It is never turned into a number: it may be longer than those can be.
+What must stay true: the calendar is the Gregorian one, also for years before its introduction, and
+a year has four or more digits. It is never converted to a number, because it may be too long.
 """
 
 from __future__ import annotations
 
-# By every spelling: the canonical one, and the month's last day or the day's number.
+# For every spelling: the canonical one, and the month's last day or the day's number.
 _MONTHS = {"*": ("*", 31)}
 for _number, _last_day in enumerate((31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), 1):
     _MONTHS[f"{_number}"] = _MONTHS[f"{_number:02}"] = (f"{_number:02}", _last_day)
@@ -20,7 +20,7 @@ for _number in range(1, 32):
 
 
 def canonical_date(year: str, month: str | None = None, day: str | None = None) -> str | None:
-    """`YYYY/MM/DD`, or as much of it as there is; None where no calendar has it.
+    """Return `YYYY/MM/DD`, or as much of it as is given; None if the date does not exist.
 
     >>> canonical_date("1999", "9", "*"), canonical_date("1997", "2", "30")
     ('1999/09/*', None)
@@ -48,5 +48,5 @@ def canonical_date(year: str, month: str | None = None, day: str | None = None) 
 def _may_be_leap(year: str) -> bool:
     if year == "*":
         return True
-    number = int(year[-4:])  # the rule repeats every 400 years, and so every 10,000
+    number = int(year[-4:])  # the leap-year rule repeats every 400 years, and so every 10,000
     return number % 4 == 0 and (number % 100 != 0 or number % 400 == 0)

@@ -1,14 +1,14 @@
-"""Which fragment scheme a format implies, and so what `#37,51` means on a PDI.
+"""The fragment scheme that each format implies, which gives `#37,51` its meaning in a PDI.
 
 How it works: section 3.4 of the draft gives every text, image, audio and video type a default
-scheme. A format token is a minor type, so the tables list the minor types of IANA's registry
-(as of Debian's media-types 10.0.0) that stand under one of these four major types only, the
-character sets that stand for text (ruling pdi-charset), and the file extensions that ruling
-pdi-token reads as aliases. A token with `+` names its major type itself.
+scheme. A format token is a minor type, so the tables list the minor types of IANA's registry (as of
+Debian's media-types 10.0.0) that belong to only one of these four major types, the character sets
+that imply text (ruling pdi-charset), and the file extensions that ruling pdi-token reads as
+aliases. A token with `+` names its major type itself.
 
 What must stay true: a default is part of an identifier's canonical form, so an entry may be added
-(a text that was malformed becomes an identifier) but never changed or taken away. That is why the
-tables stand here and do not follow `perdure.formats`, whose snapshot is renewed.
+(a malformed text becomes an identifier) but never changed or removed. For this reason the tables
+are kept here and do not follow `perdure.formats`, whose snapshot is updated.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _AUDIO = """
     vorbis vorbis-config wav x-aiff x-gsm x-ms-wax x-ms-wma x-pn-realaudio x-scpls x-sd2 x-wav
 """
 
-# video/*, and what is registered as audio and video alike
+# video/*, and types registered as both audio and video
 _VIDEO = """
     3gpp 3gpp-tt 3gpp2 av1 avi bmpeg bt656 celb dv ffv1 fli gl h261 h263 h263-1998 h263-2000
     h264 h264-rcdo h264-svc h265 h266 iso%2esegment jpeg2000 jxsv mj2 mov mp1s mp2p mp2t mp4
@@ -123,7 +123,7 @@ _DEFAULTS = {token: _SCHEMES[major] for token, major in _MAJOR_TYPES.items()}
 
 
 def default_scheme(token: str) -> str | None:
-    """The fragment scheme that may be left out on a canonical format, if it has one.
+    """Return the fragment scheme that a canonical format implies, or None.
 
     >>> default_scheme("html"), default_scheme("audio+mpeg"), default_scheme("pdf")
     ('char', 'sec', None)
@@ -132,5 +132,5 @@ def default_scheme(token: str) -> str | None:
 
 
 def is_video(token: str) -> bool:
-    """Whether a canonical format may name a video, where `crop` may be left out too."""
+    """Return True if a canonical format may name a video, so that `crop` may be omitted too."""
     return _MAJOR_TYPES.get(token) == "video" or token.startswith("video+")

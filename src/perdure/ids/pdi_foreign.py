@@ -1,11 +1,13 @@
 """Foreign identifiers that a PDI encapsulates as its unique-id (section 2.4.1 of the draft).
 
-How it works: a unique-id that, percent-decoded, is a URI whose scheme is listed here is such an
-identifier (ruling pdi-foreign). `http` and `https` URLs are brought to the normal form of RFC 3986
-section 6.2.2, so that step 4 of section 3.6.4 can compare them; every other URI stays opaque.
+How it works: a unique-id is such an identifier if it percent-decodes to a URI with one of the
+schemes listed here (ruling pdi-foreign). `http` and `https` URLs are converted to the normal form
+of RFC 3986 section 6.2.2, so that step 4 of section 3.6.4 can compare them; every other URI stays
+opaque.
 
-What must stay true: normalising twice is normalising once, and never makes a text longer. The list
-of schemes decides which PDIs share a record, so a scheme may be added only if its URIs stay opaque.
+What must stay true: normalising a text twice has the same result as once, and never makes it
+longer. The list of schemes determines which PDIs share a record, so a scheme may be added only if
+its URIs stay opaque.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote_to_bytes
 
-# Schemes of IANA's registry that name documents or where they are, and those of this library.
+# Schemes of IANA's registry that name or locate documents, and those of this library.
 _KNOWN = (
     "ark cid data doi file ftp geo gopher hdl http https imap info ipfs magnet mailto mid news nfs "
     "ni nih nntp oid pdi pwid sftp tag tel urn wais z39.50r z39.50s"
@@ -31,12 +33,12 @@ _URL = re.compile(r"(https?)://([^/?#]++)([^?#]*+)(.*+)", re.ASCII | re.IGNORECA
 
 
 def foreign_identifier(uid: str) -> str | None:
-    """The foreign identifier that a canonical unique-id encapsulates, normalised; None if none.
+    """Return the foreign identifier that a canonical unique-id encapsulates, normalised, or None.
 
     >>> foreign_identifier("http:%2f%2fWWW%2eexample%2ecom%2f%257ejcma")
     'http://www.example.com/~jcma'
     """
-    if ":" not in uid:  # the commonest case: a serial number
+    if ":" not in uid:  # the most common case: a serial number
         return None
     decoded = unquote_to_bytes(uid)
     text = decoded.decode("ascii", "replace")
@@ -48,7 +50,7 @@ def foreign_identifier(uid: str) -> str | None:
 
 
 def _normal_url(url: re.Match[str]) -> str:
-    """RFC 3986 section 6.2.2: case, then percent-encoding, then path segments."""
+    """Normalise case, then percent-encoding, then path segments (RFC 3986 section 6.2.2)."""
     scheme, authority, path, rest = url.groups()
     userinfo, at, host = authority.rpartition("@")
     host = _escapes_upper(_unreserved(host).lower())
@@ -63,7 +65,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 def _unreserved(text: str) -> str:
-    """Section 6.2.2.2: escapes of unreserved characters undone, the others in upper case."""
+    """Decode escapes of unreserved characters, write others in upper case (section 6.2.2.2)."""
     return _ESCAPES.sub(_normal_escape, text)
 
 
@@ -77,7 +79,7 @@ def _escapes_upper(text: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Section 5.2.4: `.` and `..` carried out, on a path that is empty or begins with `/`."""
+    """Apply `.` and `..` in a path that is empty or begins with `/` (section 5.2.4)."""
     if "/." not in path:
         return path
     kept: list[str] = []

@@ -1,13 +1,13 @@
-"""The fragment of a PDI: which part of the resource it names, as far as the text alone says.
+"""The fragment of a PDI: the part of the resource that it names, judged by its text alone.
 
-How it works: section 3.4 of the draft gives each fragment scheme the shape of its positions. A
-shape is written here as a short template, from which both readers are made: a pattern that takes a
-well-formed fragment apart, and a walk along the template that finds where a malformed one goes
-wrong. Schemes that nobody has defined yet (section 3.1) have no shape and stay opaque.
+How it works: section 3.4 of the draft defines the shape of the positions for each fragment scheme.
+A shape is written here as a short template, which serves two parsers: a pattern that splits a
+well-formed fragment, and a walk along the template that finds the error in a malformed one. Schemes
+that are not defined yet (section 3.1) have no shape and stay opaque.
 
-What must stay true: positions keep their digits as written, so that canonical form changes no more
-than section 3.6.4 says; `numbers` and `extent` are where `037` and `37` meet. A start after its end
-is malformed; a part without extent, or beyond the resource, is the resolver's to refuse.
+What must stay true: positions keep their digits as written, so that the canonical form changes no
+more than section 3.6.4 says; `037` and `37` are equal only in `numbers` and `extent`. A start after
+its end is malformed; the resolver refuses a part that is empty or beyond the resource.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The positions that are numbers, in order and without parentheses: characters, bytes,
-        tags, pixels, or units of time. Empty for `name` and for schemes not defined here.
+        """The numeric positions, in order and without parentheses.
+
+        They are characters, bytes, tags, pixels, or units of time. Empty for `name` and for
+        schemes not defined here.
         """
         if self.scheme not in _NUMERIC:
             return ()
@@ -57,10 +59,10 @@ class Fragment(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def extent(self) -> tuple[object, ...]:
-        """What is compared to tell whether two fragments are the same part of one resource.
+        """A value that is equal for two fragments that name the same part of one resource.
 
-        A crop without corners is the interval of time that it names, a second is a thousand
-        milliseconds, frame 0 is the frame meant when none is given.
+        A crop without corners equals the time interval that it names, a second equals a thousand
+        milliseconds, and frame 0 is the default frame.
         # ruling: pdi-crop
         """
         numbers = self.numbers
@@ -93,8 +95,8 @@ def _flat(positions: tuple[Position, ...]) -> list[str]:
 # shapes
 # ------
 
-# In a template N is a number, S a position specifier, T a unit of time; the rest stands for
-# itself, and what is in brackets may be left out.
+# In a template N is a number, S a position specifier, T a unit of time; other characters are
+# literal, and the text in brackets is optional.
 _TEMPLATES = {
     "char": "N,N",  # section 3.4.1
     "elt": "N,N",  # section 3.4.2
@@ -122,8 +124,8 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 _SHAPES = {scheme: _pattern(template) for scheme, template in _TEMPLATES.items()}
 
-# Which group of a shape may not be greater than which: start and end, left and right, top and
-# bottom.  # ruling: part-range
+# Pairs of groups whose first may not be greater than the second: start and end, left and right,
+# top and bottom.  # ruling: part-range
 _INTERVAL = ((1, 2),)
 _ORDERED = {
     "char": _INTERVAL,
@@ -145,7 +147,7 @@ _POSITIONS = re.compile(r"\([^)]*+\)|[^,]++")
 
 
 def implied_scheme(positions: str, token: str | None) -> str | None:
-    """The scheme of a fragment that names none, on the canonical format `token`."""
+    """Return the scheme of a fragment that names none, for the canonical format `token`."""
     if token is None:
         return None
     if positions[:1] in "msMS" and _IMPLIED_CROP.match(positions):  # ruling: pdi-crop
@@ -154,9 +156,9 @@ def implied_scheme(positions: str, token: str | None) -> str | None:
 
 
 def read_fragment(text: str, token: str | None) -> Fragment | None:
-    """The fragment that `text`, which follows a `#`, says on the canonical format `token`.
+    """Parse the text after a `#` as a fragment for the canonical format `token`.
 
-    None where it is none; `fragment_mistake` then knows why.
+    None if it is malformed; `fragment_mistake` then reports why.
     """
     match = FRAGMENT.fullmatch(text)
     if match is None:
@@ -191,7 +193,7 @@ def _split(positions: str) -> tuple[Position, ...]:
 
 
 def _disordered(scheme: str, shaped: re.Match[str]) -> int | None:
-    """The group that is less than the one that it may not be less than."""
+    """Return the first group that is less than its minimum, or None."""
     for low, high in _ORDERED.get(scheme, ()):
         if shaped[high] is not None and int(shaped[high]) < int(shaped[low]):
             return high
@@ -203,7 +205,7 @@ def _disordered(scheme: str, shaped: re.Match[str]) -> int | None:
 
 
 class Mistake(NamedTuple):
-    """Where in the positions reading stopped, what could have stood there, and by which rule."""
+    """The index at which parsing stopped, the text that was expected there, and the rule."""
 
     at: int
     expected: str
@@ -214,9 +216,9 @@ _UNITS = re.compile(f"{ESCAPE}|.")
 
 
 def fragment_mistake(scheme: str | None, positions: str, token: str | None) -> Mistake | None:
-    """Why these positions, which may be any text, are none that the scheme has.
+    """Report why the positions, which may be any text, are malformed in the scheme.
 
-    None where they are, and for schemes that are not defined here.
+    None if they are well-formed, or if the scheme is not defined here.
     """
     units = [(unit[0], unit.start()) for unit in _UNITS.finditer(positions)]
     units = [
@@ -235,9 +237,9 @@ def fragment_mistake(scheme: str | None, positions: str, token: str | None) -> M
 
 def _nothing_implied(token: str | None) -> Mistake:
     if token is not None and default_scheme(token) is not None:
-        return Mistake(0, "'crop=', which only a video may leave out", "ruling pdi-crop")
+        return Mistake(0, "'crop=', which may be omitted only for video", "ruling pdi-crop")
     has = f"the format {token}" if token else "a PDI without format"
-    expected = f"a fragment scheme and '=': {has} implies none"
+    expected = f"a fragment scheme and '=', because {has} implies none"
     return Mistake(0, expected, "ruling pdi-fragment-default")
 
 
@@ -282,7 +284,7 @@ def _misordered(scheme: str, positions: str) -> Mistake | None:
 
 
 def _too_small(scheme: str, fields: list[re.Match[str]]) -> bool:
-    """Whether the last field read so far, which has ended, is less than the one it may not be."""
+    """Return True if the last field read so far is complete and less than its minimum."""
     return any(
         high == len(fields) and int(fields[-1][0]) < int(fields[low - 1][0])
         for low, high in _ORDERED.get(scheme, ())

@@ -1,7 +1,7 @@
-"""The sort key of a PDI: under code-point order a listing by key is chronological.
+"""The sort key of a PDI: in code-point order, a listing by key is chronological.
 
-How it works: series, date and unique-id in turn, each written so that no longer text can come
-between a shorter one and what lies under it:
+How it works: the key is series, date and unique-id, each written so that everything in an interval
+sorts directly after the interval:
 
     oma.eop.gov.us/19970901/b15      the 15th document of the day
     oma.eop.gov.us/19970901/~memo    a name, after all serial numbers
@@ -9,23 +9,24 @@ between a shorter one and what lies under it:
     oma.eop.gov.us/                  the series
     oma.eop.gov.us/1997*01/*         wildcards, before what they stand for
 
-A number of any length sorts as a number because a letter in front says how many digits follow
-(`a9`, `b10`). Years have four digits and no letter, longer ones have theirs: `e10000`.
+A number of any length sorts as a number because a letter in front gives the number of digits (`a9`,
+`b10`). Years of four digits have no letter, longer ones have one: `e10000`.
 
-What must stay true: keys are injective, have no space in them, and begin with a series, so that no
-other scheme's key (`urn:…`, `ark:…`) can be one. They are stored: the encoding is never changed.
+What must stay true: keys are injective, contain no spaces, and begin with a series, so that they
+differ from the keys of all other schemes (`urn:…`, `ark:…`). Keys are stored, so the encoding never
+changes.
 """
 
 from __future__ import annotations
 
 import re
 
-_MOST_COUNTED = 25  # digits that one letter, a to y, can count; z begins a longer count
+_MOST_COUNTED = 25  # digits that one letter from a to y can count; z begins a longer count
 _COUNTS = "`abcdefghijklmnopqrstuvwxy"
 
 
 def counted(digits: str) -> str:
-    """Digits without leading zeros, written so that code-point order is numeric order.
+    """Encode digits without leading zeros so that code-point order is numeric order.
 
     >>> sorted(["9", "10", "1" * 26], key=counted) == ["9", "10", "1" * 26]
     True
@@ -37,14 +38,17 @@ def counted(digits: str) -> str:
 
 
 def plain_resource_key(series: str, date: str, uid: str) -> str:
-    """`resource_key` of a resource on a day of four digits, two and two, as nearly all are."""
+    """Return the `resource_key` of a resource whose date is `YYYY/MM/DD`, as nearly all are."""
     if uid.isdigit() and uid[0] != "0" and len(uid) <= _MOST_COUNTED:
         return f"{series}/{date.replace('/', '')}/{_COUNTS[len(uid)]}{uid}"
     return f"{series}/{date.replace('/', '')}/{_uid_key(uid)}"
 
 
 def resource_key(series: str, date: str | None, uid: str | None) -> str:
-    """The key of the generic resource, or of the interval where parts are None; all canonical."""
+    """Return the key of a generic resource, or of an interval if components are None.
+
+    All components must be canonical.
+    """
     if date is None:
         return f"{series}/"
     if uid is not None and len(date) == 10 and date[4:8:3] == "//":
@@ -68,7 +72,7 @@ _COUNT = re.compile("z(?:b[0-9]{2}|c[0-9]{3}|d[0-9]{4})|[a-y]")
 
 
 def _uncounted(text: str) -> tuple[str, str]:
-    """The digits that a counted number gives, and what follows it; no digits where it is none."""
+    """Return the digits of a counted number and the text after it; no digits if there is none."""
     count = _COUNT.match(text)
     if count is None:
         return "", text
@@ -78,9 +82,9 @@ def _uncounted(text: str) -> tuple[str, str]:
 
 
 def resource_text(key: str) -> str:
-    """The canonical text of the generic resource or interval that has this key.
+    """Return the canonical text of the generic resource or interval that has this key.
 
-    Of any other text it makes one that is no PDI, or one whose key is another.
+    For any other text, the result is not a PDI, or is a PDI with a different key.
     """
     series, _, rest = key.partition("/")
     day, has_uid, uid = rest.partition("/")
@@ -110,9 +114,9 @@ def _date_components(day: str) -> list[str]:
 
 
 def key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]:
-    """The least key, and the end of the keys, that a pattern with these parts can match.
+    """Return the least key, and the end (exclusive) of the keys, that a pattern can match.
 
-    Up to the first wildcard a key is a prefix of all that the pattern stands for.
+    The components before the first wildcard form a common prefix of all matching keys.
     """
     fixed: list[str] = []
     for component in date.split("/") if date else ():
@@ -121,13 +125,15 @@ def key_range(series: str, date: str | None, uid: str | None) -> tuple[str, str]
         fixed.append(component)
     if len(fixed) == 3 and uid not in {None, "*"}:
         key = resource_key(series, date, uid)
-        return key, f"{key} "  # nothing lies between: no key has a space in it
+        return key, f"{key} "  # no key is in between, because no key contains a space
     prefix = resource_key(series, "/".join(fixed) or None, None)
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
 def next_day_key(series: str, month: str | None, day: str | None, date: str) -> str | None:
-    """The key at which a month and a day can come next after a date; None if the date has them.
+    """Return the key of the next date after `date` with this month and day.
+
+    None if `date` itself has them.
 
     `None` and `*` stand for any month or day.
 

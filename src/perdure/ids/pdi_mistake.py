@@ -1,10 +1,10 @@
-"""What is wrong with a text that is no PDI: where, what was expected, by which rule.
+"""The mistake in a text that is not a PDI: the index, the expected text, and the rule.
 
-How it works: a reader goes through the grammar of section 1.2 of the draft step by step and stops
-at the first character that cannot stand where it stands. It runs only after the patterns of
-`perdure.ids.grammar` have refused the text, so it may be slow; it is made of the same fragments.
+How it works: a reader follows the grammar of section 1.2 of the draft step by step and stops at the
+first character that is not allowed. It runs only after the patterns of `perdure.ids.grammar` have
+refused the text, so it may be slow; it uses the same pattern fragments.
 
-What must stay true: it finds a mistake exactly in the texts that `perdure.ids.pdi.parse` refuses.
+What must stay true: it finds a mistake in exactly the texts that `perdure.ids.pdi.parse` refuses.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ DEEPEST = 8  # citations within one another  # ruling: pdi-citation
 
 
 def mistake_in(text: str) -> MalformedIdentifier:
-    """The error that says what is wrong with `text`, which is no PDI."""
+    """Return the error that describes the mistake in `text`, which is not a PDI."""
     try:
         grammar.check_limits(text)
         _Reader(text).read_pdi(depth=0)
     except MalformedIdentifier as mistake:
         return mistake
-    # What is left when every character can stand where it stands.
+    # The only mistake left if every character is allowed in its place.
     expected = f"a PDI whose canonical form has at most {grammar.LONGEST} characters"
     return MalformedIdentifier(text=text, at=len(text), expected=expected, rule="ruling pdi-limits")
 
@@ -39,14 +39,14 @@ _DIGITS = "[0-9]++"
 
 
 class _Reader:
-    """One pass over one text. Each method reads what it is named after, or raises."""
+    """One pass over one text. Each method reads the component in its name, or raises."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def take(self, pattern: str) -> str:
-        """What the pattern matches here, which may be nothing; reading goes on after it."""
+        """Return the text, perhaps empty, that the pattern matches here, and move past it."""
         match = re.compile(pattern, re.ASCII).match(self.text, self.at)
         if match is None:
             return ""
@@ -72,10 +72,10 @@ class _Reader:
         )
 
     def fail_within(self, expected: str, rule: str) -> NoReturn:
-        """The character here does not belong to the component that was being read."""
+        """Report that the character here does not belong to the current component."""
         self.fail_at_broken_escape(rule)
         if self.next_is("*") or self.text.endswith("*", 0, self.at):
-            self.fail("'*' for a whole component or not at all", "ruling pdi-wildcard")
+            self.fail("'*' only in place of a whole component", "ruling pdi-wildcard")
         self.fail(expected, rule)
 
     def fail_at_broken_escape(self, rule: str) -> None:
@@ -102,7 +102,7 @@ class _Reader:
 
     def end_interval(self, depth: int) -> None:
         if depth:
-            self.fail("a whole PDI: an interval cannot be cited", "ruling pdi-citation")
+            self.fail("a complete PDI, because an interval cannot be cited", "ruling pdi-citation")
 
     def read_prefix(self) -> None:
         rule = "ruling pdi-prefix"
@@ -140,44 +140,46 @@ class _Reader:
             self.take(_DIGITS)
             self.fail(expected, "ruling pdi-date")
         if canonical_date(*[*before, found]) is None:
-            self.fail(f"a {name} that the calendar has", "ruling pdi-date", start)
+            self.fail(f"a {name} that exists in the calendar", "ruling pdi-date", start)
         if not self.take("/"):
             if self.next_is("*") or found == "*":
-                self.fail(f"'/': a wildcard stands for a whole {name}", "ruling pdi-wildcard")
+                self.fail(
+                    f"'/', because a wildcard replaces the whole {name}", "ruling pdi-wildcard"
+                )
             if name == "day" and not self.digit_is_next:
                 self.fail("'/' and a unique-id after the day", "ruling pdi-missing-uid")
             self.fail(f"'/' after the {name}", "ruling pdi-date, ruling pdi-interval")
         return found
 
     def read_specifier(self) -> str | None:
-        """Unique-id, format and version; gives the canonical format."""
+        """Read unique-id, format and version; return the canonical format."""
         follows = "'.', '#', '@' or the end"
         if not self.take(grammar.UID):
             self.fail_within("a unique-id", "ruling pdi-uid")
         if not self.take(r"\."):
-            self.end_component(f"a character that a unique-id may have, {follows}", "pdi-uid")
+            self.end_component(f"a character allowed in a unique-id, {follows}", "pdi-uid")
             return None
         token = self.take(grammar.FORMAT)
         if not token:
             self.fail_within("a format", "ruling pdi-format")
         if self.next_is("+"):
             self.at += "+" not in token
-            self.fail_within("one '+' at most, between major and minor type", "ruling pdi-format")
+            self.fail_within("at most one '+', between major and minor type", "ruling pdi-format")
         if self.take(r"\."):
             self.read_version()
         else:
-            self.end_component(f"a character that a format may have, {follows}", "pdi-format")
+            self.end_component(f"a character allowed in a format, {follows}", "pdi-format")
         return grammar.TOKEN_ESCAPES.canonical(token).lower()
 
     def read_version(self) -> None:
         rule = "ruling pdi-version"
         version = self.take(grammar.VERSION)
         if not version:
-            self.fail_within("a version number, the first being 1", rule)
+            self.fail_within("a version number of 1 or more", rule)
         if version != "*" and self.digit_is_next:
             self.fail(f"a version of at most {grammar.NUMERAL_DIGITS} digits", rule)
         if self.next_is("."):
-            self.fail("'#', '@' or the end: a dot within a name is written %2e", "ruling pdi-uid")
+            self.fail("'#', '@' or the end; write a dot within a name as %2e", "ruling pdi-uid")
         self.end_component("'#', '@' or the end", "pdi-version")
 
     def end_component(self, expected: str, ruling: str) -> None:
@@ -204,7 +206,7 @@ class _Reader:
 
     def fail_beside_citation(self) -> None:
         if self.next_is("@"):
-            expected = "the end: no citation stands beside a fragment"
+            expected = "the end, because a citation cannot follow a fragment"
             self.fail(expected, "ruling pdi-citation")
 
     def read_position(self) -> None:
@@ -229,11 +231,11 @@ class _Reader:
     def read_citation(self, depth: int) -> None:
         rule = "ruling pdi-citation"
         if depth == DEEPEST:
-            self.fail(f"the end: citations nest at most {DEEPEST} deep", rule)
+            self.fail(f"the end, because citations nest at most {DEEPEST} deep", rule)
         self.at += 1
         self.read_position()
         if not self.take("="):
-            self.fail_position("'=' and the PDI that is cited")
+            self.fail_position("'=' and the cited PDI")
         self.read_pdi(depth + 1)
 
 

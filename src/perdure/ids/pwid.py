@@ -1,9 +1,9 @@
-"""Persistent Web IDentifiers: a thing in a web archive.
+"""Persistent Web IDentifiers: names of resources in web archives.
 
-A PWID says in which archive, of what moment, with what coverage (this file alone, the page with
-all its parts …) and under which address something was archived. Specifications:
-draft-pwid-uri-specification-00 to -04, draft-pwid-urn-specification-00 to -09; the last one is
-what IANA registered as `urn:pwid`.
+A PWID gives the archive, the time of archiving, the coverage (this file alone, the page with all
+its parts …) and the original address of an archived resource. Specifications:
+draft-pwid-uri-specification-00 to -04, draft-pwid-urn-specification-00 to -09; IANA registered the
+last one as `urn:pwid`.
 
 >>> pwid = parse("urn:pwid:Archive.org:2016-01-22T11:20:29Z:page:http://www.dr.dk/%3Fa")
 >>> str(pwid)
@@ -18,13 +18,13 @@ what IANA registered as `urn:pwid`.
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 25 found '30:page:http://a'; expected ...
 
-How it works: one generous pattern reads every dialect that was ever published. A table of strict
-patterns, one for each set of drafts that agree, says afterwards which of them the text as written
+How it works: one lenient pattern parses every published dialect. Then a table of strict patterns,
+one for each set of drafts with the same grammar, determines which of them the text as written
 satisfies (ruling: pwid-dialect).
 
-What must stay true: an item is what was archived, and reading and writing never change it. Only
-an item in the form of the registered URN, where `[ ] ? # %` and nothing else are escaped, is
-unescaped on reading, and `urn` escapes these five again.
+What must stay true: an item is the archived address, and parsing and writing never change it. The
+only exception is the registered URN, which escapes `[ ] ? # %` and nothing else in its item:
+parsing removes these escapes, and `urn` adds them again.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _DRAFT = "draft-pwid-uri-specification-04"
 _DRAFT_00 = "draft-pwid-uri-specification-00 section 3"
 
 COVERAGES = ("part", "page", "subsite", "site", "collection", "recording", "snapshot", "other")
-_COVERAGES_OF_DRAFT_00 = {"coll": "collection", "rec": "recording"}  # the other four are the same
+_COVERAGES_OF_DRAFT_00 = {"coll": "collection", "rec": "recording"}  # the other four are equal
 
-# what parse() reads: every dialect at once
+# the pattern of parse(): every dialect at once
 # -----------------------------------------
 
 _UNRESERVED = r"A-Za-z0-9\-._~"
@@ -59,13 +59,13 @@ _YEAR, _MONTH, _DAY = "(?!0000)[0-9]{4}", "(?:0[1-9]|1[0-2])", "(?:0[1-9]|[12][0
 _HH, _MM, _SS = "(?:[01][0-9]|2[0-3])", "[0-5][0-9]", "(?:[0-5][0-9]|60)"
 _CLOCK = rf"{_HH}\.?{_MM}(?:\.?{_SS}(?:\.[0-9]+)?)?|{_HH}:?{_MM}(?::?{_SS}(?:\.[0-9]+)?)?"
 
-# An item is a URI or an archive's own name for something. Harvesters meet addresses that are not
-# quite URIs: everything is read that can be seen in ASCII, but for the marks that set a URI off
-# from the text around it (RFC 3986 appendix C).
+# An item is a URI or an archive's own name for a resource. Harvesters meet addresses that are not
+# strictly URIs, so all visible ASCII characters are accepted, except the marks that delimit a URI
+# in text (RFC 3986 appendix C).
 _VISIBLE = "[!#-;=?-~]"
 _ITEM = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:{_VISIBLE}*|[{_UNRESERVED}]+")
-# In draft-00 the coverage can be left out. What then follows the time could be a misspelt coverage
-# and an item: only an address with "//" could not.
+# In draft-00 the coverage is optional. Without it, the text after the time could be a misspelt
+# coverage and an item, unless it is an address with "//".
 _ADDRESS = r"[A-Za-z][A-Za-z0-9+.\-]*://"
 
 _PWID = re.compile(
@@ -98,16 +98,16 @@ class Pwid(Keyed, frozen=True, gc=False):
     kind: ClassVar[str] = "pwid"
 
     archive: str
-    """The archive, lower case; `~` stands before an id from a registry of archives."""
+    """The archive, lower case; an id from a registry of archives begins with `~`."""
     time: str
-    """When it was archived, in the W3C's profile of ISO 8601: `2016-01-22T11:20:29Z`, `2016-01`.
+    """The time of archiving, in the W3C's profile of ISO 8601: `2016-01-22T11:20:29Z`, `2016-01`.
     A fraction of a second is kept as written."""
     coverage: str | None
-    """One of `COVERAGES`; None where a PWID of draft-00 has none."""
+    """One of `COVERAGES`; None if a PWID of draft-00 has none."""
     item: str
-    """The archived URI, or what the archive calls it, as it was archived."""
+    """The URI as archived, or the archive's own name for the resource."""
     assumed_utc: bool
-    """A warning: a time of day stood without its `Z` and was read as UTC."""
+    """A warning: a time of day without `Z` was read as UTC."""
     written: str
 
     def __str__(self) -> str:
@@ -116,18 +116,18 @@ class Pwid(Keyed, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """The canonical text: an archive's PWIDs list by time."""
+        """The canonical text, so that an archive's PWIDs are listed by time."""
         return str(self)
 
     @classmethod
     def from_key(cls, key: str) -> Pwid:
-        """The PWID that has this key. Raises MalformedIdentifier where `key` is no PWID's."""
+        """Return the PWID that has this key. Raises MalformedIdentifier for other texts."""
         return parse(key)
 
     @property
     def urn(self) -> str:
-        """The registered form, `urn:pwid:`. It has no times without a day: such a one is written
-        as in urn-04 and urn-05, without a `Z`."""
+        """The registered form, `urn:pwid:`. It does not allow times without a day, so these are
+        written as in urn-04 and urn-05, without a `Z`."""
         zone = "Z" if self.precision == "day" else ""
         coverage = "" if self.coverage is None else f":{self.coverage}"
         item = self.item.translate(_ESCAPES)
@@ -135,7 +135,7 @@ class Pwid(Keyed, frozen=True, gc=False):
 
     @property
     def path(self) -> str:
-        """The registered form, in which no `?` of the item begins a query."""
+        """The registered form, in which a `?` of the item cannot begin a query."""
         return self.urn
 
     @property
@@ -145,14 +145,14 @@ class Pwid(Keyed, frozen=True, gc=False):
 
     @property
     def precision(self) -> Precision:
-        """The smallest unit that the time gives."""
+        """The smallest unit of the time."""
         return _PRECISIONS.get(len(self.time), "fraction")
 
     @property
     def instant(self) -> dt.datetime:
         """The beginning of the time, to the microsecond.
 
-        Python's clock has no leap second: second 60 is the last microsecond of second 59.
+        Python has no leap seconds: second 60 becomes the last microsecond of second 59.
         """
         time = self.time + {"year": "-01-01", "month": "-01"}.get(self.precision, "")
         if time[17:19] == "60":
@@ -161,13 +161,13 @@ class Pwid(Keyed, frozen=True, gc=False):
 
     @property
     def dialects(self) -> frozenset[str]:
-        """The drafts whose grammar the text as written satisfies: `draft-04`, `urn-09` …"""
+        """The drafts with a grammar that the text as written satisfies: `draft-04`, `urn-09` …"""
         return frozenset(name for name in DIALECTS if self.is_valid(name))
 
     def is_valid(self, dialect: str) -> bool:
-        """Whether the text as written satisfies the grammar of this draft, one of `DIALECTS`.
+        """Return True if the text as written satisfies the grammar of a draft from `DIALECTS`.
 
-        Raises InvalidRequest where there is no such draft.
+        Raises InvalidRequest if there is no such draft.
         """
         if dialect not in DIALECTS:
             raise UnknownDialect(text=dialect, known=tuple(DIALECTS))
@@ -195,7 +195,7 @@ def parse(text: str) -> Pwid:
         assumed_utc=match["clock"] is not None and match["zone"] is None,
         written=text,
     )
-    if len(str(pwid)) > LONGEST:  # dots, a `Z` and longer words come in
+    if len(str(pwid)) > LONGEST:  # the canonical form may add dots, a `Z` and longer words
         raise MalformedIdentifier(
             text=text,
             at=len(text),
@@ -206,7 +206,7 @@ def parse(text: str) -> Pwid:
 
 
 def _days(day: str) -> int:
-    """How many days the month of this day has."""
+    """Return the number of days in the month of this day."""
     return calendar.monthrange(int(day[:4]), int(day[5:7]))[1]
 
 
@@ -242,7 +242,7 @@ SCHEME = Scheme(
 )
 
 
-# where a text fails
+# finding the fault
 # ------------------
 
 _OPENING = re.compile("(?:urn:)?pwid:", re.ASCII | re.IGNORECASE)
@@ -256,13 +256,13 @@ _DIGITS = frozenset("0123456789")
 _DATE_UNITS = (
     ("year", "", "0001", "9999"),
     ("month", "-", "01", "12"),
-    ("day", "-", "01", "31"),  # or less, as the month has
+    ("day", "-", "01", "31"),  # or fewer, depending on the month
 )
 _CLOCK_UNITS = (("hour", "23"), ("minute", "59"), ("second", "60"))
 
 
 def _fault(text: str) -> MalformedIdentifier:
-    """Where and why `text`, which `parse` could not read, stops being a PWID."""
+    """Find where and why `text`, which `parse` refused, stops being a PWID."""
 
     def stop(at: int, expected: str, rule: str = f"{_DRAFT} section 3") -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
@@ -298,7 +298,7 @@ def _fault(text: str) -> MalformedIdentifier:
 
 
 def _end_of_time(text: str, start: int) -> tuple[int, str]:
-    """Where the time that begins at `start` ends and "", or where it fails and what it lacks."""
+    """Return the end of the time at `start` and "", or the fault's index and the expected text."""
     at = start
     for unit, separator, least, most in _DATE_UNITS:
         if not text.startswith(separator, at):
@@ -319,7 +319,7 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
         mark = text[at : at + 1]
         if unit == "second" and (
             mark not in _DIGITS | set(separators)
-            or (mark == ":" and text[at + 1 : at + 2] not in _DIGITS)  # that of the coverage
+            or (mark == ":" and text[at + 1 : at + 2] not in _DIGITS)  # the colon of the coverage
         ):
             return at, ""
         if unit != "hour" and mark and mark in separators:
@@ -336,7 +336,7 @@ def _end_of_time(text: str, start: int) -> tuple[int, str]:
 
 
 def _misfit(text: str, at: int, least: str, most: str) -> int | None:
-    """Where the number that begins at `at`, as wide as its bounds, oversteps them or ends."""
+    """Return the index at which the number at `at` leaves its bounds or ends early, or None."""
     for place in range(at, at + len(most)):
         begun, width = text[at : place + 1], place + 1 - at
         if text[place : place + 1] not in _DIGITS or not least[:width] <= begun <= most[:width]:

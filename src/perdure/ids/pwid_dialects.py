@@ -1,13 +1,13 @@
-"""The grammars of the PWID drafts, to the letter.
+"""The grammars of the PWID drafts, applied strictly.
 
-How it works: fifteen drafts have eight grammars. Each is a row of patterns for the fields of the
-text as written, whose dates and times `perdure.ids.pwid` has checked, and one for the item once its
-escapes are undone. `satisfies` looks at the whole; `misfits` says which fields are to blame.
+How it works: fifteen drafts have eight grammars. Each grammar has a pattern for each field of the
+text as written, whose dates and times `perdure.ids.pwid` has checked, and one for the unescaped
+item. `satisfies` checks the complete text; `misfits` lists the fields that do not match.
 
-What must stay true: nothing generous happens here. Where a draft's ABNF is no ABNF, its plain
-meaning is taken: `+( unreserved )` and `(1-9)*DIGIT` as `1*unreserved` and `1*9DIGIT`, which
-drafts 07 to 09 of the URN put right. Where prose and ABNF differ (draft-04's prose allows times
-without seconds), the ABNF decides.
+What must stay true: nothing lenient happens here. If a draft's ABNF is invalid, its evident meaning
+applies: `+( unreserved )` and `(1-9)*DIGIT` mean `1*unreserved` and `1*9DIGIT`, as corrected in
+drafts 07 to 09 of the URN. If prose and ABNF differ (draft-04's prose allows times without
+seconds), the ABNF decides.
 
 >>> satisfies("urn-09", "urn:pwid:a.org:2016-01-22T11:20Z:page:http://www.dr.dk", "http://www.dr.dk")
 True
@@ -31,7 +31,7 @@ _PLAIN = rf"{_UNRESERVED}!$&'()*+,;="
 _USERINFO = f"(?:[{_PLAIN}:]|{_PCT})*"
 # IPv6address =                            6( h16 ":" ) ls32
 #             /                       "::" 5( h16 ":" ) ls32
-#             / [ *n( h16 ":" ) h16 ] "::" … fewer with each n, down to none at all
+#             / [ *n( h16 ":" ) h16 ] "::" … fewer with each n, down to zero
 _OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _H16 = "[0-9A-F]{1,4}"
 _LS32 = rf"(?:{_H16}:{_H16}|{_OCTET}(?:\.{_OCTET}){{3}})"
@@ -75,13 +75,13 @@ _ONLY_FIVE_ESCAPES = "(?!.*%(?!5B|5D|3F|23|25))"
 
 
 class Grammar(NamedTuple):
-    """What each field of a PWID may be, as patterns; all fields joined by colons are the PWID."""
+    """The patterns of the fields of a PWID. A PWID is its fields, joined by colons."""
 
     opening: str
     archive: str
     time: str
     coverage: str | None
-    """None where it is glued to the time."""
+    """None if it is appended to the time."""
     item: str
 
     @property
@@ -90,7 +90,7 @@ class Grammar(NamedTuple):
 
 
 _ANY = ".+"
-# Draft-00 takes `page:` in `:page:http://a` for the scheme of a URI: what looks like that is later.
+# Draft-00 reads `page:` in `:page:http://a` as the scheme of a URI; such texts are later drafts.
 _NO_COVERAGE = r"(?=:[A-Z][A-Z0-9+.\-]*://)"
 _DRAFT_00 = Grammar(
     "pwid",
@@ -113,7 +113,7 @@ _URN_06 = Grammar(
 )
 _URN_09 = Grammar("urn:pwid", _DOMAIN, _UTC, "part|page", f"{_ONLY_FIVE_ESCAPES}{_URI_ESCAPED}")
 
-_GRAMMARS = {  # of the text as written, and of its item with the escapes undone
+_GRAMMARS = {  # of the text as written, and of its unescaped item
     "draft-00": (_DRAFT_00, _ANY),
     "draft-01": (_DRAFT_01, _ANY),
     "draft-02": (_DRAFT_01, _ANY),
@@ -135,26 +135,26 @@ DIALECTS = tuple(_GRAMMARS)
 
 
 def satisfies(dialect: str, written: str, item: str) -> bool:
-    """Whether a PWID as written, and its item, have the grammar of this one of `DIALECTS`."""
+    """Return True if a PWID as written, and its item, satisfy a grammar from `DIALECTS`."""
     of_text, of_item = _GRAMMARS[dialect]
     return bool(_compiled(of_text.whole).fullmatch(written) and _compiled(of_item).fullmatch(item))
 
 
-# what keeps a text from having a grammar
+# the fields that do not match a grammar
 # ---------------------------------------
 
-# A time has no "p", so that the first coverage behind a colon is the coverage.
+# A time contains no "p", so the first coverage word after a colon is the coverage.
 _SPLIT = (
     f"(?P<opening>(?:urn:)?pwid):(?P<archive>[^:]*):(?P<time>.*?)(?P<coverage>_(?:page|part|coll|"
     f"snapshot|rec|other)|:(?:{_EIGHT})|{_NO_COVERAGE}):(?P<item>.*)"
 )
 _PLAIN_ID = "letters, digits and -._~"
-_DATED = "2016, 2016-01, 2016-01-22 or with a time of day, 2016-01-22T11:20Z"
+_DATED = "2016, 2016-01, 2016-01-22 or, with a time of day, 2016-01-22T11:20Z"
 _ANY_ITEM = f"a URI, or {_PLAIN_ID}"
-_GLUED = "_page _part _coll _snapshot _rec or _other behind the time, or nothing"
+_GLUED = "_page, _part, _coll, _snapshot, _rec or _other after the time, or nothing"
 _ONE_OF_EIGHT = f"a colon and {_EIGHT.replace('|', ', ')}"
 _IN_UTC = "2016-01-22Z or 2016-01-22T11:20:29Z"
-_FIVE = "a URI with [ ] ? # % escaped and nothing else"
+_FIVE = "a URI in which only [ ] ? # % are escaped"
 _FOUR = f"a URI with [ ] ? # escaped, or {_PLAIN_ID}"
 _EXPECTED = {
     _DRAFT_00: ("pwid", _PLAIN_ID, "2016-01-22_11.20.29Z", _GLUED, _ANY_ITEM),
@@ -175,7 +175,7 @@ _EXPECTED = {
 
 
 class Misfit(NamedTuple):
-    """A field that a grammar does not allow as it is written, and what it allows."""
+    """A field that does not match a grammar, and the text that the grammar allows."""
 
     field: str
     found: str
@@ -183,12 +183,12 @@ class Misfit(NamedTuple):
 
 
 def misfits(dialect: str, written: str, item: str) -> tuple[Misfit, ...]:
-    """What keeps a PWID as written from having this grammar; nothing where it has it."""
+    """Return the fields of a PWID as written that do not match a grammar; empty if all match."""
     if satisfies(dialect, written, item):
         return ()
     of_text, of_item = _GRAMMARS[dialect]
     fields = _compiled(_SPLIT).fullmatch(written)
-    if fields is None:  # perdure.ids.pwid reads nothing of which this is so
+    if fields is None:  # perdure.ids.pwid never parses such a text
         return (Misfit("PWID", written, of_text.whole),)
     fits = {name: _has(pattern, fields[name]) for name, pattern in of_text._asdict().items()}
     if of_text.coverage is None:  # draft-00
@@ -205,11 +205,11 @@ def misfits(dialect: str, written: str, item: str) -> tuple[Misfit, ...]:
 
 
 def _has(pattern: str | None, text: str, *, behind: str = "") -> bool:
-    """Whether a text has a pattern, where this stands behind it for the pattern to look at."""
+    """Return True if a text matches a pattern that can look ahead at the text `behind`."""
     whole = f"(?:{pattern}){re.escape(behind)}"
     return pattern is not None and _compiled(whole).fullmatch(text + behind) is not None
 
 
-@cache  # compiled when first asked for: it takes longer than everything else in this package
+@cache  # compiled on first use: it takes longer than all other work in this package
 def _compiled(grammar: str) -> re.Pattern[str]:
     return re.compile(grammar, re.ASCII | re.IGNORECASE)

@@ -1,12 +1,12 @@
-"""A scheme, as data: everything that perdure knows of a kind of identifiers.
+"""A scheme, as data: everything that perdure knows about one kind of identifier.
 
-How it works: `Scheme` says which texts belong to it and how they are read. Its `labels` say how
-the rest of the world writes and resolves its names. Its `minting` says how new names are made and
-under which kind of authority; a scheme without `minting` only takes names that others made. All
-fields but the first few have defaults, so that a new scheme states only what is special about it.
+How it works: `Scheme` defines which texts belong to it and how they are parsed. Its `labels` define
+how other systems write and resolve its names. Its `minting` defines how new names are made and
+under which kind of authority; a scheme without `minting` only accepts names made elsewhere. All
+fields but the first few have defaults, so a new scheme states only its special features.
 
-What must stay true: no module outside `perdure.ids` knows a scheme by name in order to answer a
-question that a field here answers.
+What must stay true: no module outside `perdure.ids` tests for a scheme's name to answer a question
+that a field here answers.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ BETANUMERIC = "0123456789bcdfghjkmnpqrstvwxz"
 
 
 class Authority(msgspec.Struct, frozen=True, order=True):
-    """An authority that assigns names: a series, a shoulder, a naming authority.
+    """An authority that assigns names: a series, a shoulder or a naming authority.
 
     >>> str(Authority("ark", "99999/fk4"))
     '99999/fk4'
     """
 
     scheme: str
-    """The name of the scheme that it assigns names of."""
+    """The name of the scheme of its names."""
     name: str
-    """Its name, as settings, tokens and commands write it."""
+    """The name of the authority, as settings, tokens and commands write it."""
 
     def __str__(self) -> str:
         return self.name
 
 
 class Label(msgspec.Struct, frozen=True, kw_only=True):
-    """How the world uses the names of a scheme whose canonical text begins with one label."""
+    """The use of a scheme's names in other systems, for names that begin with one label."""
 
     text: str
     """The label with its colon, in lower case: `doi:`, `urn:nbn:`."""
     datacite_type: str
-    """DataCite's type of such identifiers, in the spelling of its controlled list if it has one."""
+    """DataCite's type of such identifiers, spelled as in its controlled list if it is there."""
     resolver: str = ""
-    """The public resolver, to whose URL the name is appended; empty if there is none."""
+    """The URL of the public resolver, to which the name is appended; empty if there is none."""
     is_dropped: bool = False
-    """Whether the resolver and DataCite take the name without the label."""
+    """True if the resolver and DataCite take the name without the label."""
 
 
 class NewName(msgspec.Struct, frozen=True, kw_only=True):
-    """The ingredients of a new name. A scheme uses those that its names consist of."""
+    """The components of a new name. A scheme uses those that its names contain."""
 
     authority: str
     text: str
-    """The text that was asked for, or a random one."""
+    """The requested text, or a random one."""
     day: str
     """The day of minting, `2026/11/21`."""
     format: str
@@ -63,28 +63,28 @@ class NewName(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Minting(msgspec.Struct, frozen=True, kw_only=True):
-    """How the names of a scheme are made."""
+    """The rules for making new names of a scheme."""
 
     kind: str
     """The kind of authority that assigns them, for messages: `ARK shoulder`."""
     setting: str = "authorities"
     """The setting that lists the authorities of this scheme."""
     read_authority: Callable[[str], str]
-    """The canonical name of an authority. Raises ValueError, as MalformedIdentifier is."""
+    """Returns the canonical name of an authority. Raises ValueError or MalformedIdentifier."""
     requested_authority: Callable[[str], str | None]
-    """The authority that a text asks to mint under (`pdi://oma.eop.gov.us/`), in its canonical
-    form; None if the text does not ask for a new name."""
+    """Returns the canonical form of the authority under which a text requests a new name
+    (`pdi://oma.eop.gov.us/`); None if the text does not request a new name."""
     asks_only: bool = False
-    """Whether such a request can be nothing else, even if the authority is not known."""
+    """True if such a text can only be a request for a name, even if the authority is unknown."""
     spell: Callable[[NewName], Identifier]
-    """Makes a name. Raises MalformedIdentifier for a text that no name of the scheme can have."""
+    """Makes a name. Raises MalformedIdentifier for a text that no name of the scheme allows."""
     is_numbered: bool = False
-    """Whether the registry numbers the names of each day and authority without gaps."""
+    """True if the registry numbers the names of each day and authority without gaps."""
     beginning: str = ""
-    """The text with which all names of an `{authority}` and a `{day}` (`2026/11/21`) begin; empty
-    if they have no such text in common."""
+    """The common beginning of all names of an `{authority}` and a `{day}` (`2026/11/21`); empty if
+    there is none."""
     alphabet: str = BETANUMERIC
-    """The characters of which a random text consists."""
+    """The characters of a random text."""
     length: int = 9
     """The number of characters of a random text. With 29 letters: 14 million million texts."""
 
@@ -94,41 +94,41 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     prefixes: tuple[str, ...]
-    """Lower case ASCII, each with a colon in it; compared with the text without regard to case.
-    The longest match among all schemes wins."""
+    """Lower-case ASCII, each with a colon; compared with the text without regard to case. The
+    longest match among all schemes wins."""
     spec: str
     """The specification of the scheme."""
     parse: Callable[[str], Identifier]
-    """Text to value. Raises MalformedIdentifier and nothing else."""
+    """Converts text to a value. Raises only MalformedIdentifier."""
     parse_checks_limits: bool = False
-    """Whether `parse` itself refuses what ruling pdi-limits forbids; else it is done before."""
+    """True if `parse` itself enforces ruling pdi-limits; otherwise its caller does so before."""
     equivalent: Callable[[Identifier, Identifier], bool]
     """The scheme's own, wider comparison of two of its values that are not equal."""
     examples: tuple[str, ...]
     labels: tuple[Label, ...] = ()
-    """The labels of canonical texts. A text has the first one that it begins with."""
+    """The labels of canonical texts. The first one that begins a text is its label."""
     is_uri: bool = True
-    """Whether names stand in a URL as they are. If not, they are percent-escaped there."""
+    """True if names are written in a URL unchanged. Otherwise, they are percent-escaped there."""
     folds_case: bool = False
-    """Whether names are compared without regard to the case of letters of ASCII."""
+    """True if names are compared without regard to the case of ASCII letters."""
     has_patterns: bool = False
-    """Whether a `*` in a name stands for many names."""
+    """True if a `*` in a name stands for many names."""
     part_mark: str = ""
-    """The mark in front of a part in a name, if the scheme says itself what its parts mean."""
+    """The mark in front of a part in a name, if the scheme itself defines its parts."""
     delimiters: tuple[str, ...] = ()
-    """The marks at which a name without a record may be taken apart into a whole and a part.
-    `%23` is the `#` that a browser would have kept to itself."""
+    """The marks at which a name without a record may be split into a whole and a part. `%23` is an
+    escaped `#`, which a browser would not send."""
     passes_rest: bool = False
-    """Whether the rest behind a registered beginning is appended to its location."""
+    """True if the text after a registered beginning is appended to its location."""
     has_inflections: bool = False
-    """Whether a final `?` or `??` asks for a description."""
+    """True if a final `?` or `??` asks for a description."""
     minting: Minting | None = None
-    """How new names are made; None if the names of the scheme are made elsewhere only."""
+    """The rules for new names; None if names of the scheme are made only elsewhere."""
 
     def label_of(self, identifier: Identifier) -> Label:
-        """The label of an identifier of this scheme.
+        """Return the label of an identifier of this scheme.
 
-        If no label is listed for it, the name of the scheme stands for DataCite's type.
+        If no label is listed for it, the name of the scheme replaces DataCite's type.
         """
         text = str(identifier)
         for label in self.labels:

@@ -1,10 +1,10 @@
-"""Where a text strays from a grammar; for messages.
+"""Finding the index at which a text departs from a grammar, for messages.
 
-How it works: each scheme's parser reads well-formed text with one pattern. Only where that fails
-does it walk the text, step by step, to say where and why; these are the steps.
+How it works: each scheme's parser matches well-formed text with one pattern. Only if that fails
+does it walk through the text, step by step, to find where and why; these functions are the steps.
 
-What must stay true: only ASCII letters have another case here. Some letters beyond ASCII become
-one in lower case (the Kelvin sign does), and they are no part of any prefix.
+What must stay true: only ASCII letters are compared without regard to case. Some other letters
+become ASCII in lower case (such as the Kelvin sign), but they are not part of any prefix.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 
 
 def stray(text: str, prefixes: tuple[str, ...]) -> int:
-    """The index in `text` up to which it agrees with one of the lower-case ASCII `prefixes`.
+    """Return the index up to which `text` agrees with one of the lower-case ASCII `prefixes`.
 
     >>> stray("HTTPS://n2t.org/ark:1", ("ark:", "https://n2t.net/ark:"))
     12
@@ -29,7 +29,7 @@ def _agreement(text: str, prefix: str) -> int:
 
 
 def reach(pattern: re.Pattern[str], text: str, start: int) -> int:
-    """The index at which `pattern`, read from `start`, ends; `start` where it does not match.
+    """Return the index at which a match of `pattern` at `start` ends; `start` if it fails.
 
     >>> reach(re.compile("[0-9]+"), "ark:123x", 4)
     7

@@ -1,9 +1,10 @@
-"""Identifiers as addresses that a browser can follow, and back again. Pure.
+"""Conversion of identifiers to addresses that a browser can follow, and back. Pure.
 
-How it works: an address is that of a resolver with the identifier behind it. `urlify` takes our own
-resolver or, on demand, the public proxy of the scheme; `deurlify` knows the proxies of the world by
-their hosts, and ours by its address, and gives the identifier that stands there. `normal` is what a
-URL is compared by, and `spellings` what one is looked up by, since it is stored as it was given.
+How it works: an address is the URL of a resolver followed by the identifier. `urlify` uses our own
+resolver or, if there is none, the scheme's public proxy. `deurlify` recognises public proxies by
+their hosts, and our own by its address, and returns the identifier in the address. `normal`
+converts URLs for comparison, and `spellings` lists the forms to look up, because a URL is stored as
+given.
 
 >>> urlify(parse("doi:10.1000/182"))
 'https://doi.org/10.1000/182'
@@ -35,12 +36,12 @@ _PORTS = {"http": ":80", "https": ":443"}
 
 
 class Proxy(msgspec.Struct, frozen=True):
-    """A public resolver: its host, other hosts it has had, and what it resolves."""
+    """A public resolver: its host, its other and former hosts, and the label of its names."""
 
     host: str
     aliases: tuple[str, ...]
     label: str
-    """What stands before the path to make it an identifier."""
+    """The label that turns the path into an identifier."""
 
 
 _PROXIES = (
@@ -57,10 +58,10 @@ _HANDLES = ("hdl:", "doi:")
 
 
 def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
-    """An address of an identifier: at the resolver `base`, else at the public proxy.
+    """Return an address of an identifier: at the resolver `base`, else at the public proxy.
 
-    `path` is how it is written at our own resolver. Raises InvalidRequest where there is no
-    resolver given and the scheme has no public one.
+    `path` is its path at our own resolver. Raises InvalidRequest if no resolver is given and the
+    scheme has no public one.
     """
     if base:
         return f"{base.rstrip('/')}/{path or identifier}"
@@ -71,7 +72,7 @@ def urlify(identifier: Identifier, base: str = "", path: str = "") -> str:
 
 
 def public_address(identifier: Identifier) -> str:
-    """The address of an identifier at the public resolver of its scheme; empty if it has none.
+    """Return an identifier's address at the public resolver of its scheme, or an empty text.
 
     >>> public_address(parse("ark:12345/x6")), public_address(parse("urn:example:a"))
     ('https://n2t.net/ark:12345/x6', '')
@@ -85,11 +86,11 @@ def public_address(identifier: Identifier) -> str:
 def deurlify(
     url: str, bases: tuple[str, ...] = (), read: Callable[[str], Identifier] = parse
 ) -> Identifier:
-    """The identifier that an address is of. `read` reads what stands behind one of our `bases`.
+    """Return the identifier in an address. `read` parses the text after one of our `bases`.
 
-    What is no address, but an identifier, is that identifier. Raises InvalidRequest for the
-    address of no resolver that is known, MalformedIdentifier or UnknownScheme for what stands
-    behind one.
+    The address may also be an identifier itself. Raises InvalidRequest for an address that is not
+    at a known resolver, MalformedIdentifier or UnknownScheme for an invalid identifier in an
+    address.
     """
     for base in bases:
         if base and url.startswith(f"{base.rstrip('/')}/"):
@@ -111,7 +112,7 @@ def deurlify(
 
 
 def normal(url: str) -> str:
-    """A URL as RFC 3986 sections 6.2.2 and 6.2.3 normalise it; any other text as it is.
+    """Normalise a URL (RFC 3986 sections 6.2.2 and 6.2.3); return any other text unchanged.
 
     >>> normal("HTTP://A.example:80"), normal("https://a.example/%7Eb/../c"), normal("A b")
     ('http://a.example/', 'https://a.example/c', 'A b')
@@ -126,15 +127,18 @@ def normal(url: str) -> str:
 
 
 def spellings(url: str) -> tuple[str, ...]:
-    """Under which a location may have been bound that this URL is equivalent to: as it is given,
-    its normal form, and that without the slash of an empty path."""
+    """Return the spellings under which an equivalent location may have been bound.
+
+    They are the URL as given, its normal form, and the normal form without the slash of an empty
+    path.
+    """
     usual = normal(url)
     short = usual[:-1] if usual.count("/") == _SLASHES and usual.endswith("/") else usual
     return tuple(dict.fromkeys((url, usual, short)))
 
 
 def _named(proxy: Proxy, path: str, query: str) -> str:
-    """What stands in an address of a proxy; of a handle or an ARK the query is no part of it."""
+    """Return the identifier in a proxy's address, without the query of a handle or an ARK."""
     if not proxy.label:
         text = path.removeprefix("/")
         return text + (f"?{query}" if query and not text.lower().startswith("ark:") else "")
@@ -144,7 +148,9 @@ def _named(proxy: Proxy, path: str, query: str) -> str:
 
 
 def _embedded(url: str) -> Identifier | None:
-    """An ARK anywhere in an address: `…/ark:/12345/x6` is one at whatever resolver, with whatever
-    question behind it."""
+    """Return an ARK found anywhere in an address, or None.
+
+    `…/ark:/12345/x6` is an ARK at any resolver and with any query.
+    """
     at = url.find("/ark:")
     return parse(_QUESTION.split(url[at + 1 :], maxsplit=1)[0]) if at >= 0 else None

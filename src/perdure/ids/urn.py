@@ -1,7 +1,8 @@
 """Uniform Resource Names.
 
-A URN names a resource within a registered namespace (`urn:isbn:`, `urn:nbn:`, `urn:uuid:` …),
-for ever and wherever it lies. Specification: RFC 8141. No namespace gets rules of its own here.
+A URN permanently names a resource in a registered namespace (`urn:isbn:`, `urn:nbn:`,
+`urn:uuid:` …), independent of its location. Specification: RFC 8141. No namespace has special rules
+here.
 
 >>> urn = parse("URN:Example:a%2cb?+here?=page=3#top")
 >>> str(urn)
@@ -12,13 +13,13 @@ for ever and wherever it lies. Specification: RFC 8141. No namespace gets rules 
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 13 found '?b'; expected ... (RFC 8141 section 2)
 
-How it works: one pattern reads the well-formed name. Only where it fails does `_fault` walk the
-text component by component to say where and why.
+How it works: one pattern parses a well-formed name. Only if it fails does `_fault` walk through the
+text component by component to find where and why.
 
-What must stay true: the key is the assigned name, so all URNs that RFC 8141 calls equivalent
-share one record. Names that end in `:::` are left to the URN of 1993 (`perdure.ids.urn1993`):
-the prefix alone decides which scheme reads a text, so this one must not accept what only that
-one can judge.
+What must stay true: the key is the assigned name, so all URNs that RFC 8141 calls equivalent share
+one record. Names that end in `:::` are left to the URN of 1993 (`perdure.ids.urn1993`): the prefix
+alone determines the scheme of a text, so this scheme must not accept names that only that one can
+check.
 """
 
 from __future__ import annotations
@@ -62,9 +63,9 @@ _ESCAPE = re.compile(_PCT)
 
 
 class Urn(Keyed, frozen=True, gc=False):
-    """A URN: namespace, name, and the components that say how to resolve and to use it.
+    """A URN: namespace, name, and the components for resolving and using it.
 
-    `==` compares all of it; `SCHEME.equivalent` only the assigned names, as RFC 8141 section 3.
+    `==` compares the complete URN, `SCHEME.equivalent` only the assigned name (RFC 8141 section 3).
     """
 
     kind: ClassVar[str] = "urn"
@@ -72,13 +73,13 @@ class Urn(Keyed, frozen=True, gc=False):
     nid: str
     """The namespace, lower case."""
     nss: str
-    """The name within it, as written, but for the upper-case digits of percent-escapes."""
+    """The name in the namespace, as written, but percent-escapes have upper-case digits."""
     r_component: str | None
     """Parameters for the resolver."""
     q_component: str | None
     """Parameters for the resource."""
     f_component: str | None
-    """The place within the resource."""
+    """The place in the resource."""
     written: str
 
     def __str__(self) -> str:
@@ -103,12 +104,12 @@ class Urn(Keyed, frozen=True, gc=False):
 
     @classmethod
     def from_key(cls, key: str) -> Urn:
-        """The URN that has this key. Raises MalformedIdentifier where `key` is no URN's."""
+        """Return the URN that has this key. Raises MalformedIdentifier for other texts."""
         return parse(key)
 
     @property
     def whole(self) -> Self:
-        """Without the f-component: the resource instead of a place in it."""
+        """The URN without its f-component: the resource instead of a place in it."""
         return self if self.f_component is None else replace(self, f_component=None)
 
 
@@ -124,7 +125,7 @@ def parse(text: str) -> Urn:
 
 
 def _equivalent(one: Identifier, other: Identifier) -> bool:
-    # RFC 8141 section 3: r-, q- and f-components take no part
+    # RFC 8141 section 3: r-, q- and f-components are not compared
     return one.key == other.key
 
 
@@ -150,11 +151,11 @@ SCHEME = Scheme(
 )
 
 
-# where a text fails
+# finding the fault
 # ------------------
 
 _NID_CHARACTERS = re.compile("[A-Za-z0-9-]+")
-_COMPONENTS = {  # by what introduces it: its name, its grammar, what introduces those after it
+_COMPONENTS = {  # by its introducer: its name, its grammar, and the introducers that may follow
     "": ("name", re.compile(_NSS), ("?+", "?=", "#")),
     "?+": ("r-component", re.compile(_R), ("?=", "#")),
     "?=": ("q-component", re.compile(_Q), ("#",)),
@@ -163,7 +164,7 @@ _COMPONENTS = {  # by what introduces it: its name, its grammar, what introduces
 
 
 def _fault(text: str) -> MalformedIdentifier:
-    """Where and why `text`, which `parse` could not read, stops being a URN."""
+    """Find where and why `text`, which `parse` refused, stops being a URN."""
 
     def stop(at: int, expected: str, rule: str = "RFC 8141 section 2") -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)
@@ -173,11 +174,11 @@ def _fault(text: str) -> MalformedIdentifier:
         return stop(start, "'urn:'")
     end = reach(_NID_CHARACTERS, text, start)
     if end == start or text[start] == "-":
-        return stop(start, "a letter or digit, with which a namespace begins")
+        return stop(start, "a letter or digit at the beginning of the namespace")
     if end - start > 32:
         return stop(start + 32, "':' after a namespace of at most 32 characters")
     if end - start == 1 or text[end - 1] == "-":
-        return stop(end, "a letter or digit, with which a namespace of 2 to 32 characters ends")
+        return stop(end, "a letter or digit at the end of a namespace of 2 to 32 characters")
     if text[end : end + 1] != ":":
         return stop(end, "a letter, digit or hyphen of the namespace, or ':'")
 
@@ -191,7 +192,7 @@ def _fault(text: str) -> MalformedIdentifier:
             return stop(
                 end - 3,
                 "a name that does not end in ':::', or URN:<scheme>[:<individual>]::<opaque>::: "
-                "with a scheme that is registered",
+                "with a registered scheme",
                 "ruling urn93-schemes",
             )
         introducer = next((mark for mark in followers if text.startswith(mark, end)), "")

@@ -1,8 +1,8 @@
 """Uniform Resource Names as they were first proposed, in 1993.
 
-A naming authority, known by a number or prefix that somebody else keeps unique, gives each
-resource a name that is never used again. Specification: draft-ietf-uri-resource-names-00 (Weider
-and Deutsch, May 1993), sections 3 and 5.
+A naming authority, identified by a number or prefix from another registry, gives each resource a
+name that is never used again. Specification: draft-ietf-uri-resource-names-00 (Weider and Deutsch,
+May 1993), sections 3 and 5.
 
 >>> urn = parse("urn:iana:42117::Opaque-1:::")
 >>> str(urn), urn.scheme, urn.individual, urn.opaque
@@ -13,18 +13,18 @@ True
 Traceback (most recent call last):
 perdure.errors.texts.MalformedIdentifier: ... at 9 found 'forty::x:::'; expected ...
 
-How it works: a naming scheme is a name and a check of individual identifiers. `SCHEME` reads the
-two of the draft. A package that knows another one calls `register_scheme`, which changes nothing
-anywhere: it gives a `Scheme`, to be named as an entry point in the group `perdure.schemes`. So
-what a text means depends on what is installed, never on what ran before:
+How it works: a naming scheme is a name and a check of individual identifiers. `SCHEME` parses the
+two schemes of the draft. A package with another scheme calls `register_scheme`, which has no side
+effects: it returns a `Scheme`, to be named as an entry point in the group `perdure.schemes`. So the
+meaning of a text depends on the installed packages, never on code that ran before:
 
-    SCHEME = register_scheme("NOBODY", str.isdigit)         # in nobody/urn.py
-    nobody = "nobody.urn:SCHEME"                            # in its pyproject.toml
+    SCHEME = register_scheme("ACME", str.isdigit)         # in acme/urn.py
+    acme = "acme.urn:SCHEME"                              # in its pyproject.toml
 
-What must stay true: opaque strings are compared without regard to case and kept as written. The
-key holds the naming scheme in its own spelling, so that `from_key` needs to know no scheme. A
-text with a naming scheme that nobody registered falls to `perdure.ids.urn`, which refuses
-whatever ends in `:::`.
+What must stay true: opaque strings are compared without regard to case and kept as written. The key
+contains the naming scheme in its own spelling, so that `from_key` does not depend on the known
+schemes. A text with an unregistered naming scheme goes to `perdure.ids.urn`, which refuses every
+name that ends in `:::`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TRAILER = re.compile(":{1,3}")
 
 
 class _Naming(NamedTuple):
-    """A naming scheme: its name as it is spelt, and which individual identifiers it has."""
+    """A naming scheme: its spelling, and the check of its individual identifiers."""
 
     name: str
     check: Callable[[str], bool]
@@ -76,9 +76,9 @@ class Urn1993(Keyed, frozen=True, gc=False):
     kind: ClassVar[str] = "urn1993"
 
     scheme: str
-    """The naming scheme in its own spelling: `IANA`, `ISBN_Publisher_ID` or a registered one."""
+    """The naming scheme in its own spelling: `IANA`, `ISBN_Publisher_ID` or a registered scheme."""
     individual: str | None
-    """Which authority of that scheme; None where the scheme itself is the authority."""
+    """The authority in that scheme; None if the scheme itself is the authority."""
     opaque: str
     """The name that the authority assigned, as written."""
     written: str
@@ -88,7 +88,7 @@ class Urn1993(Keyed, frozen=True, gc=False):
 
     @property
     def authority(self) -> str:
-        """The naming authority, who assigns opaque strings: `IANA:42117`."""
+        """The naming authority, which assigns opaque strings: `IANA:42117`."""
         return self.scheme if self.individual is None else f"{self.scheme}:{self.individual}"
 
     @property
@@ -98,14 +98,14 @@ class Urn1993(Keyed, frozen=True, gc=False):
 
     @property
     def key(self) -> str:
-        """`urn1993:`, the authority and the opaque string without its case."""
+        """`urn1993:`, the authority, and the opaque string in lower case."""
         return f"urn1993:{self.authority}::{self.opaque.lower()}"  # ruling: urn93-equal
 
     @classmethod
     def from_key(cls, key: str) -> Urn1993:
-        """The URN that has this key, its opaque string in lower case.
+        """Return the URN that has this key, with its opaque string in lower case.
 
-        Raises MalformedIdentifier where `key` is no key of a URN of 1993.
+        Raises MalformedIdentifier if `key` is not the key of a URN of 1993.
         """
         text = f"URN:{key.removeprefix('urn1993:')}:::"
         match = _NAME.fullmatch(text)
@@ -117,22 +117,22 @@ class Urn1993(Keyed, frozen=True, gc=False):
 
 
 def parse(text: str) -> Urn1993:
-    """Read a URN of 1993 in one of the draft's two naming schemes. Raises MalformedIdentifier."""
+    """Parse a URN of 1993 in one of the draft's two naming schemes. Raises MalformedIdentifier."""
     return _parse(_DRAFT, text)
 
 
 def register_scheme(
     name: str, check: Callable[[str], bool], *, expected: str = "an individual identifier"
 ) -> Scheme:
-    """A further naming scheme, to be installed as an entry point in `perdure.schemes`.
+    """Return a further naming scheme, to be installed as an entry point in `perdure.schemes`.
 
-    `name` is its canonical spelling, `check` says whether an individual identifier (never empty,
-    and of letters, digits and `-_.@` only) is one of this scheme, `expected` is what such a one
-    looks like, for messages. Raises InvalidRequest where the draft's grammar forbids the name.
+    `name` is its canonical spelling. `check` returns True if an individual identifier (never empty,
+    and only letters, digits and `-_.@`) belongs to this scheme. `expected` describes such an
+    identifier in messages. Raises InvalidRequest if the draft's grammar forbids the name.
 
-    >>> nobody = register_scheme("NOBODY", str.isdigit, expected="a number")
-    >>> nobody.prefixes, str(nobody.parse("urn:nobody:1::x:::"))
-    (('urn:nobody:',), 'URN:NOBODY:1::x:::')
+    >>> acme = register_scheme("ACME", str.isdigit, expected="a number")
+    >>> acme.prefixes, str(acme.parse("urn:acme:1::x:::"))
+    (('urn:acme:',), 'URN:ACME:1::x:::')
     """
     if not _XALPHAS.fullmatch(name):
         raise MalformedSchemeName(name=name)
@@ -175,11 +175,13 @@ def _naming(known: tuple[_Naming, ...], name: str) -> _Naming | None:
 
 
 def _equivalent(one: Identifier, other: Identifier) -> bool:
-    return one == other  # the draft knows nothing wider
+    return one == other  # the draft has no wider rule
 
 
 def read_authority(text: str) -> str:
-    """A naming authority, with its scheme in the draft's spelling. Raises MalformedIdentifier.
+    """Read a naming authority; its scheme is returned in the draft's spelling.
+
+    Raises MalformedIdentifier.
 
     >>> read_authority("iana:42117")
     'IANA:42117'
@@ -188,8 +190,10 @@ def read_authority(text: str) -> str:
 
 
 def _requested_authority(text: str) -> str | None:
-    """The naming authority of `URN:<authority>::`; None for any other text, since a URN of RFC 8141
-    may end so, too."""
+    """Return the naming authority of `URN:<authority>::`.
+
+    None for any other text, because a URN of RFC 8141 may also end in `::`.
+    """
     if text[:4].lower() == "urn:" and text.endswith("::"):
         with suppress(MalformedIdentifier):
             return parse(f"{text}x:::").authority
@@ -221,7 +225,7 @@ SCHEME = Scheme(
 
 
 def _fault(text: str, known: tuple[_Naming, ...]) -> MalformedIdentifier:
-    """Where and why `text`, which `_parse` could not read, stops being a URN of 1993."""
+    """Find where and why `text`, which `_parse` refused, stops being a URN of 1993."""
 
     def stop(at: int, expected: str, rule: str = _SYNTAX) -> MalformedIdentifier:
         return MalformedIdentifier(text=text, at=at, expected=expected, rule=rule)

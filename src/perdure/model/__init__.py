@@ -1,1 +1,1 @@
-"""Values: what is kept, what may be written, what may be asked, and what answers those."""
+"""Values: records, commands, queries, and their answers."""

@@ -1,13 +1,13 @@
-"""What is known about a resource besides its bytes: one record model, as frozen values.
+"""The description of a resource, apart from its bytes: one data model, as frozen values.
 
-How it works: `About` has the properties of the DataCite metadata kernel 4 (which the properties of
-Dublin Core, schema.org and CSL can be had from), with the kernel's own words where it has a
-controlled list. The adapters in `perdure.metadata` read it from and write it to every format.
-`checked` says what is allowed in one; `of_pairs` makes one of plain names and values.
+How it works: `About` has the properties of the DataCite metadata kernel 4, from which those of
+Dublin Core, schema.org and CSL can be derived. If the kernel has a controlled list, its words
+are used. The adapters in `perdure.metadata` read and write every format. `checked` enforces the
+limits of a description; `of_pairs` makes one from plain names and values.
 
-What must stay true: these values lie on disk inside of records, so a field may be added with a
-default, never renamed nor removed; no text in one has a character that XML cannot carry, and no
-URI in one is of a scheme that a browser runs.
+What must stay true: these values are stored on disk in records, so a field may be added with a
+default, but never renamed or removed; no text contains a character that XML does not allow, and no
+URI has a scheme that browsers execute.
 
 Specification: DataCite Metadata Schema 4.6, https://doi.org/10.14454/mzv1-5b55.
 """
@@ -41,7 +41,7 @@ from perdure.errors.describing import (
 LONGEST_TEXT = 100_000
 """Characters of one value."""
 MOST_VALUES = 20_000
-"""In all lists of a description together."""
+"""Number of values in all lists of a description together."""
 LARGEST_ATTACHED = 1 << 20
 """Bytes of all attached records together."""
 
@@ -167,7 +167,7 @@ SCHEMES = frozenset(
         "w3id",
     ]
 )
-"""Of related identifiers."""
+"""Schemes of related identifiers."""
 RELATIONS = frozenset(
     [
         "IsCitedBy",
@@ -229,7 +229,7 @@ _NEEDED = frozenset(
     }.items()
     for field in fields
 )
-"""What a value is nothing without."""
+"""Required fields of each value."""
 _WORDS = {
     "titles.kind": TITLES,
     "descriptions.kind": DESCRIPTIONS,
@@ -248,11 +248,11 @@ _WORDS = {
 
 
 class Stated(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=False):
-    """A value of a description. It lies on disk without the fields that have their default."""
+    """A value of a description. It is stored without the fields that have their default."""
 
 
 class Code(Stated, frozen=True, kw_only=True):
-    """An identifier that somebody else gave, such as an ORCID, with the scheme that it is of."""
+    """An identifier issued by another organisation, such as an ORCID, with its scheme."""
 
     value: str
     scheme: str = ""
@@ -261,18 +261,18 @@ class Code(Stated, frozen=True, kw_only=True):
 
 
 class Text(Stated, frozen=True, kw_only=True):
-    """A title or a description, perhaps in a language."""
+    """A title or a description, with an optional language."""
 
     value: str
     kind: str = ""
-    """Of titles: empty for the main one, `AlternativeTitle`, `Subtitle`, `TranslatedTitle`,
-    `Other`. Of descriptions: `Abstract`, `Methods`, `SeriesInformation`, `TableOfContents`,
+    """For titles: empty for the main one, `AlternativeTitle`, `Subtitle`, `TranslatedTitle`,
+    `Other`. For descriptions: `Abstract`, `Methods`, `SeriesInformation`, `TableOfContents`,
     `TechnicalInfo`, `Other`."""
     language: str = ""
 
 
 class Affiliation(Stated, frozen=True, kw_only=True):
-    """Where a person works."""
+    """An organisation to which a person belongs."""
 
     name: str
     code: Code | None = None
@@ -282,13 +282,13 @@ class Agent(Stated, frozen=True, kw_only=True):
     """A person or an organisation."""
 
     name: str = ""
-    """As it is sorted: `Family, Given`, or the name of an organisation."""
+    """Sorted form: `Family, Given`, or the name of an organisation."""
     given: str = ""
     family: str = ""
     kind: str = ""
-    """`Personal` or `Organizational`; empty where nobody said."""
+    """`Personal` or `Organizational`; empty if unknown."""
     role: str = ""
-    """Of contributors: the kernel's word, such as `Editor`."""
+    """For contributors: the kernel's word, such as `Editor`."""
     codes: tuple[Code, ...] = ()
     affiliations: tuple[Affiliation, ...] = ()
     language: str = ""
@@ -299,7 +299,7 @@ class Agent(Stated, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> str:
-        """The whole name: `Family, Given` for a person whose parts are known."""
+        """The full name: `Family, Given` for a person whose name parts are known."""
         parts = ", ".join(part for part in (self.family, self.given) if part)
         return self.name or parts
 
@@ -313,7 +313,7 @@ class Publisher(Stated, frozen=True, kw_only=True):
 
 
 class When(Stated, frozen=True, kw_only=True):
-    """A date: W3CDTF, or two of them with a slash between for an interval."""
+    """A date in W3CDTF, or two with a slash between them for an interval."""
 
     value: str
     kind: str
@@ -326,18 +326,18 @@ class Subject(Stated, frozen=True, kw_only=True):
     scheme: str = ""
     scheme_uri: str = ""
     uri: str = ""
-    """Of the term itself."""
+    """URI of the term itself."""
     code: str = ""
-    """Its notation in a classification."""
+    """The term's notation in a classification."""
     language: str = ""
 
 
 class Rights(Stated, frozen=True, kw_only=True):
     value: str = ""
-    """What may be done, in words."""
+    """The permitted uses, in words."""
     uri: str = ""
     code: str = ""
-    """Of a licence, such as `CC-BY-4.0`."""
+    """Code of a licence, such as `CC-BY-4.0`."""
     scheme: str = ""
     """`SPDX`."""
     scheme_uri: str = ""
@@ -345,7 +345,7 @@ class Rights(Stated, frozen=True, kw_only=True):
 
 
 class Relation(Stated, frozen=True, kw_only=True):
-    """Another resource, by an identifier of it."""
+    """Another resource, named by an identifier."""
 
     value: str
     scheme: str
@@ -359,10 +359,10 @@ class Relation(Stated, frozen=True, kw_only=True):
 
 
 class Related(Stated, frozen=True, kw_only=True):
-    """Another resource, described: above all the journal, book or series that this one is in."""
+    """Another resource with a description, such as the journal, book or series of this one."""
 
     relation: str
-    """`IsPublishedIn` for what holds this resource."""
+    """`IsPublishedIn` for the container of this resource."""
     resource_type: str
     """`Journal`, `Book`, `Collection` …"""
     code: Code | None = None
@@ -382,14 +382,14 @@ class Related(Stated, frozen=True, kw_only=True):
 
 
 class Point(Stated, frozen=True, kw_only=True):
-    """Degrees, WGS 84, in decimal digits as they were given."""
+    """A point in degrees, WGS 84, in decimal digits as given."""
 
     longitude: str
     latitude: str
 
 
 class Box(Stated, frozen=True, kw_only=True):
-    """Degrees, WGS 84."""
+    """A rectangle in degrees, WGS 84."""
 
     west: str
     east: str
@@ -404,7 +404,7 @@ class Polygon(Stated, frozen=True, kw_only=True):
 
 
 class Place(Stated, frozen=True, kw_only=True):
-    """Where the resource was made, or what region it is about."""
+    """The place of origin of the resource, or the region that it covers."""
 
     name: str = ""
     point: Point | None = None
@@ -421,21 +421,21 @@ class Funding(Stated, frozen=True, kw_only=True):
 
 
 class About(Stated, frozen=True, kw_only=True):
-    """All that is said about one resource."""
+    """The complete description of one resource."""
 
     titles: tuple[Text, ...] = ()
     creators: tuple[Agent, ...] = ()
     contributors: tuple[Agent, ...] = ()
     publisher: Publisher | None = None
     year: str = ""
-    """Of publication, four digits."""
+    """Year of publication, four digits."""
     dates: tuple[When, ...] = ()
     language: str = ""
-    """Of the resource, a tag of BCP 47."""
+    """Language of the resource, a BCP 47 tag."""
     resource_type: str = ""
     """The kernel's general word: `Dataset`, `Text`, `Sound`, `JournalArticle` …"""
     resource_kind: str = ""
-    """More exactly, in free words."""
+    """A more precise type, in free words."""
     subjects: tuple[Subject, ...] = ()
     codes: tuple[Code, ...] = ()
     """Other identifiers of the same resource."""
@@ -450,35 +450,35 @@ class About(Stated, frozen=True, kw_only=True):
     fundings: tuple[Funding, ...] = ()
     related: tuple[Related, ...] = ()
     archive: str = ""
-    """Of archived material: the archive that holds it."""
+    """For archived material: the archive that holds it."""
     derived: str = ""
-    """Not said by anybody but read out of the bytes: of what (`HTML`, `PDF`, `EXIF`, `ID3`)."""
+    """The source, if it was extracted from the bytes: `HTML`, `PDF`, `EXIF`, `ID3`."""
 
     @property
     def title(self) -> str:
-        """The main title; any, where none is the main one; empty where there is none."""
+        """The main title, or else the first title, or else an empty text."""
         main = (one.value for one in self.titles if not one.kind)
         return next(main, self.titles[0].value if self.titles else "")
 
     @property
     def container(self) -> Related | None:
-        """What this resource is published in."""
+        """The publication that contains this resource."""
         return next((one for one in self.related if one.relation == "IsPublishedIn"), None)
 
     def date(self, *kinds: str) -> str:
-        """The first date of the first kind that has one; empty where none has."""
+        """Return the first date of the first kind that has one; empty if none has."""
         found = (one.value for kind in kinds for one in self.dates if one.kind == kind)
         return next(found, "")
 
 
 class Attachment(Stated, frozen=True, kw_only=True):
-    """A record in a format of some community, kept byte for byte beside the description."""
+    """A record in a community's format, stored byte for byte beside the description."""
 
     format: str
-    """Its name here, such as `cmdi`."""
+    """The format's name here, such as `cmdi`."""
     media_type: str
     schema: str = ""
-    """The URI of the schema or profile that it declares."""
+    """The URI of the schema or profile that the record declares."""
     content: bytes
 
 
@@ -487,7 +487,7 @@ class Attachment(Stated, frozen=True, kw_only=True):
 
 
 def checked(about: About) -> About:
-    """The description itself. Raises InvalidRequest for what cannot be kept or shown safely."""
+    """Check and return a description. Raises InvalidRequest if it is unsafe or too large."""
     count = 0
     for name, value in _values(about, "about"):
         count += 1
@@ -502,7 +502,7 @@ def checked(about: About) -> About:
 
 
 def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]:
-    """The attached records themselves. Raises InvalidRequest."""
+    """Check and return attached records. Raises InvalidRequest."""
     if not attached:
         return attached
     if sum(len(one.content) for one in attached) > LARGEST_ATTACHED:
@@ -519,7 +519,7 @@ def checked_attached(attached: tuple[Attachment, ...]) -> tuple[Attachment, ...]
 
 
 def _values(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """Every text in a description, with the last two names that lead to it: `titles.kind`."""
+    """Yield every text in a description, with the last two names of its path: `titles.kind`."""
     if isinstance(value, str):
         if value or name in _NEEDED or name.endswith(_DEGREE_FIELDS):
             yield name, value
@@ -555,9 +555,9 @@ def _check(name: str, value: str) -> None:
 
 
 def is_safe(uri: str) -> bool:
-    """Whether a text, taken for a link, would run in no browser.
+    """Return True if no browser executes a text as a link.
 
-    Browsers pass over blanks in front of a scheme and line breaks within it.
+    Browsers ignore spaces before a scheme and line breaks within it.
 
     >>> is_safe("https://a.example/"), is_safe(" java\\nscript:alert(1)"), is_safe("Data and us")
     (True, False, True)
@@ -567,7 +567,7 @@ def is_safe(uri: str) -> bool:
 
 
 def clean(text: str) -> str:
-    """A text out of foreign bytes as one line, without what XML cannot carry; cut where long."""
+    """Return foreign text as one line that XML allows, truncated if it is too long."""
     return NOT_IN_XML.sub("", " ".join(text.split()))[:LONGEST_TEXT]
 
 
@@ -590,7 +590,7 @@ _PAIRS = {
 
 
 def of_pairs(pairs: Mapping[str, str]) -> About:
-    """The description that plain names and values are: those of Dublin Core and of ERC.
+    """Make a description from plain names and values, as in Dublin Core and ERC.
 
     >>> about = of_pairs({"who": "Lederberg, Joshua", "what": "Studies of Human Families"})
     >>> about.title, about.creators[0].family
@@ -629,7 +629,7 @@ def of_pairs(pairs: Mapping[str, str]) -> About:
 
 
 def person(name: str) -> Agent:
-    """Somebody known by one text; a comma in it parts the family name from the given one."""
+    """Parse a person's name; a comma separates the family name from the given name."""
     name = clean(name)
     family, comma, given = name.partition(",")
     if not comma or not given.strip():
@@ -639,6 +639,6 @@ def person(name: str) -> Agent:
 
 
 def year_of(date: str) -> str:
-    """The year that a date begins with; empty where it begins with none."""
+    """Return the year at the beginning of a date; empty if there is none."""
     found = _YEAR.match(date.strip())
     return found[0] if found else ""

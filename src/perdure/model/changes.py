@@ -1,18 +1,18 @@
-"""Numbered changes: what they are, and how each is tied to all that came before it. Pure.
+"""Numbered changes, and the hash chain that ties each to all earlier ones. Pure.
 
-How it works: every write ends in a `Change`. Within an epoch changes are numbered 1, 2, 3 …; the
-first change of an epoch (`BEGIN`) names the last change that is known of the epoch before it. Three
-hashes, all SHA-256, tie the changes together:
+How it works: every write produces a `Change`. Within an epoch changes are numbered 1, 2, 3 …; the
+first change of an epoch (`BEGIN`) names the last known change of the previous epoch. Three hashes,
+all SHA-256, tie the changes together:
 
     digest  over a random salt, the actor, and the keys and lines that the change wrote
-    leaf    over a zero byte and the row: all that `row_text` writes, the digest among it
-    chain   over a one byte, the chain of the change before, and the leaf
+    leaf    over a zero byte and the row: the output of `row_text`, which includes the digest
+    chain   over a one byte, the chain of the previous change, and the leaf
 
-So somebody who sees only public rows can check the chain, somebody who sees a salt and the lines
-can check the digest, and once the salt is destroyed nobody can guess at the lines any more while
-the chain still holds. New records of one batch are one change: they share a first and a last key.
+So a reader of only the public rows can check the chain, and a reader of a salt and the lines can
+check the digest. After the salt is destroyed, the lines can no longer be guessed, but the chain
+stays valid. The new records of one batch are one change, with a first and a last key.
 
-What must stay true: these bytes are a promise to everybody who saved a chain. They never change;
+What must stay true: these bytes are a promise to everyone who saved a chain. They never change;
 docs/reference/changes.md specifies them.
 """
 
@@ -28,15 +28,15 @@ import msgspec
 
 SALT_BYTES = 16
 NO_CHAIN = bytes(32)
-"""The chain before the first change of all."""
+"""The chain before the very first change."""
 RECONSTRUCTED = 0
-"""The epoch of what was written before changes were numbered."""
+"""The epoch of writes made before changes were numbered."""
 BEGIN = "begin"
 """The act of the first change of an epoch."""
-TOKEN = "token"  # noqa: S105  (an act, no secret)
-"""The act of a change of a token."""
+TOKEN = "token"  # noqa: S105  (an act, not a secret)
+"""The act of a change to a token."""
 TOKEN_KEY = "token:"  # noqa: S105
-"""What the key of such a change begins with; the name of the token follows."""
+"""The beginning of the key of such a change; the name of the token follows."""
 _TITLE = "perdure change 1"
 _PLACE = re.compile(r'"segment":\d+,"offset":\d+')
 _PLACELESS = '"segment":0,"offset":0'
@@ -57,11 +57,11 @@ class Mark(msgspec.Struct, frozen=True, order=True):
 
 
 BEGINNING = Mark(RECONSTRUCTED, 0)
-"""The place before the first change of all, whichever epoch that is in."""
+"""The place before the very first change, in whichever epoch that is."""
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """The last change of a registry at some moment: a promise of everything up to it."""
+    """The last change of a registry at some moment: a commitment to all changes up to it."""
 
     epoch: int
     number: int
@@ -80,16 +80,16 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     """`created`, `reconstructed`, `numbered` or `rebuild`."""
     previous: Head | None = None
-    """The last change that is known of the epoch before."""
+    """The last known change of the previous epoch."""
 
     @property
     def line(self) -> str:
-        """The text that the first change of the epoch is about."""
+        """The text that the first change of the epoch records."""
         return msgspec.json.encode(self).decode()
 
 
 class Deed(NamedTuple):
-    """What a change does, when, and who does it."""
+    """The act, time and author of a change."""
 
     act: str
     at: str
@@ -97,7 +97,7 @@ class Deed(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """Which records a change is about: see the fields of `Change`."""
+    """The records that a change affects: see the fields of `Change`."""
 
     first: str
     last: str
@@ -106,7 +106,7 @@ class Scope(NamedTuple):
 
 
 NOTHING = Scope("", "", 0, 0)
-"""The scope of a change that is about no record."""
+"""The scope of a change that affects no record."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -117,19 +117,19 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     at: str
     act: str
     first: str
-    """Key of the record; of several records, the key of the first in their order."""
+    """Key of the record, or of the first of several records in key order."""
     last: str
     """Key of the last record; equal to `first` if there is only one."""
     count: int
     """Number of records."""
     revision: int
-    """Revision of the record that the change made; 0 if the change is about no record."""
+    """Revision of the record that the change created; 0 if it affects no record."""
     digest: bytes
     chain: bytes
     actor: str
     """Name of a token, or `local`. Not part of the row: only the digest covers it."""
     salt: bytes | None
-    """None once it was destroyed."""
+    """None after it was destroyed."""
 
     @property
     def mark(self) -> Mark:
@@ -142,12 +142,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may see the row. Changes of tokens are nobody's business."""
+        """True if everyone may see the row. Changes to tokens are private."""
         return self.act != TOKEN
 
 
 def parse_mark(text: str, *, current: int) -> Mark | None:
-    """`1042` (a number of the current epoch) or `3.1042`. None if the text is neither.
+    """Parse `1042` (a number of the current epoch) or `3.1042`. None if the text is neither.
 
     >>> parse_mark("3.1042", current=1), parse_mark("7", current=1), parse_mark("-1", current=1)
     (Mark(epoch=3, number=1042), Mark(epoch=1, number=7), None)
@@ -164,7 +164,7 @@ def parse_mark(text: str, *, current: int) -> Mark | None:
 
 
 def attest_line(line: str) -> str:
-    """A stored line without the place where its bytes lie here, which a rebuild may change.
+    """Return a stored line without the place of its bytes, which a rebuild may change.
 
     >>> attest_line("=2026-11-21T05:13:46Z local text - - 5 9b71d 3 1042 text/plain")
     '=2026-11-21T05:13:46Z local text - - 5 9b71d 0 0 text/plain'
@@ -176,7 +176,7 @@ def attest_line(line: str) -> str:
 
 
 def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
-    """The digest of a change, from what it wrote. Lines come in the order of their keys."""
+    """Return the digest of a change from the lines it wrote, sorted by key."""
     pairs = "\0".join(chained.from_iterable(lines))
     if "\0=" in pairs or '"segment":' in pairs:
         lines = [(key, attest_line(line)) for key, line in lines]
@@ -188,13 +188,13 @@ def digest_lines(salt: bytes, actor: str, lines: Sequence[Line]) -> bytes:
 
 
 def digest_alike(salt: bytes, actor: str, keys: Iterable[str], line: str) -> bytes:
-    """The digest of a change that wrote the same line for each of its keys."""
+    """Return the digest of a change that wrote the same line for each of its keys."""
     text = "\0".join((actor, attest_line(line), *keys))
     return hashlib.sha256(salt + text.encode()).digest()
 
 
 def row_text(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -> bytes:
-    """What a leaf is the hash of: nine lines of text behind a title."""
+    """Return the input of a leaf's hash: a title and nine lines of text."""
     first, last, records, revision = scope
     return (
         f"{_TITLE}\n{epoch}\n{number}\n{deed.at}\n{deed.act}\n{first}\n"
@@ -203,37 +203,37 @@ def row_text(epoch: int, number: int, deed: Deed, scope: Scope, digest: bytes) -
 
 
 def row_of(change: Change) -> bytes:
-    """The row of a change."""
+    """Return the row of a change."""
     deed = Deed(change.act, change.at, change.actor)
     scope = Scope(change.first, change.last, change.count, change.revision)
     return row_text(change.epoch, change.number, deed, scope, change.digest)
 
 
 def hash_leaf(row: bytes) -> bytes:
-    """The hash of a row, as RFC 6962 section 2.1 has it for a leaf."""
+    """Return the hash of a row, as RFC 6962 section 2.1 defines it for a leaf."""
     return hashlib.sha256(b"\0" + row).digest()
 
 
 def extend_chain(chain: bytes, leaf: bytes) -> bytes:
-    """The chain after one more change."""
+    """Return the chain after one more change."""
     return hashlib.sha256(b"\1" + chain + leaf).digest()
 
 
 def link_change(before: bytes, change: Change) -> bytes:
-    """The chain that a change must have behind this one."""
+    """Return the chain that a change must have after the chain `before`."""
     return extend_chain(before, hash_leaf(row_of(change)))
 
 
 def begin_chain(epoch: Epoch) -> bytes:
-    """The chain before the first change of an epoch."""
+    """Return the chain before the first change of an epoch."""
     return bytes.fromhex(epoch.previous.chain) if epoch.previous else NO_CHAIN
 
 
 class Numbering:
-    """Gives changes their numbers and ties them to the chain.
+    """Numbers changes and ties them to the chain.
 
-    An adapter of the journal has one, tells it where the sequence stands, and takes it back there
-    (`restart`) if a batch comes to nothing.
+    A journal adapter has one, sets its position in the sequence, and resets it (`restart`) if a
+    batch fails.
     """
 
     __slots__ = ("chain", "epoch", "number")
@@ -242,23 +242,23 @@ class Numbering:
         self.restart(0, 0, NO_CHAIN)
 
     def restart(self, epoch: int, number: int, chain: bytes) -> None:
-        """The sequence stands here."""
+        """Set the position in the sequence."""
         self.epoch, self.number, self.chain = epoch, number, chain
 
     def begin(self, epoch: Epoch, at: str, actor: str, salt: bytes) -> Change:
-        """The first change of a new epoch."""
+        """Make the first change of a new epoch."""
         self.restart(epoch.epoch, 0, begin_chain(epoch))
         digest = digest_alike(salt, actor, ("",), epoch.line)
         return self.extend(Deed(BEGIN, at, actor), NOTHING, digest, salt)
 
     def step(self, deed: Deed, scope: Scope, digest: bytes) -> None:
-        """The same for those who need no value of it."""
+        """Count a change like `extend`, without creating a value."""
         self.number += 1
         row = row_text(self.epoch, self.number, deed, scope, digest)
         self.chain = extend_chain(self.chain, hash_leaf(row))
 
     def extend(self, deed: Deed, scope: Scope, digest: bytes, salt: bytes | None) -> Change:
-        """The next change."""
+        """Make the next change."""
         self.step(deed, scope, digest)
         return Change(
             epoch=self.epoch,

@@ -1,17 +1,17 @@
-"""Collections: documents that list resources by their identifiers, held elsewhere or here. Pure.
+"""Collections: documents that list resources, held elsewhere or here, by identifier. Pure.
 
-A collection has a title, creators, a purpose, a date and members; each member has an identifier of
-any scheme (a PDI or a part of one, a PWID, a handle, a DOI, an ARK, a URN) and may have a name
-within the collection, a title, a digest, a length, a media type and a note. As a document it is
-held, versioned and cited like any other; its identifier with `#member=7` or `#member=NAME` reaches
-each member (ISO 24619 section 3.1.8 calls that an incarnation, section 5.6 asks for it).
+A collection has a title, creators, a purpose, a date and members. Each member has an identifier of
+any scheme (a PDI or a part of one, a PWID, a handle, a DOI, an ARK, a URN) and may have a name in
+the collection, a title, a digest, a length, a media type and a note. A collection is a document,
+held, versioned and cited like any other; its identifier with `#member=7` or `#member=NAME` names a
+member (an incarnation in ISO 24619 section 3.1.8, required by section 5.6).
 
-How it works: `write` gives the canonical form: JSON in UTF-8 with the fields in their order and
-every member on a line of its own, so that versions differ line by line. `read` takes any
-JSON that says the same and judges it; `load` takes it as it is, for what is answered quickly.
+How it works: `write` returns the canonical form: JSON in UTF-8 with the fields in order and each
+member on its own line, so that versions differ line by line. `read` accepts any equivalent JSON and
+checks it; `load` accepts it unchecked, for fast answers.
 
-What must stay true: `read(write(c)) == c`; members are numbered from 1 in the order in which they
-stand; no two have one name or one identifier, and no name is a number.
+What must stay true: `read(write(c)) == c`; members are numbered from 1 in their order in the
+document; no two have the same name or identifier, and no name is a number.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from perdure.ids import parse
 
 MEDIA_TYPE = parts.COLLECTION
 FORMAT = "json"
-"""The format of its PDI: it is JSON, and says what is said in it."""
+"""The format of a collection's PDI: JSON."""
 MOST_MEMBERS = 1_000_000
 LARGEST = 256 << 20
-"""Bytes of a document in which members are looked for."""
+"""Bytes of the largest document in which members are looked up."""
 LONGEST_TEXT = 10_000  # characters of a title, a purpose or a note
 _LONGEST_NAME = 200
 _VERSION = 1
@@ -43,12 +43,12 @@ _TYPE = re.compile(r"[0-9A-Za-z][!#$&^_.+0-9A-Za-z-]{0,126}/[0-9A-Za-z][!-~ ]{0,
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One thing that belongs to a collection."""
+    """One resource in a collection."""
 
     identifier: str
     """Canonical text."""
     name: str = ""
-    """Within the collection: what `#member=NAME` says. Not a number."""
+    """Name within the collection, as used in `#member=NAME`. Not a number."""
     title: str = ""
     digest: str = ""
     """Algorithm and value: `sha512:0c11…` (hexadecimal), `sha1:B2LTWW…` (as archives write it)."""
@@ -59,7 +59,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
 
 class Collection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A collection."""
+    """A collection: its description and its members."""
 
     title: str = ""
     creators: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     members: tuple[Member, ...] = ()
 
     def number(self, identifier: str) -> int | None:
-        """Which member has this identifier, from 1."""
+        """Return the number, from 1, of the member with this identifier, or None."""
         found = (at for at, one in enumerate(self.members, 1) if one.identifier == identifier)
         return next(found, None)
 
@@ -111,7 +111,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def write(collection: Collection) -> bytes:
-    """The canonical form."""
+    """Return the canonical form of a collection."""
     head = [
         f'"{name}": '.encode() + _encode(value)
         for name, value in (
@@ -129,7 +129,7 @@ def write(collection: Collection) -> bytes:
 
 
 def read(data: bytes) -> Collection:
-    """A collection in JSON, judged. Raises InvalidMetadata."""
+    """Parse and check a collection in JSON. Raises InvalidMetadata."""
     found = load(data)
     check(found)
     members = tuple(
@@ -142,13 +142,15 @@ def read(data: bytes) -> Collection:
 
 
 def load(data: bytes) -> Collection:
-    """A collection as it lies there, without looking at what it says. Raises InvalidMetadata."""
+    """Parse a collection without checking its values. Raises InvalidMetadata."""
     try:
         found = _document.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _invalid(str(error)) from error
     if found.collection != _VERSION:
-        raise _invalid(f"version {found.collection} of the form; known is {_VERSION}")
+        raise _invalid(
+            f"unknown version {found.collection} of the format; the known version is {_VERSION}"
+        )
     return Collection(
         title=found.title,
         creators=found.creators,
@@ -159,12 +161,12 @@ def load(data: bytes) -> Collection:
 
 
 def check(collection: Collection, lines: Iterable[int] = ()) -> None:
-    """Raises InvalidMetadata for what no collection can be.
+    """Raise InvalidMetadata if a collection is invalid.
 
-    `lines`: where each member stands in what was read, for the message.
+    `lines`: the line number of each member in the source, for the message.
     """
     if len(collection.members) > MOST_MEMBERS:
-        raise _invalid(f"more than {MOST_MEMBERS} members")
+        raise _invalid(f"it may have at most {MOST_MEMBERS} members")
     for what, text in (
         ("title", collection.title),
         ("purpose", collection.purpose),
@@ -173,9 +175,11 @@ def check(collection: Collection, lines: Iterable[int] = ()) -> None:
         if fault := _text_fault(text):
             raise _invalid(f"{what} {fault}")
     if not all(one.strip() == one != "" and "\n" not in one for one in collection.creators):
-        raise _invalid("a creator without a name, or with blanks around it or a line break in it")
+        raise _invalid(
+            "the name of a creator is empty, contains a line break, or has spaces around it"
+        )
     if collection.date and not _DATE.fullmatch(collection.date):
-        raise _invalid(f"date {quote(collection.date)} is none of ISO 8601")
+        raise _invalid(f"date {quote(collection.date)} is not an ISO 8601 date")
     names: dict[str, int] = {}
     identifiers: dict[str, int] = {}
     numbers = iter(lines)
@@ -187,29 +191,34 @@ def check(collection: Collection, lines: Iterable[int] = ()) -> None:
         canonical = str(parse(member.identifier))
         first = identifiers.setdefault(canonical, at)
         if first != at:
-            raise _invalid(f"member {at}: {quote(canonical)} is member {first} already", line)
+            raise _invalid(f"member {at}: {quote(canonical)} is already member {first}", line)
         if member.name and names.setdefault(member.name, at) != at:
             other = names[member.name]
-            raise _invalid(f"member {at}: member {other} is called {quote(member.name)}, too", line)
+            raise _invalid(
+                f"member {at}: member {other} has the same name, {quote(member.name)}", line
+            )
 
 
 def _fault(member: Member) -> str:
-    """What is wrong with a member; empty where nothing is."""
+    """Describe the fault of a member; empty if there is none."""
     try:
         parse(member.identifier)
     except PerdureError as error:
         return error.problem()
     if member.name:
         if len(member.name) > _LONGEST_NAME or not _NAME.fullmatch(member.name):
-            return f"name {quote(member.name)} is longer than {_LONGEST_NAME} or not in print"
+            return (
+                f"name {quote(member.name)} is longer than {_LONGEST_NAME} characters, or is not"
+                " printable"
+            )
         if member.name.isdigit():
-            return f"name {quote(member.name)} is a number, and would be taken for a place"
+            return f"name {quote(member.name)} is a number, which would be read as a position"
     if member.digest and not _DIGEST.fullmatch(member.digest):
-        return f"digest {quote(member.digest)} is not of the form algorithm:value"
+        return f"digest {quote(member.digest)} does not have the form algorithm:value"
     if member.length is not None and member.length < 0:
-        return "a length below 0"
+        return "length is negative"
     if member.media_type and not _TYPE.fullmatch(member.media_type):
-        return f"media type {quote(member.media_type)} is none"
+        return f"{quote(member.media_type)} is not a media type"
     return _text_fault(member.title) or _text_fault(member.note)
 
 
@@ -217,7 +226,7 @@ def _text_fault(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         return f"is longer than {LONGEST_TEXT} characters"
     found = _CONTROL.search(text)
-    return f"has the character {ord(found[0]):#x} in it" if found else ""
+    return f"contains the control character {ord(found[0]):#x}" if found else ""
 
 
 def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
@@ -229,10 +238,10 @@ def _invalid(reason: str, line: int | None = None) -> InvalidMetadata:
 
 
 def entry(data: bytes, wanted: int | str) -> tuple[int, int, bytes | None]:
-    """How many members a document has, the number of the one that is wanted, and its entry.
+    """Return the number of members, the number of the wanted one, and its entry.
 
-    `wanted`: a number from 1, or a name. The entry is JSON as it stands in the document; None where
-    there is no such member. The others are passed over unread. Raises InvalidMetadata.
+    `wanted`: a number from 1, or a name. The entry is JSON as written in the document; None if
+    there is no such member. Other members are skipped without parsing. Raises InvalidMetadata.
     """
     try:
         number = wanted if isinstance(wanted, int) else _numbered(data, wanted)
@@ -250,9 +259,9 @@ def _numbered(data: bytes, name: str) -> int:
 
 
 def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
-    """A collection without its members, and their entries as they stand in the document.
+    """Return a collection without its members, and their entries as written in the document.
 
-    Raises InvalidMetadata; what is in an entry is not looked at, but that it is an object.
+    Raises InvalidMetadata. Entries must be objects; their contents are not checked.
     """
     try:
         found = _rows.decode(data)
@@ -260,7 +269,7 @@ def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
         raise _invalid(str(error)) from error
     rows = tuple(map(bytes, found.members))
     if found.collection != _VERSION or not all(row[:2] == b'{"' for row in rows):
-        raise _invalid("it has entries that are no members, or is of another version")
+        raise _invalid("it has entries that are not members, or has another version")
     about = Collection(
         title=found.title, creators=found.creators, purpose=found.purpose, date=found.date
     )
@@ -268,7 +277,7 @@ def entries(data: bytes) -> tuple[Collection, tuple[bytes, ...]]:
 
 
 def read_entry(data: bytes) -> Member:
-    """The member that an entry is. Raises InvalidMetadata."""
+    """Parse an entry as a member. Raises InvalidMetadata."""
     try:
         return _member.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -1,7 +1,7 @@
-"""Writes as values: one `Command` for each thing that can be done to a record, and its `Receipt`.
+"""Writes as values: one `Command` for each operation on a record, and its `Receipt`.
 
-A command says who asks (`by`) and, where it matters, which revision the caller saw (`expect`). The
-functions of `perdure.policy` say what becomes of the record; `perdure.writing` carries it out.
+A command names its author (`by`) and, if it matters, the revision that the caller saw (`expect`).
+The functions of `perdure.policy` decide how the record changes; `perdure.writing` carries it out.
 
 What must stay true: commands travel between processes as MessagePack (`perdure.writing.peers`), so
 every field has a type that msgspec can carry.
@@ -19,7 +19,7 @@ from perdure.model.records import LOCAL, Location, Token, Value
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Bytes on their way in, hashed already: in memory, or in a file in `incoming`."""
+    """Incoming bytes, already hashed: in memory, or in a file in `incoming`."""
 
     format: str
     media_type: str
@@ -30,27 +30,27 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     blake3: str
     data: bytes | None = None
     spooled: str | None = None
-    """Name of the file in `incoming`, where the bytes were too many for memory."""
+    """Name of the file in `incoming`, if the bytes are too many for memory."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag=True, gc=False):
-    """A write, as a value. `by` names who asks, for the record and the audit trail."""
+    """A write, as a value. `by` names its author, for the record and the audit trail."""
 
     by: str = LOCAL
     once: str | None = None
-    """Idempotency key: the same actor and key get the same answer, and nothing is done twice."""
+    """Idempotency key: the same actor and key get the same answer, and the write happens once."""
 
 
 class Mint(Command, frozen=True, kw_only=True, tag="mint"):
-    """Makes a new identifier, with its first bytes or locations or, for a reservation, neither.
+    """Creates a new identifier, with its first bytes or locations or, for a reservation, neither.
 
     `authority` is a series, an ARK shoulder (`99999/fk4`) or a naming authority (`IANA:42117`).
-    Without `uid` the next serial number (or a fresh opaque string) is taken.
+    Without `uid` it gets the next serial number (or a new opaque string).
     """
 
     authority: str
     uid: str | None = None
-    """As plain text; it is escaped where its scheme demands it."""
+    """Plain text; it is escaped as its scheme requires."""
     format: str = "text"
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
@@ -58,20 +58,20 @@ class Mint(Command, frozen=True, kw_only=True, tag="mint"):
 
 
 class Register(Command, frozen=True, kw_only=True, tag="register"):
-    """Takes an identifier that was issued elsewhere or earlier into the registry."""
+    """Adds an identifier that was issued elsewhere or earlier to the registry."""
 
     identifier: Identifier
     contents: tuple[Content, ...] = ()
     locations: tuple[Location, ...] = ()
     metadata: dict[str, str] = {}
     expect: int | None = None
-    """The revision that the caller saw, where it is known already."""
+    """The revision that the caller saw, if the identifier is already known."""
 
 
 class Commit(Command, frozen=True, kw_only=True, tag="commit"):
     """Binds bytes to a known identifier.
 
-    Without `version` they become the next one; with it they add formats to a version that exists.
+    Without `version` they become the next version; with it they add formats to an existing version.
     """
 
     identifier: Identifier
@@ -87,12 +87,12 @@ class Bind(Command, frozen=True, kw_only=True, tag="bind"):
     identifier: Identifier
     locations: tuple[Location, ...]
     register: bool = False
-    """Take an identifier that is not known yet into the registry."""
+    """Add the identifier to the registry if it is not known yet."""
     expect: int | None = None
 
 
 class Break(Command, frozen=True, kw_only=True, tag="break"):
-    """Removes a location whose content changed; the original bytes stay, or are given now."""
+    """Removes a location whose content changed; the original bytes stay, or are supplied now."""
 
     identifier: Identifier
     uri: str
@@ -101,16 +101,16 @@ class Break(Command, frozen=True, kw_only=True, tag="break"):
 
 
 class Relocate(Command, frozen=True, kw_only=True, tag="relocate"):
-    """Moves the locations of many identifiers by rules, all of them or none."""
+    """Moves the locations of many identifiers by rules, in one transaction."""
 
     moves: tuple[tuple[str, str], ...]
     """Rules of `perdure.policy.moves`: source and target."""
     keys: tuple[tuple[str, int], ...]
-    """Of each record that is to change: its key, and the revision that the caller saw."""
+    """Key, and revision that the caller saw, of each record to change."""
 
 
 class Alias(Command, frozen=True, kw_only=True, tag="alias"):
-    """Says that two identifiers name the same resource."""
+    """States that two identifiers name the same resource."""
 
     identifier: Identifier
     other: Identifier
@@ -118,7 +118,7 @@ class Alias(Command, frozen=True, kw_only=True, tag="alias"):
 
 
 class Describe(Command, frozen=True, kw_only=True, tag="describe"):
-    """Says what a resource is. What is None stays as it is; the empty value takes back."""
+    """Describes a resource. None keeps the present value; an empty value removes it."""
 
     identifier: Identifier
     about: About | None = None
@@ -127,19 +127,19 @@ class Describe(Command, frozen=True, kw_only=True, tag="describe"):
 
 
 class Assign(Command, frozen=True, kw_only=True, tag="assign"):
-    """Gives a handle exactly these values, and makes it where it is not known.
+    """Gives a handle exactly these values, and creates the handle if it is unknown.
 
-    None deletes the handle, which only prefixes allow that an operator has set free for that.
+    None deletes the handle, which an operator can allow for particular prefixes.
     """
 
     identifier: Identifier
     values: tuple[Value, ...] | None = None
     expect: int | None = None
-    """The revision that the caller saw; 0 where there was no record."""
+    """The revision that the caller saw; 0 if there was no record."""
 
 
 class Withdraw(Command, frozen=True, kw_only=True, tag="withdraw"):
-    """Stops serving bytes for ever: of the version that is named, else of the whole resource."""
+    """Permanently stops serving the bytes of the named version, or else of the whole resource."""
 
     identifier: Identifier
     reason: str
@@ -152,27 +152,27 @@ class SaveToken(Command, frozen=True, kw_only=True, tag="token"):
 
     token: Token
     new: bool = False
-    """Refuse to replace one."""
+    """Refuse to replace an existing token."""
 
 
 class Claim(Command, frozen=True, kw_only=True, tag="claim"):
-    """Uses up something that holds once, such as a signature. Refused the second time."""
+    """Uses up a one-time value, such as a signature. The second use is refused."""
 
     what: str
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One identifier of a bulk load: its key, the stored form of its record, and any bytes."""
+    """One identifier of a bulk load: its key, its record in stored form, and any bytes."""
 
     key: str
     record: bytes
     line: int
-    """In the source, for messages."""
+    """The line number in the source, for messages."""
     refers: tuple[int, ...] = ()
-    """Hashes of all that leads back to the record, its bytes among them."""
+    """Hashes of everything that refers back to the record, including its bytes."""
     contents: tuple[tuple[int, Content], ...] = ()
-    """Each with its version. What the record says already of a representation, such as when it was
-    committed, stays; its place is filled in."""
+    """Contents with their versions. Facts that the record states about a representation, such as
+    its commit time, are kept; its place is filled in."""
 
 
 class Load(Command, frozen=True, kw_only=True, tag="load"):
@@ -180,19 +180,19 @@ class Load(Command, frozen=True, kw_only=True, tag="load"):
 
     rows: tuple[Row, ...] = ()
     spilled: str | None = None
-    """Instead of rows: the name of a file of them in `incoming`, all of which are taken or none."""
+    """Instead of rows: the name of a file of rows in `incoming`. Either all are loaded or none."""
     last: bool = False
-    """The load is over: make the references findable."""
+    """This is the end of the load: make the references findable."""
 
 
 class Outcome(enum.StrEnum):
     CREATED = "created"
     """A new identifier, version, format or location."""
     UNCHANGED = "unchanged"
-    """All of it was so already; nothing was written."""
+    """The registry already had this state; nothing was written."""
     CHANGED = "changed"
     PROPOSED = "proposed"
-    """Kept as a proposal; somebody else must ask for the same."""
+    """Stored as a proposal; a second person must make the same request."""
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -200,10 +200,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     outcome: Outcome
     identifier: str = ""
-    """Canonical and, where bytes were committed, fully qualified."""
+    """Canonical and, if bytes were committed, fully qualified."""
     revision: int = 0
     replayed: bool = False
-    """The answer to an earlier command with the same idempotency key."""
+    """True if this is the answer to an earlier command with the same idempotency key."""
     rejected: tuple[tuple[int, str], ...] = ()
-    """Of a bulk load: line numbers and why."""
+    """For a bulk load: line numbers and reasons."""
     accepted: int = 0

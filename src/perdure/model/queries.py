@@ -1,6 +1,6 @@
 """Reads as values: a `Query`, and the `Step` that answers it.
 
-`perdure.policy.decide` chooses the step; a face (HTTP, THTTP, the command line …) only prints it.
+`perdure.policy.decide` chooses the step; an interface (HTTP, THTTP, command line …) only prints it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perdure.model.records import Location, Record, Representation, Tombstone
 
 
 class Want(enum.StrEnum):
-    """The services of RFC 2483 and RFC 2169, by the names of the former."""
+    """The services of RFC 2483 and RFC 2169, with the names from RFC 2483."""
 
     LOCATION = "I2L"
     LOCATIONS = "I2Ls"
@@ -33,10 +33,10 @@ class Preference(msgspec.Struct, frozen=True):
 
 
 class Reader(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. A reader without a name is the public."""
+    """The reader who sends a query. A reader without a name is the public."""
 
     name: str = ""
-    """The name of the token that was presented; `local` on the machine itself."""
+    """The name of the reader's token; `local` on the machine itself."""
 
 
 PUBLIC_READER = Reader()
@@ -47,9 +47,9 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
     identifier: Identifier
     part: str | None = None
-    """The part, if it stood beside the identifier."""
+    """The part, if it was given separately from the identifier."""
     delimiter: str = "?part="
-    """The text that stood between the identifier and the part."""
+    """The text between the identifier and the part."""
     doubt: MalformedIdentifier | None = None
     """The error to raise if the identifier is not known (`perdure.policy.unfolding.Name`)."""
     reader: Reader = PUBLIC_READER
@@ -57,20 +57,20 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     accept: tuple[Preference, ...] = ()
     languages: tuple[Preference, ...] = ()
     region: str | None = None
-    """The part of the world that the reader is in, as locations have it."""
+    """The reader's region, as named in locations."""
     day: str = ""
-    """Today (`2026-11-21`, UTC); empty: whenever."""
+    """Today (`2026-11-21`, UTC); empty for any day."""
     dead: frozenset[str] = frozenset()
-    """URIs that are known to lead nowhere."""
+    """URIs that are known to be dead links."""
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True):
-    """Serve these bytes, held here. `identifier` is fully qualified."""
+    """Serve these bytes, which are held here. `identifier` is fully qualified."""
 
     identifier: Identifier
     representation: Representation
     pinned: bool
-    """The query named this version, so the answer can never change."""
+    """True if the query named this version, so that the answer never changes."""
     negotiated: bool = False
 
 
@@ -82,19 +82,19 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Location, ...] = ()
 
     def to(self, uri: str) -> Redirect:
-        """The same to another place, of which nothing else is known."""
+        """Return the same redirect to another URI, about which nothing else is known."""
         return Redirect(identifier=self.identifier, location=Location(uri=uri))
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """Tell what is known."""
+    """Return the description."""
 
     identifier: Identifier
     record: Record
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
-    """Several answers stand side by side: representations held here, then locations."""
+    """Offer several answers: representations held here, then locations."""
 
     identifier: Identifier
     fetches: tuple[Fetch, ...] = ()
@@ -102,7 +102,7 @@ class Choices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """It was withdrawn, or its last location broken. To say so is an answer, not an error."""
+    """It was withdrawn, or its last location was broken. This is an answer, not an error."""
 
     identifier: Identifier
     tombstone: Tombstone
@@ -112,21 +112,21 @@ Step = Fetch | Redirect | Description | Choices | Gone
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a listing, in listing order. `cursor` asks for the next one; None: that was all."""
+    """A page of a listing, in order. `cursor` requests the next page; None for the last page."""
 
     identifiers: tuple[Identifier, ...]
     cursor: str | None = None
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """A series, year or month with the years, months or days in it that hold identifiers."""
+    """A series, year or month, and the years, months or days in it that contain identifiers."""
 
     pattern: Identifier
     members: tuple[Identifier, ...]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What `verify` found about one representation; `problem` is None where it is sound."""
+    """The result of `verify` for one representation; `problem` is None if it is intact."""
 
     identifier: str
     segment: int

@@ -1,20 +1,20 @@
-"""A record as it lies on disk: JSON or, for the commonest of records, one short line.
+"""The stored form of a record: JSON or, for the most common records, one short line.
 
 How it works: of a billion names nearly all are bound to one location, once, or hold one document,
-and nothing more is known of them. Such a record is one line, with spaces between its fields and `-`
-for what is not said, which is a third to a half shorter than its JSON:
+and nothing else is known about them. Such a record is one line, with spaces between its fields and
+`-` for missing values, which is a third to a half shorter than its JSON:
 
-- one location: time, the version and the format that it holds, its URI; where to redirect to is
-  found in it in a tenth of the time;
-- one document, in version 1: `=` and time, who, format, charset, language, length, SHA-512, where
-  it lies (segment and offset), media type.
+- one location: time, version and format of the location, its URI; finding the target of a redirect
+  takes a tenth of the time;
+- one document, in version 1: `=` and time, author, format, charset, language, length, SHA-512,
+  place (segment and offset), media type.
 
-All others are JSON, without the fields that have their default.
+All other records are JSON, without the fields that have their default.
 
 >>> encode(Record(at="2026-11-21T05:13:46Z", locations=(Location(uri="https://a.example/1"),)))
 b'2026-11-21T05:13:46Z - - https://a.example/1'
 
-What must stay true: `decode(encode(record)) == record`; what was ever written can be read for ever.
+What must stay true: `decode(encode(record)) == record`; every form ever written stays readable.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from perdure.model.records import Location, Record, Representation, Version
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Record).decode
 NONE = "-"
-"""Stands for what is not said."""
-_UNSAYABLE = {"", NONE}  # what no charset or language can be in a line
+"""Represents a missing value."""
+_UNSAYABLE = {"", NONE}  # values that a charset or language in a line cannot have
 _DOCUMENT = "="
-_NO_LOCATION = "{" + _DOCUMENT  # what other forms begin with
+_NO_LOCATION = "{" + _DOCUMENT  # the first characters of other forms
 _NO_TIME = re.compile(f"[ {_NO_LOCATION}]")
-_LAST = 9  # field of a document: its media type, the one that may have spaces in it
+_LAST = 9  # field of a document: its media type, the only one that may contain spaces
 
 Alike = Callable[[int, str, int, int], str]
-"""From length, SHA-512 (in hexadecimal), segment and offset of a document to its stored form."""
+"""From length, SHA-512 (hexadecimal), segment and offset of a document to its stored form."""
 
 
 def encode(record: Record) -> bytes:
-    """The record as it is stored, in UTF-8."""
+    """Return the stored form of a record, in UTF-8."""
     line = _location(record) if record.locations else _document(record)
     return _encode(record) if line is None else line.encode()
 
 
 def _location(record: Record) -> str | None:
-    """The line of a record that says no more than that it is bound to one location."""
+    """Return the line of a record that has one location and no other facts, or None."""
     if len(record.locations) > 1 or _NO_TIME.search(record.at):
         return None
     location = record.locations[0]
@@ -60,7 +60,7 @@ def _location(record: Record) -> str | None:
 
 
 def _document(record: Record) -> str | None:
-    """The line of a record that says no more than that it holds one document."""
+    """Return the line of a record that has one document and no other facts, or None."""
     if len(record.versions) != 1 or len(record.versions[0].representations) != 1:
         return None
     one = record.versions[0].representations[0]
@@ -81,7 +81,7 @@ def _holding(at: str, by: str, one: Representation) -> Record:
 
 
 def decode(text: str) -> Record:
-    """The record that `text` is. Raises msgspec.DecodeError, TypeError or ValueError."""
+    """Parse a stored record. Raises msgspec.DecodeError, TypeError or ValueError."""
     if text[:1] == _DOCUMENT:
         return _held(text)
     found = only(text)
@@ -92,7 +92,7 @@ def decode(text: str) -> Record:
 
 
 def only(text: str) -> tuple[str, Location] | None:
-    """Time and location of a record that is the line of one location; None for all others."""
+    """Return time and location of a record stored as one location; None for all others."""
     fields = split(text)
     if fields is None:
         return None
@@ -102,7 +102,7 @@ def only(text: str) -> tuple[str, Location] | None:
 
 
 def split(text: str) -> tuple[str, str, str, str] | None:
-    """Time, version, format and URI of such a line as they stand there."""
+    """Return time, version, format and URI of a location line as written, or None."""
     if text[:1] in _NO_LOCATION:
         return None
     at, version, format, uri = text.split(" ", 3)
@@ -129,7 +129,7 @@ def _fields(text: str) -> list[str]:
 
 
 class Document(NamedTuple):
-    """The line of a document, as it stands there."""
+    """The fields of a document's line, as written."""
 
     at: str
     by: str
@@ -143,12 +143,12 @@ class Document(NamedTuple):
     media_type: str
 
     def placed(self, segment: int, offset: int) -> str:
-        """The line of the same document when it lies there."""
+        """Return the line of the same document at another place."""
         return f"{_DOCUMENT}{' '.join(self[:7])} {segment} {offset} {self.media_type}"
 
 
 def document(text: str) -> Document | None:
-    """The line of a document; None where it is none."""
+    """Split the line of a document; None if the text is not one."""
     return Document(*_fields(text)) if text[:1] == _DOCUMENT else None
 
 
@@ -160,7 +160,7 @@ def _as_json(
 
 
 def alike(at: str, by: str, one: Representation) -> Alike:
-    """How documents are stored of which the same is said as of this one."""
+    """Return a function that encodes documents with the same facts as this one."""
     found = document(encode(_holding(at, by, one)).decode())
     if found is None:
         return partial(_as_json, at, by, one)
